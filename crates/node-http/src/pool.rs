@@ -5,6 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PoolUsage {
@@ -27,6 +28,10 @@ struct Queued {
     client: Option<ClientId>,
     job: Job,
 }
+
+/// Time of a job after which another thread takes the place of the one that ran it. Allocators keep memory for a thread as long as it lives, and such
+/// a job may have used much.
+const LONG: Duration = Duration::from_secs(1);
 
 /// Threads that run jobs. Dropping the pool ends them once the queue is empty.
 ///
@@ -73,11 +78,7 @@ impl Pool {
         let shared = Arc::new(Shared { threads, queue: Mutex::new(queue), ready: Condvar::new(), capacity });
         let pool = Self { shared };
         for number in 0..threads {
-            let shared = pool.shared.clone();
-            thread::Builder::new().name(format!("{name}-{number}")).spawn(move || {
-                prepare();
-                shared.work();
-            })?;
+            start(pool.shared.clone(), format!("{name}-{number}"), prepare)?;
         }
         Ok(pool)
     }
@@ -110,6 +111,16 @@ impl Pool {
         self.shared.ready.notify_one();
         Ok(())
     }
+}
+
+/// Starts a thread of a pool.
+fn start(shared: Arc<Shared>, name: String, prepare: fn()) -> io::Result<()> {
+    let thread = thread::Builder::new().name(name.clone());
+    let run = move || {
+        prepare();
+        while shared.work() && start(shared.clone(), name.clone(), prepare).is_err() {}
+    };
+    thread.spawn(run).map(drop)
 }
 
 impl Drop for Pool {
@@ -184,20 +195,24 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs jobs until the queue is closed and empty.
-    fn work(&self) {
+    /// Runs jobs until the queue is closed and empty, or until one was long. Returns whether there may be more.
+    fn work(&self) -> bool {
         let mut queue = self.lock();
         loop {
             if let Some(Queued { client, job }) = queue.next() {
                 queue.idle -= 1;
                 *queue.running.entry(client).or_default() += 1;
                 drop(queue);
+                let started = Instant::now();
                 job();
                 queue = self.lock();
                 queue.idle += 1;
                 queue.ended(client);
+                if started.elapsed() >= LONG {
+                    return true;
+                }
             } else if queue.closed && queue.jobs.is_empty() {
-                return;
+                return false;
             } else {
                 queue = self.ready.wait(queue).unwrap_or_else(PoisonError::into_inner);
             }
@@ -209,6 +224,22 @@ impl Shared {
 mod tests {
     use super::*;
     use std::sync::mpsc::{Receiver, Sender, channel};
+
+    #[test]
+    fn another_thread_takes_the_place_of_one_that_ran_for_long() {
+        let pool = Pool::new("test", 1, 8, || {}).unwrap();
+        let (sender, receiver) = channel();
+        for duration in [Duration::ZERO, LONG, Duration::ZERO] {
+            let sender = sender.clone();
+            let job = move || {
+                thread::sleep(duration);
+                sender.send(thread::current().id()).unwrap();
+            };
+            pool.submit(None, Box::new(job)).unwrap();
+        }
+        let [first, second, third] = [(); 3].map(|()| receiver.recv().unwrap());
+        assert!(first == second && second != third);
+    }
 
     const FIRST: Option<ClientId> = Some(ClientId(1));
     const SECOND: Option<ClientId> = Some(ClientId(2));
