@@ -87,7 +87,7 @@ def fill(root, binary):
         for page in Path(pages).iterdir():
             write(root / f"usr/share/man/man1/{page.name}.gz", compressed(page.read_text()))
     documents = root / "usr/share/doc" / NAME
-    for name in ("operations", "configuration", "http", "proxies", "metrics"):
+    for name in ("runbook", "operations", "configuration", "http", "proxies", "metrics"):
         write(documents / f"{name}.md", (ROOT / f"docs/{name}.md").read_text())
     for name in ("alerts.yml", "grafana.json"):
         write(documents / name, (ROOT / "deploy" / name).read_text())

@@ -502,23 +502,15 @@ fn namespaces_can_be_switched_off() {
 }
 
 #[test]
-fn warns_if_other_machines_can_trace_without_a_token() {
-    let folder = tempfile::tempdir().unwrap();
-    let tokens = folder.path().join("tokens").display().to_string();
-    fs::write(&tokens, "0123456789abcdef").unwrap();
-    let cases: [(&[&str], bool); 4] = [
-        (&["--host", "0.0.0.0"], true),
-        (&["--host", "0.0.0.0", "--api", "eth,net,web3"], false),
-        (&["--host", "0.0.0.0", "--token-file", &tokens], false),
-        (&[], false),
-    ];
-    for (arguments, warns) in cases {
-        let server = Server::start(arguments);
-        server.get("/health");
-        // Written after the warning.
-        assert_eq!(server.logged("operation=\"health\""), 1);
-        assert_eq!(server.log().contains("can trace transactions"), warns, "{arguments:?}: {}", server.log());
-    }
+fn run_serves_the_namespaces_that_geth_does() {
+    let modules = |server: &Server| {
+        let response = server.post("/", r#"{"jsonrpc":"2.0","id":1,"method":"rpc_modules"}"#);
+        response.body["result"].as_object().unwrap().keys().cloned().collect::<Vec<_>>()
+    };
+    let server = Server::start(NONE);
+    assert_eq!(modules(&server), ["eth", "net", "rpc", "web3"]);
+    assert_eq!(server.get("/chainId/").status, 200);
+    assert_eq!(modules(&Server::start(["--api", "debug,txpool"])), ["debug", "rpc", "txpool"]);
 }
 
 #[test]

@@ -9,10 +9,11 @@ use node_tests::server::{
 };
 use node_tests::websocket::Socket;
 use serde_json::{Value, json};
-use std::fs;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write, pipe};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::net::UnixDatagram;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -363,7 +364,7 @@ fn requests_are_sent_to_a_collector_as_spans() {
 
 #[test]
 fn the_end_is_announced_before_the_listener_closes() {
-    let server = Server::dev(["--shutdown-delay", "2s"]);
+    let server = Server::dev(["--shutdown-delay", "3s"]);
     let mut events = Events::listen(&format!("{}/events/?Stream=blocks", server.url()), None);
     assert!(events.next_event().is_some());
     let mut socket = Socket::connect(server.address(), &[]).unwrap();
@@ -381,7 +382,7 @@ fn the_end_is_announced_before_the_listener_closes() {
     assert_eq!((server.get("/ready").status, server.get("/chainId/").header("connection")), (200, None));
 
     server.signal("TERM");
-    assert_eq!(server.logged("requests are served for 2000 ms more"), 1);
+    assert_eq!(server.logged("requests are served for 3000 ms more"), 1);
     let ready = server.get("/ready");
     assert_eq!((ready.status, &ready.body["detail"]), (503, &json!("not ready: the server is shutting down")));
     let served = server.get("/chainId/");
@@ -392,12 +393,19 @@ fn the_end_is_announced_before_the_listener_closes() {
     assert_eq!(events.next_event(), None);
     let close = socket.inner().read().unwrap();
     assert!(matches!(&close, Message::Close(Some(frame)) if frame.code == CloseCode::Away), "{close:?}");
+    // GOAWAY without an error, after an acknowledgement of SETTINGS and WINDOW_UPDATE: no more streams; at the end, that none was processed.
+    let go_away = |last: [u8; 4]| [&[0, 0, 8, 7, 0, 0, 0, 0, 0][..], &last, &[0; 4]].concat();
+    let mut announced = [0; 9 + 13 + 17];
+    http2.read_exact(&mut announced).unwrap();
+    assert!(announced.ends_with(&go_away([0x7f, 0xff, 0xff, 0xff])), "{announced:x?}");
+    // All this comes while the listener is open. Who connects nevertheless is served until it closes.
+    let mut late = Events::listen(&format!("{}/events/?Stream=blocks", server.url()), None);
+    assert!(late.next_event().is_some());
+    assert!(!server.log().contains("waiting for requests in progress"), "{}", server.log());
+    assert_eq!(late.next_event().unwrap().name, "problem");
     let mut rest = Vec::new();
     http2.read_to_end(&mut rest).unwrap();
-    // GOAWAY without an error: no more streams, and none was processed.
-    let go_away = |last: [u8; 4]| [&[0, 0, 8, 7, 0, 0, 0, 0, 0][..], &last, &[0; 4]].concat();
-    let expected = [go_away([0x7f, 0xff, 0xff, 0xff]), go_away([0; 4])].concat();
-    assert!(rest.ends_with(&expected), "{rest:x?}");
+    assert_eq!(rest, go_away([0; 4]));
     assert_eq!(server.ended().code(), Some(0));
 }
 
@@ -606,7 +614,7 @@ fn every_response_has_a_line() {
         [json!("GET"), json!("/chainId/"), json!("chainId"), json!(200), json!(null)],
         [json!("DELETE"), json!("/wp-login.php"), json!("none"), json!(404), json!(404)],
         [json!("GET"), json!(&long[..256]), json!("none"), json!(404), json!(404)],
-        [json!("POST"), json!("/"), json!("rpc"), json!(null), json!(-32601)],
+        [json!("POST"), json!("/"), json!("eth_none"), json!(null), json!(-32601)],
         refused.clone(),
         refused.clone(),
         refused,
@@ -642,6 +650,64 @@ fn a_full_standard_output_does_not_hang_the_start() {
         assert!(served && server.get("/health").status == 200, "{command}");
         assert_eq!(terminate(&mut child), Some(0), "{command}");
     }
+}
+
+#[test]
+fn a_full_standard_error_does_not_hang_a_refused_start() {
+    let (_reader, mut writer) = pipe().unwrap();
+    let filler = writer.try_clone().unwrap();
+    thread::spawn(move || while writer.write_all(&[0; 65_536]).is_ok() {});
+    for arguments in [["dev", "--nonsense"], ["run", "--genesis=/nonsense"]] {
+        let mut child = node_server().args(arguments).stderr(filler.try_clone().unwrap()).spawn().unwrap();
+        assert!(child.wait().unwrap().code().is_some_and(|code| code > 0), "{arguments:?}");
+    }
+}
+
+/// A named pipe in `folder`.
+fn named_pipe(folder: &Path) -> String {
+    let path = folder.join("pipe").display().to_string();
+    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+    path
+}
+
+#[test]
+fn a_signal_ends_the_wait_for_a_pipe() {
+    let folder = tempfile::tempdir().unwrap();
+    let (pipe, data) = (named_pipe(folder.path()), folder.path().join("data").display().to_string());
+    let cases: [(&[&str], i32); 4] = [
+        (&["run", "--port=0", "--genesis", &pipe], 0),
+        (&["run", "--port=0", "--import", &pipe], 0),
+        (&["dev", "--port=0", "--genesis", &pipe], 0),
+        (&["import", &pipe], 1),
+    ];
+    for (arguments, status) in cases {
+        let mut program = node_server();
+        program.args(arguments).args(["--data-dir", &data]).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = program.spawn().unwrap();
+        // This returns when the program has opened the pipe. Nothing is written.
+        let _writer = File::options().write(true).open(&pipe).unwrap();
+        assert_eq!(terminate(&mut child), Some(status), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_hangup_does_not_end_a_server_that_reads_its_settings() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = named_pipe(folder.path());
+    let mut child = node_server()
+        .args(["dev", "--port=0", "--config", &pipe])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    // This returns when the program has opened the pipe.
+    let writer = File::options().write(true).open(&pipe).unwrap();
+    assert!(Command::new("kill").args(["-HUP", &child.id().to_string()]).status().unwrap().success());
+    thread::sleep(Duration::from_millis(100));
+    drop(writer);
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.map_while(Result::ok).any(|line| line.starts_with("listening on ")));
+    assert_eq!(terminate(&mut child), Some(0));
 }
 
 /// Cuts the chain file in half, and flips a bit in its middle. `genesis` holds the arguments that choose the genesis.

@@ -325,7 +325,7 @@ fn lists_the_modules_of_the_method_table() {
     let modules = call(&server, "rpc_modules", json!([]));
     assert_eq!(modules.get("anvil"), None, "{modules}");
     assert_eq!(call(&Server::dev(NONE), "rpc_modules", json!([]))["anvil"], "1.0");
-    for family in ["eth", "net", "web3", "txpool", "debug", "rpc"] {
+    for family in ["eth", "net", "web3", "rpc"] {
         assert_eq!(modules[family], "1.0", "{modules}");
     }
 }

@@ -97,6 +97,7 @@ impl CommandError {
     /// The error for a store at `path` that failed with `error`.
     pub(crate) fn store(path: &Path, error: BackendError) -> Self {
         let source = match error {
+            BackendError::Interrupted(_) => return Self::Interrupted,
             BackendError::Storage(source) => source,
             other => Box::new(other),
         };

@@ -1,16 +1,53 @@
 //! Reading input files.
 
 use crate::error::CommandError;
-use std::fs::File;
-use std::io::{self, Read};
+use node_core::context::Context;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::OFlags;
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// Maximum length of a file of keys, certificates or tokens, in bytes.
 const MAX_SMALL_FILE: u64 = 1 << 20;
 
-/// Reads a file.
-pub(crate) fn read(path: &Path) -> Result<Vec<u8>, CommandError> {
-    std::fs::read(path).map_err(|source| CommandError::Read { path: path.to_owned(), source })
+/// How often a reader that waits for a pipe looks whether it should end.
+const WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+
+/// A file that is read until a context is cancelled, also if it is a pipe into which nobody writes.
+pub(crate) struct Input {
+    file: File,
+    context: Context,
+}
+
+impl Read for Input {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            self.context.check().map_err(io::Error::other)?;
+            // Files on disks are always ready.
+            match poll(&mut [PollFd::new(&self.file, PollFlags::IN)], Some(&WAIT)).map_err(io::Error::from) {
+                Ok(0) => {}
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+                Ok(_) => match self.file.read(buffer) {
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                    read => return read,
+                },
+            }
+        }
+    }
+}
+
+/// Reads a file. The command is interrupted if `context` is cancelled.
+pub(crate) fn read(path: &Path, context: &Context) -> Result<Vec<u8>, CommandError> {
+    let (mut file, _) = open(path, context)?;
+    let mut bytes = Vec::new();
+    match file.read_to_end(&mut bytes) {
+        Ok(_) => Ok(bytes),
+        Err(_) if context.check().is_err() => Err(CommandError::Interrupted),
+        Err(source) => Err(CommandError::Read { path: path.to_owned(), source }),
+    }
 }
 
 /// Reads a file of at most `limit` bytes. Returns `None` if it is longer.
@@ -31,10 +68,12 @@ pub(crate) fn read_small_text(path: &Path) -> Result<String, CommandError> {
         .map_err(|_| refused(io::ErrorKind::InvalidData, "stream did not contain valid UTF-8".to_owned()))
 }
 
-/// Opens a file. Returns it with its length in bytes.
-pub(crate) fn open(path: &Path) -> Result<(File, u64), CommandError> {
+/// Opens a file, to be read until `context` is cancelled. Returns it with its length in bytes.
+pub(crate) fn open(path: &Path, context: &Context) -> Result<(Input, u64), CommandError> {
     let unreadable = |source| CommandError::Read { path: path.to_owned(), source };
-    let file = File::open(path).map_err(unreadable)?;
+    // Opening a pipe would otherwise wait for somebody who writes.
+    let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(unreadable)?;
     let length = file.metadata().map_err(unreadable)?.len();
-    Ok((file, length))
+    Ok((Input { file, context: context.clone() }, length))
 }

@@ -46,11 +46,11 @@ const SYNC_INTERVAL: Duration = Duration::from_secs(1);
 /// Imports the files one by one. A signal or an invalid block ends the import; the blocks before it are durable then.
 pub(crate) fn run(options: &ImportOptions) -> Result<(), CommandError> {
     let shutdown = Shutdown::on_signals()?;
-    let start = open::start(options.genesis.genesis.as_deref(), &options.storage)?;
+    let start = open::start(options.genesis.genesis.as_deref(), &options.storage, shutdown.context())?;
     let folder =
         open::folder(&options.storage, &start.genesis)?.ok_or(CommandError::InMemory { needed_by: "import" })?;
     let caches = &options.storage.caches;
-    let store = Arc::new(open::create_store(&folder, &start, caches, SyncPolicy::OnDemand)?);
+    let store = Arc::new(open::create_store(&folder, &start, caches, SyncPolicy::OnDemand, shutdown.context())?);
     let spec = Arc::new(start.genesis.spec);
     let evm = open::evm(&spec, caches);
     let chain = BlockImporter::new(store.clone(), evm.clone(), evm, spec);
@@ -94,7 +94,7 @@ fn import(
     context: &Context,
     options: &ImportOptions,
 ) -> Result<ImportSummary, CommandError> {
-    let (file, length) = files::open(path)?;
+    let (file, length) = files::open(path, context)?;
     let name = path.display().to_string();
     let report = Report::start("import", options.output.json, name.clone(), length);
     let reader = report.bar().wrap_read(file);

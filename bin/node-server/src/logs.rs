@@ -205,7 +205,7 @@ fn line(level: Level, message: &str, is_json: bool) -> String {
 }
 
 /// Runs `write` on a thread named `name`, but waits no longer than for [`LAST_WORDS`].
-fn bounded(name: &str, write: impl FnOnce() + Send + 'static) {
+pub(crate) fn bounded(name: &str, write: impl FnOnce() + Send + 'static) {
     let (done, written) = mpsc::channel();
     let _ = thread::Builder::new().name(name.to_owned()).spawn(move || {
         write();

@@ -13,6 +13,7 @@ mod files;
 mod health;
 mod import;
 mod logs;
+mod memory;
 mod metrics;
 mod migrate;
 mod notify;
@@ -45,37 +46,41 @@ use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 use tracing::Level;
 
-// The node allocates much, and threads free memory that other threads allocated. With this allocator, imports and requests took
-// about a tenth less time than with glibc's.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
     let json = arguments.iter().any(|argument| argument == "--json");
     // If the settings cannot be read, this says so, too.
     logs::set_format(settings::log_format(&arguments));
+    // Before anything that takes time: until then SIGHUP ends the process.
+    if settings::serve(&arguments)
+        && let Err(error) = signals::handle()
+    {
+        logs::print(Level::ERROR, &Sources(&error).to_string());
+        return ExitCode::FAILURE;
+    }
     let (CommandLine { command, .. }, changed) = match settings::read(arguments) {
         Ok(Request::Execute(line, changed)) => (line, changed),
         Ok(Request::Show(text)) => {
             return match print(text.as_bytes()) {
                 Ok(()) => ExitCode::SUCCESS,
                 Err(error) => {
-                    eprintln!("error: {}", Sources(&error));
+                    logs::print(Level::ERROR, &Sources(&error).to_string());
                     ExitCode::FAILURE
                 }
             };
         }
         Err(error) => {
-            if logs::is_json() && error.is_error() {
-                logs::print(Level::ERROR, &error.message());
-            } else {
-                error.print();
+            let (status, message, is_error) = (error.exit_code(), error.message(), error.is_error());
+            match is_error {
+                true if logs::is_json() => logs::print(Level::ERROR, &message),
+                true => logs::bounded("usage", move || error.print()),
+                // A pager may wait for its reader.
+                false => error.print(),
             }
-            if json && error.is_error() {
-                report::usage_error(&error.message());
+            if json && is_error {
+                report::usage_error(&message);
             }
-            return error.exit_code();
+            return status;
         }
     };
     let (filter, format) = match &command {
@@ -130,11 +135,11 @@ fn main() -> ExitCode {
 
 fn execute(command: &Command, terminal: Option<Terminal>) -> Result<(), CommandError> {
     if matches!(command, Command::Dev(_) | Command::Run(_)) {
-        signals::handle()?;
+        memory::return_freed()?;
     }
     match command {
-        Command::Dev(options) => dev::run(options, terminal),
-        Command::Run(options) => run::run(options),
+        Command::Dev(options) => served(dev::run(options, terminal)),
+        Command::Run(options) => served(run::run(options)),
         Command::Import(options) => import::run(options),
         Command::Export(options) => export::run(options),
         Command::Verify(options) => verify::run(options),
@@ -161,6 +166,17 @@ fn execute(command: &Command, terminal: Option<Terminal>) -> Result<(), CommandE
             .map_err(|source| CommandError::Write { path: folder.clone(), source }),
         // `settings::read` handles `config`, so this is reached only by its own --help.
         Command::Config => Ok(()),
+    }
+}
+
+/// How a server ended. That a signal came before it listened is no error.
+fn served(ended: Result<(), CommandError>) -> Result<(), CommandError> {
+    match ended {
+        Err(stopped @ CommandError::Interrupted) => {
+            tracing::info!("{stopped}");
+            Ok(())
+        }
+        ended => ended,
     }
 }
 

@@ -7,6 +7,7 @@ use crate::options::{CacheOptions, ExistingChain, StorageOptions};
 use node_chain::genesis::{ContinueError, Continued, LargeGenesis};
 use node_chain::{Genesis, dev_genesis};
 use node_core::backend::{BackendError, StateBackend};
+use node_core::context::Context;
 use node_core::forks::ChainSpec;
 use node_evm::EvmExecutor;
 use node_store::files::{DiskFolder, Folder, MemoryFolder};
@@ -15,9 +16,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Reads a genesis file. Returns the built-in development genesis if `path` is `None`.
-pub(crate) fn read_genesis(path: Option<&Path>) -> Result<Genesis, CommandError> {
+pub(crate) fn read_genesis(path: Option<&Path>, context: &Context) -> Result<Genesis, CommandError> {
     let Some(path) = path else { return Ok(dev_genesis()) };
-    let json = files::read(path)?;
+    let json = files::read(path, context)?;
     Genesis::parse(&json).map_err(|source| CommandError::Genesis { path: path.to_owned(), source })
 }
 
@@ -39,25 +40,30 @@ impl From<Genesis> for Start {
 
 impl Start {
     /// Reads a genesis file of any size. Returns the built-in development genesis if `path` is `None`.
-    fn read(path: Option<&Path>) -> Result<Self, CommandError> {
+    fn read(path: Option<&Path>, context: &Context) -> Result<Self, CommandError> {
         let Some(path) = path else { return Ok(dev_genesis().into()) };
-        let (file, length) = files::open(path)?;
+        let (file, length) = files::open(path, context)?;
         if length < LARGE_GENESIS {
-            return read_genesis(Some(path)).map(Self::from);
+            return read_genesis(Some(path), context).map(Self::from);
         }
         tracing::info!(bytes = length, "sorting the accounts of {}", path.display());
-        let large = LargeGenesis::read(file, tempfile::tempfile);
-        let large = large.map_err(|source| CommandError::Genesis { path: path.to_owned(), source })?;
+        let large = LargeGenesis::read(file, context, tempfile::tempfile).map_err(|source| match context.check() {
+            Ok(()) => CommandError::Genesis { path: path.to_owned(), source },
+            Err(_) => CommandError::Interrupted,
+        })?;
         Ok(Self { genesis: large.genesis().clone(), large: Some(large) })
     }
 
-    /// Opens the chain in `folder`, or creates it there.
-    fn open(&self, folder: Arc<dyn Folder>, options: Options) -> Result<Store, BackendError> {
+    /// Opens the chain in `folder`, or creates it there, unless `context` is cancelled.
+    fn open(&self, folder: Arc<dyn Folder>, context: &Context, options: Options) -> Result<Store, BackendError> {
         let block = self.genesis.block();
         match &self.large {
             None => Store::open_in(folder, block, options),
             Some(large) => {
-                let state = large.state().map(|part| part.map_err(|error| BackendError::Storage(error.into())));
+                let state = large.state().map(|part| {
+                    context.check()?;
+                    part.map_err(|error| BackendError::Storage(error.into()))
+                });
                 Store::open_large_in(folder, block, state, options)
             }
         }
@@ -66,12 +72,12 @@ impl Start {
 
 /// Returns how the chain to open begins: with the genesis of the file; without a file, with the one that is recorded in the
 /// folder; without a record, with the built-in development genesis.
-pub(crate) fn start(file: Option<&Path>, storage: &StorageOptions) -> Result<Start, CommandError> {
+pub(crate) fn start(file: Option<&Path>, storage: &StorageOptions, context: &Context) -> Result<Start, CommandError> {
     match (file, &storage.data_dir) {
         (None, Some(DataDir::Folder(folder))) => {
             Ok(recorded_genesis(folder, &storage.caches)?.unwrap_or_else(dev_genesis).into())
         }
-        (file, _) => Start::read(file),
+        (file, _) => Start::read(file, context),
     }
 }
 
@@ -150,13 +156,15 @@ pub(crate) fn backend(
     start: &Start,
     caches: &CacheOptions,
     sync: SyncPolicy,
+    context: &Context,
 ) -> Result<Backend, CommandError> {
     let store = match folder {
-        Some(path) => create_store(path, start, caches, sync)?,
+        Some(path) => create_store(path, start, caches, sync, context)?,
         // What a cache of runs saves is only their decompression.
         None => {
             let cache_bytes = caches.cache_bytes() / 4;
-            start.open(Arc::new(MemoryFolder::default()), Options { cache_bytes, ..Options::in_memory() })?
+            let options = Options { cache_bytes, ..Options::in_memory() };
+            start.open(Arc::new(MemoryFolder::default()), context, options)?
         }
     };
     let store = Arc::new(store);
@@ -169,11 +177,12 @@ pub(crate) fn create_store(
     start: &Start,
     caches: &CacheOptions,
     sync: SyncPolicy,
+    context: &Context,
 ) -> Result<Store, CommandError> {
     let options = Options { sync, ..store_options(caches) };
     let open = || {
         let folder = DiskFolder::open(path).map_err(StoreError::from)?;
-        let store = start.open(Arc::new(folder), options)?;
+        let store = start.open(Arc::new(folder), context, options)?;
         continue_with(&store, &start.genesis)?;
         Ok(store)
     };
@@ -201,7 +210,7 @@ pub(crate) fn open_folder(path: &Path, chain: &ExistingChain) -> Result<Store, C
 fn checked(store: Result<Store, BackendError>, path: &Path, chain: &ExistingChain) -> Result<Store, CommandError> {
     let store = store.map_err(|error| CommandError::store(path, error))?;
     if let Some(genesis) = &chain.genesis {
-        let Start { genesis, .. } = Start::read(Some(genesis))?;
+        let Start { genesis, .. } = Start::read(Some(genesis), &Context::unbounded())?;
         continue_with(&store, &genesis).map_err(|error| CommandError::store(path, error))?;
     }
     Ok(store)
@@ -212,7 +221,9 @@ pub(crate) fn existing_folder(chain: &ExistingChain, command: &'static str) -> R
     match &chain.storage.data_dir {
         Some(DataDir::Memory) => Err(CommandError::InMemory { needed_by: command }),
         Some(DataDir::Folder(path)) => Ok(path.clone()),
-        None => default_folder(Start::read(chain.genesis.as_deref())?.genesis.block().header.hash),
+        None => {
+            default_folder(Start::read(chain.genesis.as_deref(), &Context::unbounded())?.genesis.block().header.hash)
+        }
     }
 }
 

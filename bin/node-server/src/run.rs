@@ -1,7 +1,7 @@
 //! `node-server run`: imports chain files and serves the chain until a signal arrives.
 
 use crate::error::{CommandError, Sources};
-use crate::files;
+use crate::files::{self, Input};
 use crate::logs;
 use crate::metrics;
 use crate::notify;
@@ -18,11 +18,13 @@ use node_core::context::Context;
 use node_core::node::{Finality, Node};
 use node_http::{HttpConfig, Metrics, Shutdown, serve};
 use node_types::H256;
-use std::fs::File;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
+
+/// The namespaces that are served by default: those that geth serves over HTTP.
+const API: [&str; 3] = ["eth", "net", "web3"];
 
 /// Options of `run`.
 #[derive(Args, Debug)]
@@ -60,22 +62,24 @@ pub(crate) struct ChainOptions {
 /// Imports and serves the chain until SIGINT or SIGTERM, which also end the import.
 pub(crate) fn run(options: &RunOptions) -> Result<(), CommandError> {
     let shutdown = Shutdown::on_signals_then(notify::stopping)?;
-    let http = options.server.http_config()?;
+    let mut http = options.server.http_config()?;
+    if http.api.is_empty() {
+        http.api = API.iter().filter_map(|name| name.parse().ok()).collect();
+    }
     reload::register(&http);
     let _metrics = metrics::serve(&options.server, &http)?;
     let genesis_file = options.chain.genesis.genesis.as_deref();
-    let start = open::start(genesis_file, &options.storage)?;
+    let start = open::start(genesis_file, &options.storage, shutdown.context())?;
     let folder = open::folder(&options.storage, &start.genesis)?;
     metrics::include_folder(&http, folder.as_deref());
     let is_built_in = genesis_file.is_none() && start.genesis == dev_genesis();
-    let wiring = Wiring::open(start, folder.as_deref(), &options.storage.caches)?;
+    let wiring = Wiring::open(start, folder.as_deref(), &options.storage.caches, shutdown.context())?;
     write_failure::watch(&options.server.operation, &wiring.backend)?;
     let served = if options.chain.import.is_empty() {
         build(options, &wiring, &http, shutdown.context()).and_then(|()| {
             let node = node(options, &wiring, is_built_in)?;
             wiring.sync_changes()?;
             serve(node, http.clone(), shutdown, |address| {
-                warn_of_namespaces(&http, address);
                 announce(&http, address);
                 Ok(())
             })
@@ -104,16 +108,6 @@ fn announce(http: &HttpConfig, address: SocketAddr) {
     notify::ready(address);
 }
 
-/// Warns if clients on other machines can use methods that geth serves only if its operator names them.
-fn warn_of_namespaces(http: &HttpConfig, address: SocketAddr) {
-    if !address.ip().is_loopback() && http.tokens.is_none() && http.api.is_empty() {
-        tracing::warn!(
-            "everyone who reaches {address} can trace transactions and read the pool: no token is needed, and all namespaces are on; \
-             --api eth,net,web3 serves those that geth does"
-        );
-    }
-}
-
 /// Imports the chain files while a thread serves health checks, and reads if the options say so, and then everything.
 fn serve_from_the_import_on(
     options: &RunOptions,
@@ -137,7 +131,6 @@ fn serve_from_the_import_on(
     };
     let server = thread::Builder::new().name("server".to_owned()).spawn(serve).map_err(CommandError::Thread)?;
     if let Ok(address) = bound.recv() {
-        warn_of_namespaces(&http, address);
         if http.serve_while_starting {
             tracing::info!("serving what is imported so far on {}://{address}", http.scheme());
         }
@@ -189,7 +182,7 @@ fn import(
     let mut paths = options.import.iter().peekable();
     while let Some(path) = paths.peek() {
         tracing::info!("importing {}", path.display());
-        let (file, length) = files::open(path)?;
+        let (file, length) = files::open(path, context)?;
         let failed_writes = backend.health().failed_writes;
         match import_opened(chain, file, ImportProgress::start(path, length, http), &http.metrics, context) {
             Ok(summary) => {
@@ -221,7 +214,7 @@ fn import(
 /// Imports one file, and shows its progress.
 fn import_opened(
     chain: &BlockImporter,
-    file: File,
+    file: Input,
     mut progress: ImportProgress,
     metrics: &Metrics,
     context: &Context,

@@ -5,6 +5,7 @@ use crate::open::{self, Backend, Start};
 use crate::options::{CacheOptions, ServerOptions};
 use node_chain::BlockImporter;
 use node_core::backend::StateBackend;
+use node_core::context::Context;
 use node_core::forks::ChainSpec;
 use node_core::node::{Finality, Node};
 use node_evm::EvmExecutor;
@@ -26,8 +27,13 @@ pub(crate) struct Wiring {
 
 impl Wiring {
     /// Opens or creates the store in `folder`, or creates a chain in memory. Logs which of the two.
-    pub(crate) fn open(start: Start, folder: Option<&Path>, caches: &CacheOptions) -> Result<Self, CommandError> {
-        let Backend { backend, store } = open::backend(folder, &start, caches, SyncPolicy::OnDemand)?;
+    pub(crate) fn open(
+        start: Start,
+        folder: Option<&Path>,
+        caches: &CacheOptions,
+        context: &Context,
+    ) -> Result<Self, CommandError> {
+        let Backend { backend, store } = open::backend(folder, &start, caches, SyncPolicy::OnDemand, context)?;
         open::log_chain(folder, &start.genesis, &*backend)?;
         let spec = Arc::new(start.genesis.spec);
         let evm = open::evm(&spec, caches);

@@ -116,7 +116,7 @@ pub struct HttpConfig {
     )]
     pub rate_limit: RateLimit,
     /// Namespaces to serve, such as eth, debug or txpool, or single JSON-RPC methods and REST operations; eth includes REST, dev its
-    /// control of the chain [default: all]
+    /// control of the chain [default: all for dev; eth, net and web3 for run]
     #[cfg_attr(
         feature = "clap",
         arg(long, env = "ETHNODE_API", value_name = "NAME", help_heading = "Access", value_delimiter = ',')

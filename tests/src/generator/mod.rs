@@ -149,7 +149,7 @@ impl Generator {
 
     /// Returns a chain that consists of a genesis file that [`Shape::write_genesis`] has written.
     pub fn on_genesis(shape: Shape, file: impl Read) -> Result<Self, GenerateError> {
-        let genesis = LargeGenesis::read(file, tempfile::tempfile)?;
+        let genesis = LargeGenesis::read(file, &Context::unbounded(), tempfile::tempfile)?;
         let folder = tempfile::tempdir()?;
         let state = genesis.state().map(|part| part.map_err(|error| BackendError::Storage(error.into())));
         let disk = DiskFolder::open(folder.path()).map_err(|error| BackendError::Storage(error.into()))?;

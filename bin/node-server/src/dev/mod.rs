@@ -43,7 +43,7 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
     metrics::include_folder(&http, folder);
     let caches = &options.storage.caches;
     let genesis = match &options.chain.genesis {
-        Some(path) => open::read_genesis(Some(path))?,
+        Some(path) => open::read_genesis(Some(path), shutdown.context())?,
         None => {
             // If nothing was chosen, the folder determines how its chain starts.
             let chosen = DevGenesis { contracts: false, ..options.genesis() };
@@ -56,7 +56,7 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
         }
     };
     let start = Start::from(genesis);
-    let Backend { backend, store } = open::backend(folder, &start, caches, SyncPolicy::Always)?;
+    let Backend { backend, store } = open::backend(folder, &start, caches, SyncPolicy::Always, shutdown.context())?;
     open::log_chain(folder, &start.genesis, &*backend)?;
     write_failure::watch(&options.server.operation, &backend)?;
     let chain = DevNode::builder()
@@ -83,7 +83,7 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
             producer.continue_time()?;
         }
         if let Some(path) = state_files.to_load() {
-            state_file::load(producer, path)?;
+            state_file::load(producer, path, shutdown.context())?;
         }
         producer.impersonate_all(options.accounts.auto_impersonate);
         dumped = state_files.to_dump().map(|path| StateFile::new(producer.clone(), path));

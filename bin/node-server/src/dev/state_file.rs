@@ -2,6 +2,7 @@
 
 use crate::error::{CommandError, Sources};
 use crate::files;
+use node_core::context::Context;
 use node_core::producer::Producer;
 use std::fs;
 use std::io;
@@ -22,11 +23,11 @@ pub(super) struct StateFile {
 }
 
 /// Loads the accounts of a file.
-pub(super) fn load(producer: &Producer, path: &Path) -> Result<(), CommandError> {
+pub(super) fn load(producer: &Producer, path: &Path, context: &Context) -> Result<(), CommandError> {
     let path = in_folder(path);
     let invalid =
         |error| CommandError::Read { path: path.clone(), source: io::Error::new(io::ErrorKind::InvalidData, error) };
-    let accounts = node_rpc::read_dump(&files::read(&path)?).map_err(invalid)?;
+    let accounts = node_rpc::read_dump(&files::read(&path, context)?).map_err(invalid)?;
     Ok(producer.load(accounts)?)
 }
 

@@ -119,6 +119,13 @@ fn insert_default_command(arguments: &mut Vec<OsString>) {
     }
 }
 
+/// Whether the command is one that serves requests.
+pub(crate) fn serve(arguments: &[OsString]) -> bool {
+    let mut arguments = arguments.to_vec();
+    insert_default_command(&mut arguments);
+    arguments.get(1).is_some_and(|command| command == "dev" || command == "run")
+}
+
 /// The commands with their options, which read the variables that are set.
 fn declared() -> Command {
     // The version of a command begins with the name of the program.

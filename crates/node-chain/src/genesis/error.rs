@@ -53,6 +53,9 @@ pub enum GenesisError {
     /// The accounts of a large genesis cannot be sorted in temporary files.
     #[error("the accounts cannot be sorted in temporary files")]
     Scratch(#[source] std::io::Error),
+    /// The context was cancelled, or its deadline has passed.
+    #[error(transparent)]
+    Interrupted(#[from] node_core::context::Interrupted),
 }
 
 /// Why a value is not a number, or not the expected bytes.

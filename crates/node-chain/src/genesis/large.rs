@@ -1,6 +1,7 @@
 //! Genesis files whose accounts need not fit into memory.
 
 use super::{Genesis, GenesisAccount, GenesisError, file};
+use node_core::context::Context;
 use node_core::state::StateChanges;
 use node_core::trie::sorted_root;
 use node_types::{Address, Bytes, H256, U256, keccak256, keccak256_all};
@@ -31,11 +32,16 @@ impl LargeGenesis {
     /// new empty file to write and read, such as `tempfile::tempfile` of the crate tempfile; it is called 256 times.
     ///
     /// # Errors
-    /// As [`Genesis::parse`], and [`GenesisError::Scratch`].
-    pub fn read(file: impl Read, mut new_file: impl FnMut() -> io::Result<File>) -> Result<Self, GenesisError> {
+    /// As [`Genesis::parse`], [`GenesisError::Scratch`], and [`GenesisError::Interrupted`].
+    pub fn read(
+        file: impl Read,
+        context: &Context,
+        mut new_file: impl FnMut() -> io::Result<File>,
+    ) -> Result<Self, GenesisError> {
         let files = (0..FILES).map(|_| new_file().map(BufWriter::new)).collect::<io::Result<Vec<_>>>();
         let mut files = files.map_err(GenesisError::Scratch)?;
         let genesis = file::read_large(BufReader::with_capacity(READ_BUFFER, file), &mut |address, account| {
+            context.check()?;
             let file = &mut files[usize::from(keccak256(address).as_bytes()[0])];
             write(file, address, &account).map_err(GenesisError::Scratch)
         })?;
@@ -43,7 +49,7 @@ impl LargeGenesis {
         let files = files.collect::<io::Result<_>>().map_err(GenesisError::Scratch)?;
         let mut large = Self { genesis, files };
         if large.genesis.state_root.is_none() {
-            large.genesis.state_root = Some(large.root()?);
+            large.genesis.state_root = Some(large.root(context)?);
         }
         Ok(large)
     }
@@ -76,9 +82,12 @@ impl LargeGenesis {
         })
     }
 
-    fn root(&self) -> Result<H256, GenesisError> {
+    fn root(&self, context: &Context) -> Result<H256, GenesisError> {
         let mut last = None;
-        let files = self.files.iter().map(read_sorted);
+        let files = self.files.iter().map(|file| {
+            context.check()?;
+            read_sorted(file)
+        });
         let accounts = files.flat_map(|accounts| match accounts {
             Ok(accounts) => accounts.into_iter().map(Ok).collect(),
             Err(error) => vec![Err(error)],

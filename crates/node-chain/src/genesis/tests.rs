@@ -1,5 +1,6 @@
 use super::*;
 use crate::test_support::{chained, shared};
+use node_core::context::Context;
 use node_core::forks::{BlobParams, Fork};
 use node_types::consensus::EMPTY_ROOT;
 use proptest::prelude::*;
@@ -289,8 +290,10 @@ fn large_file(count: u64) -> Vec<u8> {
 fn a_large_genesis_is_the_same_chain() {
     for count in [0, 1, 3_000] {
         let json = large_file(count);
-        let (whole, large) =
-            (Genesis::parse(&json).unwrap(), LargeGenesis::read(&json[..], tempfile::tempfile).unwrap());
+        let (whole, large) = (
+            Genesis::parse(&json).unwrap(),
+            LargeGenesis::read(&json[..], &Context::unbounded(), tempfile::tempfile).unwrap(),
+        );
         let (block, expected) = (large.genesis().block(), whole.block());
         assert_eq!(block.header, expected.header);
         let (mut state, mut last) = (StateChanges::default(), H256::zero());
@@ -319,7 +322,10 @@ fn a_large_genesis_is_refused_for_the_same_reasons() {
     let wrong = file(|file| file["alloc"]["0xaa00000000000000000000000000000000000000"] = json!({"balance": "x"}));
     let none = file(|file| file["alloc"] = Value::Null);
     for json in [twice.as_bytes(), cut, &wrong, &none] {
-        let [whole, large] = [Genesis::parse(json).map(drop), LargeGenesis::read(json, tempfile::tempfile).map(drop)];
+        let [whole, large] = [
+            Genesis::parse(json).map(drop),
+            LargeGenesis::read(json, &Context::unbounded(), tempfile::tempfile).map(drop),
+        ];
         let (whole, large) = (whole.unwrap_err(), large.unwrap_err());
         // A file that is cut has the duplicate before its end, where a large genesis does not look for it.
         assert!(whole.to_string() == large.to_string() || json == cut, "{whole}, {large}");
