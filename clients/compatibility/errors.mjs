@@ -56,16 +56,17 @@ const account = privateKeyToAccount(KEY);
 const wallet = createWalletClient({ account, chain: foundry, transport: http(url) });
 const broke = createWalletClient({ account: privateKeyToAccount(POOR), chain: foundry, transport: http(url) });
 const client = createPublicClient({ chain: foundry, transport: http(url) });
-// The name of the innermost error of viem that is not a general one.
+// The name of the innermost error of viem that says what was wrong with the request, or else that of the code.
 const nameOf = (run) => async () => {
   try {
     await run();
   } catch (error) {
-    const general = ["RpcRequestError", "Error", "UnknownNodeError", "InternalRpcError", "InvalidInputRpcError"];
+    const general = ["RpcRequestError", "Error", "UnknownNodeError", "TransactionExecutionError"];
     const names = [];
     if (!(error instanceof BaseError)) return error.name;
     for (let cause = error; cause; cause = cause.cause) names.push(cause.name);
-    return names.findLast((name) => name && !general.includes(name)) ?? error.name;
+    const specific = names.filter((name) => name && !general.includes(name));
+    return specific.findLast((name) => !name.endsWith("RpcError")) ?? specific.at(-1) ?? error.name;
   }
   return "no error";
 };

@@ -4,7 +4,7 @@
 
 use node_chain::genesis::DEV_GENESIS;
 use node_tests::server::{Response, Server, node_server};
-use node_tests::wallet::{BOB, hex, sign, transfer};
+use node_tests::wallet::{ALICE, BOB, hex, sign, transfer};
 use node_types::consensus::{LegacyTransaction, TransactionBody};
 use serde_json::{Value, json};
 use std::fs;
@@ -142,7 +142,12 @@ fn edits_and_impersonation() {
     let sent = json!({"Transaction": {"From": contract, "To": BOB, "Value": "7"}});
     let refused = control(&server, "sendTransaction", sent.clone());
     assert_eq!(refused.problem_faults(422), NONE);
-    assert_eq!(refused.field("detail"), &json!(format!("{contract} is not impersonated")));
+    assert_eq!(
+        refused.field("detail"),
+        &json!(format!("unknown account {contract}: the node has no key of it, and does not impersonate it"))
+    );
+    let own = done(&server, "sendTransaction", json!({"Transaction": {"From": ALICE, "To": BOB}}));
+    assert_eq!(status(&server, own["TransactionHash"].as_str().unwrap()), "mined");
     assert_eq!(done(&server, "impersonate", json!({"Address": contract}))["Result"], true);
     assert_eq!(done(&server, "impersonate", json!({"Address": contract}))["Result"], false, "it is already");
     let hash = done(&server, "sendTransaction", sent.clone())["TransactionHash"].as_str().unwrap().to_owned();

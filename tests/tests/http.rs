@@ -336,14 +336,17 @@ fn booleans_in_paths_may_be_written_as_languages_print_them() {
 #[test]
 fn what_is_not_a_request_gets_a_problem() {
     let server = Server::start(NONE);
-    for request in [
-        "garbage\r\n\r\n",
-        "GET /chainId/ HTTP/9.9\r\nHost: localhost\r\n\r\n",
-        "GET /chainId/ HTTP/1.1\r\n\r\n",
-        "GET /chainId/ HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
-        "GET /chainId/ HTTP/1.1\r\nHost: localhost\r\nBad Header: x\r\n\r\n",
-        "POST /getLogs/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: x\r\n\r\n",
-        "GET /chainId/ HTTP/1.1\r\nHost: localhost\r\n\r\ngarbage\r\n\r\n",
+    let long = format!("GET /{} HTTP/1.1\r\nHost: localhost\r\n\r\n", "a".repeat(100_000));
+    for (request, status, detail) in [
+        ("garbage\r\n\r\n", 400, "must begin with a method"),
+        ("GET /chainId/ HTTP/9.9\r\nHost: localhost\r\n\r\n", 400, "must begin with a method"),
+        ("GET /chainId/ HTTP/1.1\r\n\r\n", 400, "no header Host"),
+        ("GET /chainId/ HTTP/1.1\r\nHost: a\r\nhost: b\r\n\r\n", 400, "more than one header Host"),
+        ("GET /chainId/ HTTP/1.1\r\nHost: localhost\r\nBad Header: x\r\n\r\n", 400, "not allowed"),
+        ("POST /getLogs/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: x\r\n\r\n", 400, "ambiguous"),
+        ("GET /chainId/ HTTP/1.1\r\nHost: localhost\r\n\r\ngarbage\r\n\r\n", 400, "must begin with a method"),
+        ("\x16\x03\x01\x02\0", 400, "TLS"),
+        (&long, 431, "headers together are longer than 16384 bytes"),
     ] {
         let mut stream = server.connect();
         stream.write_all(request.as_bytes()).unwrap();
@@ -351,10 +354,11 @@ fn what_is_not_a_request_gets_a_problem() {
         stream.read_to_string(&mut text).unwrap();
         let (_, last) = text.rsplit_once("HTTP/1.1 ").unwrap_or_else(|| panic!("{request:?}: {text:?}"));
         assert!(
-            last.starts_with("400 Bad Request") && last.contains("application/problem+json"),
+            last.starts_with(&status.to_string()) && last.contains("application/problem+json"),
             "{request:?}: {text}"
         );
         let body: Value = serde_json::from_str(last.split_once("\r\n\r\n").unwrap().1).unwrap();
-        assert_eq!(body["status"], 400, "{request:?}");
+        assert_eq!(body["status"], status, "{request:?}");
+        assert!(body["detail"].as_str().unwrap().contains(detail), "{request:?}: {body}");
     }
 }

@@ -204,7 +204,7 @@ fn fills_in_a_transaction_for_another_signer() {
     ] {
         assert_eq!(
             code(&ask(&server, request(1, "eth_fillTransaction", json!([impossible]))).body),
-            -32000,
+            -32003,
             "{impossible}"
         );
     }

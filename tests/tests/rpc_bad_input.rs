@@ -175,6 +175,37 @@ fn missing_and_surplus_parameters() {
 }
 
 #[test]
+fn faults_are_described_in_the_words_of_geth() {
+    let server = Server::dev(NONE);
+    let hash = format!("0x{}", "g".repeat(64));
+    let cases = [
+        ("eth_getBalance", json!(["0x1"]), "invalid argument 0: hex string of odd length"),
+        ("eth_getBalance", json!(["0x12"]), "invalid argument 0: hex string has length 2, want 40"),
+        ("eth_getBalance", json!([ALICE, ""]), "invalid argument 1: empty hex string"),
+        ("eth_getLogs", json!([{"fromBlock": ""}]), "invalid argument 0: empty hex string"),
+        ("eth_newFilter", json!([{"toBlock": "7"}]), "invalid argument 0: hex string without 0x prefix"),
+        ("eth_getLogs", json!([{"fromBlock": 7}]), "invalid argument 0: cannot unmarshal non-string"),
+        ("eth_getBlockByHash", json!([hash, false]), "invalid argument 0: invalid hex string"),
+        ("eth_getStorageAt", json!([ALICE, "0xasdf"]), r#"invalid argument 1: invalid hex in storage key: "0xasdf""#),
+        ("eth_call", json!([{"value": "0x"}]), r#"invalid argument 0: hex string "0x""#),
+        ("eth_sendRawTransaction", json!(["zz"]), "invalid argument 0: hex string without 0x prefix"),
+        ("eth_sendRawTransaction", json!([""]), "invalid argument 0: empty hex string"),
+    ];
+    for (method, params, expected) in cases {
+        let errors = ask(&server, method, &[request(method, params)]);
+        let (code, message) = errors[0].as_ref().unwrap();
+        assert!(*code == INVALID_PARAMS && message.starts_with(expected), "{method}: {message}");
+    }
+    for bytes in ["0x", "0x02"] {
+        let errors = ask(&server, "raw", &[request("eth_sendRawTransaction", json!([bytes]))]);
+        assert!(
+            matches!(&errors[0], Some((-32003, words)) if words.starts_with("typed transaction too short")),
+            "{errors:?}"
+        );
+    }
+}
+
+#[test]
 fn accepts_ids_of_every_type() {
     let server = Server::dev(NONE);
     let long = "i".repeat(100_000);

@@ -284,10 +284,12 @@ pub enum TransactionError {
     #[error("insufficient gas for floor data gas cost: gas {limit}, minimum needed {required}")]
     FloorGas { limit: u64, required: u64 },
     /// The gas limit is above the gas left in the block.
-    #[error("exceeds block gas limit: gas {limit}, available {available}")]
+    #[error("exceeds block gas limit: gas limit reached: gas {limit}, available {available}")]
     BlockGasExceeded { limit: u64, available: u64 },
     /// The gas limit is above the cap of EIP-7825.
-    #[error("transaction gas limit too high (cap: {cap}, tx: {limit}): EIP-7825 limits it from Osaka on")]
+    #[error(
+        "transaction gas limit too high (cap: {cap}, tx: {limit}): gas limit reached: EIP-7825 limits it from Osaka on"
+    )]
     GasLimitCap {
         limit: u64,
         /// 2^24.

@@ -285,7 +285,10 @@ fn later_transactions_get_the_remaining_gas_of_the_block() {
     let left = GAS_LIMIT - 21_000;
     assert!(world.execute(&[transaction(0, GAS_LIMIT), transaction(1, left)]).is_ok());
     let error = world.execute(&[transaction(0, GAS_LIMIT), transaction(1, left + 1)]).unwrap_err();
-    assert_eq!(error.to_string(), format!("exceeds block gas limit: gas {}, available {left}", left + 1));
+    assert_eq!(
+        error.to_string(),
+        format!("exceeds block gas limit: gas limit reached: gas {}, available {left}", left + 1)
+    );
 }
 
 #[test]

@@ -18,12 +18,56 @@ pub(crate) fn find(bytes: &[u8]) -> Option<(usize, u16)> {
     (head.contains("\r\ncontent-length: 0\r\n") && !head.contains("\r\nx-request-id: ")).then_some((start, status))
 }
 
-/// Why actix-http refuses a request with `status`.
-pub(crate) fn error(status: u16, config: &HttpConfig) -> HttpError {
-    match status {
-        408 => HttpError::HeadersTimeout,
-        431 => HttpError::HeadersTooLong { limit: config.max_headers },
-        _ => HttpError::NotHttp,
+/// What was received on a connection since the last write.
+#[derive(Default)]
+pub(crate) struct Received {
+    /// Up to [`MAX_HEAD`](Self::MAX_HEAD) of the first bytes.
+    head: Vec<u8>,
+    bytes: usize,
+}
+
+impl Received {
+    /// Enough to find the request line and the headers that most requests begin with.
+    const MAX_HEAD: usize = 2_048;
+
+    pub(crate) fn add(&mut self, bytes: &[u8]) {
+        self.bytes += bytes.len();
+        let missing = Self::MAX_HEAD - self.head.len();
+        self.head.extend_from_slice(&bytes[..bytes.len().min(missing)]);
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.head.clear();
+        self.bytes = 0;
+    }
+
+    /// Why actix-http refuses the request with `status`.
+    pub(crate) fn error(&self, status: u16, config: &HttpConfig) -> HttpError {
+        let limit = config.max_headers;
+        let is_whole = self.head.windows(4).any(|window| window == b"\r\n\r\n");
+        match status {
+            408 => HttpError::HeadersTimeout,
+            431 => HttpError::HeadersTooLong { limit },
+            _ if !is_whole && self.bytes > limit => HttpError::HeadersTooLong { limit },
+            _ => HttpError::NotHttp(self.fault(is_whole)),
+        }
+    }
+
+    fn fault(&self, is_whole: bool) -> &'static str {
+        if self.head.starts_with(b"\x16\x03") {
+            return "it is TLS, which this port does not expect";
+        }
+        let mut lines = self.head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end);
+        let request_line: Vec<_> = lines.next().unwrap_or_default().split(|byte| *byte == b' ').collect();
+        if !matches!(request_line[..], [_, _, b"HTTP/1.1" | b"HTTP/1.0"]) {
+            return "it must begin with a method, a path and HTTP/1.1";
+        }
+        let is_host = |line: &&[u8]| line.get(..5).is_some_and(|name| name.eq_ignore_ascii_case(b"host:"));
+        match lines.take_while(|line| !line.is_empty()).filter(is_host).count() {
+            0 if is_whole => "it has no header Host",
+            2.. => "it has more than one header Host",
+            _ => "its path or a header has characters that are not allowed, or the length of its body is ambiguous",
+        }
     }
 }
 

@@ -52,6 +52,7 @@ pub(crate) struct Connection {
     /// `None` for HTTP/1.1, whose headers and end are handled by actix-http.
     http2: Option<Http2>,
     service: web::Data<Service>,
+    received: bare::Received,
     /// What is left of a problem that is sent in place of a bare response.
     problem: Option<Vec<u8>>,
     _permit: Permit,
@@ -73,9 +74,9 @@ impl Connection {
 
     /// Writes a problem in place of a bare response of `length` bytes.
     fn poll_write_problem(&mut self, cx: &mut Context<'_>, status: u16, length: usize) -> Poll<io::Result<usize>> {
-        let Self { service, stream, peer, problem, .. } = self;
+        let Self { service, stream, peer, problem, received, .. } = self;
         let rest = problem.get_or_insert_with(|| {
-            let error = bare::error(status, &service.config);
+            let error = received.error(status, &service.config);
             if let Some(limit) = error.limit() {
                 service.metrics.record_refusal(limit);
             }
@@ -270,7 +271,16 @@ pub(crate) async fn accept(
         result.inspect_err(|error| tracing::debug!(%error, ?address, "connection failed before the first request"))?;
     let http2 = matches!(protocol, Protocol::Http2).then(|| Http2::new(config.max_headers, &service.phases));
     Ok((
-        Connection { stream, peer, is_blocked: false, http2, service, problem: None, _permit: permit },
+        Connection {
+            stream,
+            peer,
+            is_blocked: false,
+            http2,
+            service,
+            received: bare::Received::default(),
+            problem: None,
+            _permit: permit,
+        },
         protocol,
         address,
     ))
@@ -370,15 +380,17 @@ impl AsyncRead for Connection {
             // As if the client had closed the connection.
             return Poll::Ready(Ok(()));
         }
-        let Self { stream, http2, .. } = &mut *self;
+        let Self { stream, http2, received, .. } = &mut *self;
         let before = buf.filled().len();
         let read = match stream {
             Stream::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
             Stream::Encrypted(stream) => Pin::new(stream).poll_read(cx, buf),
         };
         if let Some(http2) = http2 {
-            let received = http2.guard.received(&buf.filled()[before..]);
-            received.map_err(|excess| io::Error::new(io::ErrorKind::InvalidData, excess))?;
+            let guarded = http2.guard.received(&buf.filled()[before..]);
+            guarded.map_err(|excess| io::Error::new(io::ErrorKind::InvalidData, excess))?;
+        } else {
+            received.add(&buf.filled()[before..]);
         }
         read
     }
@@ -399,6 +411,7 @@ impl AsyncWrite for Connection {
             Some((at, _)) => &bytes[..at],
             None => bytes,
         };
+        self.received.clear();
         let written = self.poll_write_raw(cx, bytes);
         self.note(cx, written)
     }

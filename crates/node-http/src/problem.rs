@@ -33,8 +33,8 @@ pub(crate) enum HttpError {
         "this path is for WebSocket (RFC 6455, version 13): request an upgrade with GET, on a connection that can be upgraded"
     )]
     NoWebSocket,
-    #[error("this is no valid request of HTTP/1.1, which has a request line, one Host and an unambiguous length")]
-    NotHttp,
+    #[error("this is not a valid request of HTTP/1.1: {0}")]
+    NotHttp(&'static str),
     #[error("this port expects TLS, and the request came without: use https")]
     NoTls,
     #[error("the headers did not arrive in time")]
@@ -188,7 +188,7 @@ fn classify(error: &HttpError) -> (StatusCode, Option<ProblemPage>) {
         HttpError::Node(error) => classify_node(error),
         HttpError::Body(BodyError::Empty | BodyError::Malformed { .. })
         | HttpError::Path
-        | HttpError::NotHttp
+        | HttpError::NotHttp(_)
         | HttpError::NoTls
         | HttpError::BodyBroken
         | HttpError::BodyUnpackable => blank(StatusCode::BAD_REQUEST),

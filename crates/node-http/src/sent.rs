@@ -72,6 +72,7 @@ impl Sent {
             NodeError::BlockNotFound { field, .. } | NodeError::StatePruned { field, .. } => vec![echoing(*field)],
             NodeError::FilterNotFound => vec![echoing(Field::FilterId)],
             NodeError::Control(error) => vec![echoing(error.field())],
+            NodeError::UnknownAccount(_) => vec![echoing(Field::Sender)],
             NodeError::ExecutionFailed { fields, .. } => vec![self.of_transaction(fields, options::message(error))],
             NodeError::ExecutionReverted { output, .. } => {
                 vec![plain(Field::Transaction).with_value(&Data(output.clone()))]

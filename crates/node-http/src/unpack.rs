@@ -3,7 +3,7 @@
 use crate::problem::HttpError;
 use actix_web::http::header::HeaderValue;
 use actix_web::web::Bytes;
-use flate2::read::{MultiGzDecoder, ZlibDecoder};
+use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use std::io::Read;
 
 /// Largest window of zstd that is accepted, as a power of two (RFC 9659, section 3): 8 MiB.
@@ -18,7 +18,7 @@ const BROTLI_BUFFER: usize = 4_096;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Packing {
     Gzip,
-    /// In the zlib format, as HTTP defines it.
+    /// In the zlib format, as HTTP defines it, or without its header, as some clients send it.
     Deflate,
     #[cfg(feature = "compression")]
     Brotli,
@@ -52,7 +52,13 @@ impl Packing {
     pub(crate) fn unpack(self, packed: &[u8], limit: usize) -> Result<Bytes, HttpError> {
         match self {
             Self::Gzip => read(MultiGzDecoder::new(packed), limit),
-            Self::Deflate => read(ZlibDecoder::new(packed), limit),
+            // RFC 1950, section 2.2. Raw data that begins like this would have a first block that is stored, with wrong padding.
+            Self::Deflate => match packed {
+                [method, flags, ..] if method & 0xf == 8 && u16::from_be_bytes([*method, *flags]) % 31 == 0 => {
+                    read(ZlibDecoder::new(packed), limit)
+                }
+                _ => read(DeflateDecoder::new(packed), limit),
+            },
             #[cfg(feature = "compression")]
             Self::Brotli => read(brotli::Decompressor::new(packed, BROTLI_BUFFER), limit),
             #[cfg(feature = "compression")]
@@ -76,7 +82,7 @@ fn read(decoder: impl Read, limit: usize) -> Result<Bytes, HttpError> {
 mod tests {
     use super::*;
     use flate2::Compression;
-    use flate2::write::{GzEncoder, ZlibEncoder};
+    use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
     use std::io::Write;
 
     fn pack(packing: Packing, body: &[u8]) -> Vec<u8> {
@@ -121,6 +127,17 @@ mod tests {
             let bomb = pack(packing, &vec![0; 64 << 20]);
             assert!(bomb.len() < 1 << 17, "{packing:?}: {}", bomb.len());
             assert!(matches!(packing.unpack(&bomb, 1 << 20), Err(HttpError::BodyTooLarge { .. })), "{packing:?}");
+        }
+    }
+
+    #[test]
+    fn unpacks_deflate_without_a_header() {
+        for level in [Compression::none(), Compression::best()] {
+            let mut encoder = DeflateEncoder::new(Vec::new(), level);
+            encoder.write_all(br#"{"A": 1}"#).unwrap();
+            let packed = encoder.finish().unwrap();
+            assert_eq!(Packing::Deflate.unpack(&packed, 8).unwrap(), br#"{"A": 1}"#[..]);
+            assert!(matches!(Packing::Deflate.unpack(&packed, 7), Err(HttpError::BodyTooLarge { limit: 7 })));
         }
     }
 

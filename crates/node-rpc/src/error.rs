@@ -44,6 +44,8 @@ impl RpcError {
     pub const UNAVAILABLE: i64 = -32002;
     /// The responses of a batch are too long together.
     pub const RESPONSE_TOO_LARGE: i64 = -32003;
+    /// The pool refuses a transaction (EIP-1474).
+    pub const REJECTED: i64 = -32003;
     /// The request exceeds a limit (EIP-1474).
     pub const LIMIT: i64 = -32005;
     /// A call reverted.
@@ -57,6 +59,7 @@ impl RpcError {
             ErrorKind::TooManyFilters | ErrorKind::LimitExceeded => Self::LIMIT,
             ErrorKind::Importing => Self::UNAVAILABLE,
             ErrorKind::NotProducing => Self::METHOD_NOT_FOUND,
+            ErrorKind::TransactionRejected => Self::REJECTED,
             ErrorKind::Timeout | ErrorKind::Cancelled => Self::TIMEOUT,
             ErrorKind::BlockNotFound
             | ErrorKind::TransactionNotFound
@@ -64,7 +67,6 @@ impl RpcError {
             | ErrorKind::StatePruned
             | ErrorKind::AccountEdited
             | ErrorKind::ExecutionFailed
-            | ErrorKind::TransactionRejected
             | ErrorKind::ControlRefused
             | ErrorKind::UnknownAccount
             | ErrorKind::NotTraceable => Self::SERVER,

@@ -187,11 +187,11 @@ impl Run {
         let RecoveredTransaction { transaction: signed, hash, .. } = RecoveredTransaction::impersonating(sender, body);
         let sent = Sent { hash, sender, transaction: signed, signers: Vec::new(), unsigned: true };
         let expected = self.refusals(&sent, false);
-        let response = self.world.node().send_transaction(&context, NewTransaction::Impersonated(request));
+        let response = self.world.node().send_transaction(&context, NewTransaction::Request(request));
         let response = match response {
             Ok(hash) => Ok(hash),
             Err(NodeError::TransactionRejected(rejection)) => Err(rejection.reasons),
-            Err(NodeError::Control(ProducerError::NotImpersonated(refused))) => {
+            Err(NodeError::UnknownAccount(refused)) => {
                 assert_eq!(refused, sender);
                 assert!(!self.model.impersonated.contains(&sender), "{sender:#x} is impersonated");
                 return;

@@ -64,17 +64,12 @@ impl UsageError {
                 source => Some(format!("--{long} is set by {source}")),
             }
         };
-        let mut notes: Vec<_> = named.iter().filter_map(note).collect();
+        let notes: Vec<_> = named.iter().filter_map(note).collect();
         if error.kind() == ErrorKind::UnknownArgument && command.get_name() == "dev" {
             let instead = |name: &String| Some(format!("{name} is not an option here: {}", dev::instead(name)?));
-            let explained: Vec<_> = named.iter().filter_map(instead).collect();
-            if !explained.is_empty() {
-                // The option with the most similar name is another one.
-                error.remove(ContextKind::SuggestedArg);
-                error.remove(ContextKind::Suggested);
-                error.remove(ContextKind::Usage);
+            if let Some(explained) = named.iter().find_map(instead) {
+                error = clap::Error::raw(ErrorKind::UnknownArgument, format!("{explained}\n"));
             }
-            notes.extend(explained);
         }
         Self::Options { error, notes }
     }

@@ -63,7 +63,7 @@ pub enum NodeError {
     #[error("this node does not produce blocks")]
     NotProducing,
     /// The node has no key of the account, and the account is not impersonated.
-    #[error("unknown account {0:#x}")]
+    #[error("unknown account {0:#x}: the node has no key of it, and does not impersonate it")]
     UnknownAccount(Address),
     /// No more filters may be installed.
     #[error(
@@ -297,7 +297,6 @@ impl ProducerError {
             Self::TooManyBlocks { .. } | Self::ReorganizationTooDeep { .. } => Field::Blocks,
             Self::NoWithdrawals => Field::Withdrawals,
             Self::UnknownSnapshot(_) | Self::SnapshotLost(_) => Field::SnapshotId,
-            Self::NotImpersonated(_) => Field::Sender,
             Self::GasLimitRange { .. }
             | Self::NoPrevRandao
             | Self::NotIncluded { .. }

@@ -4,7 +4,6 @@ use super::{Node, NodeError, TransactionRequest};
 use crate::backend::BackendError;
 use crate::block::RecoveredTransaction;
 use crate::context::Context;
-use crate::producer::ProducerError;
 use node_types::consensus::{PooledTransaction, Transaction};
 use node_types::{Bytes, H256};
 
@@ -17,8 +16,6 @@ pub enum NewTransaction {
     Signed(PooledTransaction),
     /// A transaction that the node completes, and signs unless its sender is impersonated.
     Request(TransactionRequest),
-    /// A transaction that the node completes. Its sender must be impersonated.
-    Impersonated(TransactionRequest),
     /// A transaction of any sender that the node completes and does not sign.
     Unsigned(TransactionRequest),
 }
@@ -75,12 +72,6 @@ impl Node {
                 }
                 let signs = has_key && !producer.impersonated().contains(&sender);
                 self.add_request(context, request, signs)?
-            }
-            NewTransaction::Impersonated(request) => {
-                if !self.controlled(context)?.is_impersonated(request.from) {
-                    return Err(ProducerError::NotImpersonated(request.from).into());
-                }
-                self.add_request(context, request, false)?
             }
             NewTransaction::Unsigned(request) => self.add_request(context, request, false)?,
         };

@@ -132,6 +132,10 @@ impl Pool {
         let transaction = PooledTransaction::decode(bytes).map_err(|error| {
             Rejection::from(match error {
                 DecodeError::UnknownTransactionType(kind) => TransactionError::TypeNotSupported(kind).into(),
+                DecodeError::Truncated { .. } if matches!(bytes, [] | [0..0x80]) => {
+                    TransactionError::Other("typed transaction too short: a type and a list are expected".to_owned())
+                        .into()
+                }
                 error => PoolError::Undecodable(error),
             })
         })?;

@@ -3,7 +3,7 @@
 use crate::backend::BackendError;
 use crate::executor::{ExecutionError, TransactionError};
 use crate::gas::BLOCK_GAS_LIMITS;
-use node_types::{Address, BlockNumber};
+use node_types::BlockNumber;
 
 /// Why a request to the producer failed.
 #[derive(Debug, thiserror::Error)]
@@ -78,9 +78,6 @@ pub enum ProducerError {
     /// The limit of snapshots is reached.
     #[error("there are already {0} snapshots, which is the maximum")]
     TooManySnapshots(usize),
-    /// The account is not impersonated.
-    #[error("{0:#x} is not impersonated")]
-    NotImpersonated(Address),
     /// The block cannot be executed.
     #[error(transparent)]
     Execution(#[from] ExecutionError),

@@ -113,15 +113,15 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::post(
             "sendTransaction",
             "/dev/sendTransaction/",
-            "Send a transaction without a signature",
-            "Sends a transaction of an impersonated account. Fields that are absent are filled in: nonce, fees, and an estimate of the gas.",
+            "Send a transaction of an account of this chain",
+            "Sends a transaction of an impersonated account, or of one whose key the node has. Fields that are absent are filled in: nonce, fees, and an estimate of the gas.",
         )
         .problems(&[TransactionRejected, ExecutionReverted, ExecutionFailed])
         .links(SENT)
         // Without a gas limit, the gas is estimated.
         .body(|_, _: &SendTransactionInput| Cost::CALL, |node, context, input| {
             let request = convert::input::transaction_request(input.transaction);
-            let hash = node.send_transaction(context, NewTransaction::Impersonated(request))?;
+            let hash = node.send_transaction(context, NewTransaction::Request(request))?;
             Ok(SendRawTransactionOutput { transaction_hash: Data(hash) })
         }),
         Operation::post("setBalance", "/dev/setBalance/", "Set a balance", EDIT)

@@ -3,7 +3,7 @@
 use crate::error::RpcError;
 use crate::method::Method;
 use crate::scope::Scope;
-use crate::wire::{Block32, BlockNumberParam, Hex, Object, Receipt, Transaction, TransactionRequest};
+use crate::wire::{Block32, BlockNumberParam, Hex, Loose, Object, Receipt, Transaction, TransactionRequest};
 use node_core::block::RecoveredTransaction;
 use node_core::node::FoundTransaction;
 use node_types::consensus::PooledTransaction;
@@ -43,7 +43,7 @@ pub(super) fn methods(waiting: &Waiting) -> Vec<Method> {
             "eth_getTransactionBySenderAndNonce",
             &["sender", "nonce"],
             "The transaction of a sender with a nonce, mined or in the pool; null if there is none.",
-            |scope, (sender, nonce): (AddressData, Hex<u64>)| {
+            |scope, (sender, nonce): (AddressData, Loose<u64>)| {
                 let found = scope.node.get_transaction_of(scope.context, sender.0, nonce.0)?;
                 Ok(found.as_ref().map(Transaction::of))
             },

@@ -51,7 +51,7 @@ fn tag(text: &str) -> Result<BlockNumberOrTag, String> {
 
 impl<'de> Deserialize<'de> for BlockNumberParam {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = Cow::<str>::deserialize(deserializer)?;
+        let text = Cow::<str>::deserialize(deserializer).map_err(|_| D::Error::custom(hex::NON_STRING))?;
         tag(&text).map(Self).map_err(D::Error::custom)
     }
 }

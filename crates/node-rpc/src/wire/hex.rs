@@ -1,7 +1,7 @@
 //! Numbers as `0x` and hex digits.
 
 use node_types::U256;
-use node_types::wire::{Integer, Quantity};
+use node_types::wire::{Integer, Quantity, TextError};
 use serde::de::{Deserializer, Error};
 use serde::{Deserialize, Serialize, Serializer, ser};
 use std::borrow::Cow;
@@ -33,17 +33,26 @@ impl<T: Integer> Serialize for Hex<T> {
 
 impl<'de, T: Integer> Deserialize<'de> for Hex<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = Cow::<str>::deserialize(deserializer)?;
+        let text = Cow::<str>::deserialize(deserializer).map_err(|_| D::Error::custom(NON_STRING))?;
         parse(&text).map(Self).map_err(D::Error::custom)
     }
 }
 
-/// Parses `0x` and hex digits.
+/// Why a JSON value of another type is refused, in geth's words.
+pub(super) const NON_STRING: &str = "cannot unmarshal non-string";
+
+/// Parses `0x` and hex digits. Errors are in geth's words.
 pub(crate) fn parse<T: Integer>(text: &str) -> Result<T, String> {
-    if !text.starts_with("0x") {
-        return Err("hex string without 0x prefix".to_owned());
+    match text.strip_prefix("0x") {
+        None if text.is_empty() => return Err("empty hex string".to_owned()),
+        None => return Err("hex string without 0x prefix".to_owned()),
+        Some("") => return Err("hex string \"0x\"".to_owned()),
+        Some(_) => {}
     }
-    text.parse::<Quantity<T>>().map(|number| number.0).map_err(|error| error.to_string())
+    text.parse::<Quantity<T>>().map(|number| number.0).map_err(|error| match error {
+        TextError::Overflow { bits } => format!("hex number > {bits} bits"),
+        _ => "invalid hex string".to_owned(),
+    })
 }
 
 #[cfg(test)]
@@ -70,5 +79,14 @@ mod tests {
         {
             assert!(serde_json::from_str::<Hex<u64>>(json).is_err(), "{json}");
         }
+        let words = ["", "7", "0x", "0xg", "0x10000000000000000"].map(|text| parse::<u64>(text).unwrap_err());
+        let expected = [
+            "empty hex string",
+            "hex string without 0x prefix",
+            "hex string \"0x\"",
+            "invalid hex string",
+            "hex number > 64 bits",
+        ];
+        assert_eq!(words, expected);
     }
 }

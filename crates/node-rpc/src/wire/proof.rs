@@ -22,7 +22,10 @@ impl<'de> Deserialize<'de> for Slot {
         if !text.starts_with("0x") {
             return Err(D::Error::custom("storage key without 0x prefix"));
         }
-        let key = text.parse::<StorageKey>().map_err(D::Error::custom)?;
+        let key = text.parse::<StorageKey>().map_err(|_| match text.len() {
+            ..=66 => D::Error::custom(format_args!("invalid hex in storage key: {text:?}")),
+            _ => D::Error::custom("storage key too long (want at most 32 bytes)"),
+        })?;
         Ok(Self { key: key.0, whole: text.len() == 66 })
     }
 }

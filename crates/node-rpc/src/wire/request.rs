@@ -55,7 +55,9 @@ impl TransactionRequest {
         let from = self.from.ok_or("missing from: the sender must be named")?;
         let input = match (self.data, self.input) {
             (Some(data), Some(input)) if data != input => {
-                return Err("both data and input are set, and they are not equal: please use input".to_owned());
+                return Err(
+                    "both \"data\" and \"input\" are set and not equal, use \"input\" to pass call data".to_owned()
+                );
             }
             (data, input) => input.or(data).unwrap_or_default(),
         };

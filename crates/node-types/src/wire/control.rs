@@ -114,7 +114,7 @@ pub struct SendTransactionInput {
     pub transaction: UnsignedTransaction,
 }
 
-/// A transaction of an impersonated account.
+/// A transaction of an impersonated account, or of one whose key the node has.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]
@@ -122,7 +122,7 @@ pub struct UnsignedTransaction {
     /// Call data; creation code if `To` is absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<BytesData>,
-    /// Sender, which must be impersonated.
+    /// Sender, which must be impersonated, or an account whose key the node has.
     pub from: AddressData,
     /// Gas limit; estimated if absent.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -50,6 +50,24 @@ impl From<Infallible> for TextError {
     }
 }
 
+/// Describes why `text` is not the expected value. Texts that are not byte strings are described in geth's words first.
+fn described(text: &str, error: TextError) -> String {
+    let digits = text.strip_prefix("0x");
+    let words = match (error, digits) {
+        (TextError::Data | TextError::FixedData { .. }, None) if text.is_empty() => "empty hex string",
+        (TextError::Data | TextError::FixedData { .. }, None) => "hex string without 0x prefix",
+        (TextError::Data | TextError::FixedData { .. }, Some(digits)) if digits.len() % 2 == 1 => {
+            "hex string of odd length"
+        }
+        (TextError::FixedData { digits: want }, Some(digits)) if digits.len() != want => {
+            return format!("hex string has length {}, want {want}: {error}", digits.len());
+        }
+        (TextError::Data | TextError::FixedData { .. }, Some(_)) => "invalid hex string",
+        _ => return error.to_string(),
+    };
+    format!("{words}: {error}")
+}
+
 /// Deserializes a string or a JSON integer through [`FromStr`].
 pub(super) fn deserialize<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
@@ -66,7 +84,7 @@ where
         }
 
         fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
-            text.parse().map_err(E::custom)
+            text.parse().map_err(|error| E::custom(described(text, error)))
         }
 
         fn visit_u64<E: Error>(self, number: u64) -> Result<T, E> {

@@ -1,11 +1,14 @@
 //! The calls of a transaction, as geth's callTracer reports them.
 
-use super::console_log;
+use super::{console_log, escaped, signatures};
 use node_dev::Checksummed;
 use node_evm::revert_reason;
 use node_types::{Address, U256};
 use serde_json::Value;
 use std::fmt;
+
+/// Most bytes of an output or of the data of an event that are shown.
+const MAX_SHOWN: usize = 256;
 
 /// A call with the calls that it made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,6 +22,16 @@ pub(super) struct CallFrame {
     /// Why it failed.
     error: Option<String>,
     calls: Vec<CallFrame>,
+    logs: Vec<Event>,
+}
+
+/// An event that a call emitted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Event {
+    topics: Vec<Vec<u8>>,
+    data: Vec<u8>,
+    /// The number of calls before it.
+    position: u64,
 }
 
 impl CallFrame {
@@ -29,9 +42,9 @@ impl CallFrame {
 
     fn read(frame: &Value) -> Option<Self> {
         let text = |name: &str| frame.get(name).and_then(Value::as_str);
-        let bytes = |name| text(name).and_then(|hex| const_hex::decode(hex).ok()).unwrap_or_default();
+        let bytes = |name| frame.get(name).map(bytes).unwrap_or_default();
         let number = |name| text(name).and_then(|hex| U256::from_str_radix(hex.trim_start_matches("0x"), 16).ok());
-        let calls = frame.get("calls").and_then(Value::as_array);
+        let list = |name: &str| frame.get(name).and_then(Value::as_array).into_iter().flatten();
         Some(Self {
             kind: text("type")?.to_owned(),
             to: text("to").and_then(|to| to.parse().ok()),
@@ -40,7 +53,8 @@ impl CallFrame {
             input: bytes("input"),
             output: bytes("output"),
             error: text("error").map(str::to_owned),
-            calls: calls.into_iter().flatten().filter_map(Self::read).collect(),
+            calls: list("calls").filter_map(Self::read).collect(),
+            logs: list("logs").map(Event::read).collect(),
         })
     }
 
@@ -48,7 +62,7 @@ impl CallFrame {
     pub(super) fn failure(&self) -> Option<String> {
         let error = self.error.as_deref()?;
         Some(match revert_reason(&self.output) {
-            Some(reason) => format!("{error}: {reason}"),
+            Some(reason) => escaped(&format!("{error}: {reason}")),
             None => error.to_owned(),
         })
     }
@@ -70,7 +84,8 @@ impl CallFrame {
         match self.input.get(..4) {
             _ if self.kind.starts_with("CREATE") => write!(f, ", {} bytes of init code", self.input.len())?,
             Some(selector) => {
-                write!(f, " {}, {} bytes", const_hex::encode_prefixed(selector), self.input.len())?;
+                let name = signatures::of(selector).map_or_else(String::new, |signature| format!(" {signature}"));
+                write!(f, "{name} {}, {} bytes", const_hex::encode_prefixed(selector), self.input.len())?;
             }
             None => {}
         }
@@ -82,12 +97,67 @@ impl CallFrame {
             Some(failure) => writeln!(f, ": {failure}")?,
             None => writeln!(f)?,
         }
-        let visible = self.calls.iter().filter(|call| call.to != Some(console_log::ADDRESS));
-        visible.into_iter().try_for_each(|call| call.write(f, depth + 1))
+        let mut logs = self.logs.iter().peekable();
+        for (position, call) in (0..).zip(self.calls.iter().map(Some).chain([None])) {
+            while let Some(log) = logs.next_if(|log| call.is_none() || log.position <= position) {
+                writeln!(f, "{:indent$}  {log}", "")?;
+            }
+            match call {
+                Some(call) if call.to != Some(console_log::ADDRESS) => call.write(f, depth + 1)?,
+                _ => {}
+            }
+        }
+        match &*self.output {
+            // The reason of a failure stands above, and what a creation returns is the code.
+            [] => Ok(()),
+            _ if self.error.is_some() || self.kind.starts_with("CREATE") => Ok(()),
+            output => writeln!(f, "{:indent$}  returns {}", "", shortened(output)),
+        }
     }
 }
 
-/// The call tree, a line for each call.
+impl Event {
+    fn read(event: &Value) -> Self {
+        let topics = event.get("topics").and_then(Value::as_array);
+        let position = event.get("position").and_then(Value::as_str);
+        Self {
+            topics: topics.into_iter().flatten().map(bytes).collect(),
+            data: event.get("data").map(bytes).unwrap_or_default(),
+            position: position.and_then(|hex| u64::from_str_radix(hex.trim_start_matches("0x"), 16).ok()).unwrap_or(0),
+        }
+    }
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "emits")?;
+        let name = self.topics.first().and_then(|topic| signatures::of(topic));
+        if let Some(name) = name {
+            write!(f, " {name}")?;
+        }
+        // The first topic is the hash of the name.
+        for topic in self.topics.iter().skip(usize::from(name.is_some())) {
+            write!(f, " {}", const_hex::encode_prefixed(topic))?;
+        }
+        if self.data.is_empty() { Ok(()) } else { write!(f, " data {}", shortened(&self.data)) }
+    }
+}
+
+fn bytes(hex: &Value) -> Vec<u8> {
+    hex.as_str().and_then(|hex| const_hex::decode(hex).ok()).unwrap_or_default()
+}
+
+/// Returns the beginning of long data in hex.
+fn shortened(data: &[u8]) -> String {
+    match data.get(..MAX_SHOWN) {
+        Some(start) if data.len() > MAX_SHOWN => {
+            format!("{}…, {} bytes", const_hex::encode_prefixed(start), data.len())
+        }
+        _ => const_hex::encode_prefixed(data),
+    }
+}
+
+/// The call tree: a line for each call, each event and each output.
 impl fmt::Display for CallFrame {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write(f, 0)
@@ -103,12 +173,18 @@ mod tests {
         let json = r#"{"type": "CALL", "to": "0x00000000000000000000000000000000000000aa", "gasUsed": "0x5208", "value": "0x1",
             "input": "0x0102030405", "output": "0xdeadbeef", "error": "execution reverted", "calls": [
             {"type": "STATICCALL", "to": "0x000000000000000000636F6e736F6c652e6c6f67", "gasUsed": "0x0", "input": "0x51973ec9"},
-            {"type": "CREATE", "gasUsed": "0x9", "input": "0x6000", "error": "out of gas"}]}"#;
+            {"type": "CREATE", "gasUsed": "0x9", "input": "0x6000", "error": "out of gas"},
+            {"type": "CALL", "gasUsed": "0x1", "input": "0xa9059cbb00", "output": "0x01"}], "logs": [
+            {"topics": ["0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef", "0x07"], "data": "0x", "position": "0x2"},
+            {"topics": ["0xaa"], "data": "0x0b", "position": "0x3"}]}"#;
         let frame = CallFrame::parse(json).unwrap();
         assert_eq!(frame.failure().unwrap(), "execution reverted: custom error 0xdeadbeef");
         assert_eq!(frame.console_lines(), [""]);
         let expected = "    CALL 0x00000000000000000000000000000000000000AA 0x01020304, 5 bytes, 1 wei, 21000 gas: \
-                        execution reverted: custom error 0xdeadbeef\n      CREATE, 2 bytes of init code, 9 gas: out of gas\n";
+                        execution reverted: custom error 0xdeadbeef\n      CREATE, 2 bytes of init code, 9 gas: out of gas\n      \
+                        emits Transfer(address,address,uint256) 0x07\n      \
+                        CALL transfer(address,uint256) 0xa9059cbb, 5 bytes, 1 gas\n        returns 0x01\n      \
+                        emits 0xaa data 0x0b\n";
         assert_eq!(frame.to_string(), expected);
         assert_eq!(CallFrame::parse("{}"), None);
         assert_eq!(CallFrame::parse("no"), None);

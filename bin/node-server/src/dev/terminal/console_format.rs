@@ -1,6 +1,7 @@
 //! The format of lines of `console.log`. The placeholders are those of Hardhat's and Foundry's libraries: `%s`, `%d`, `%i`, `%o`,
 //! and Foundry's `%x`, `%e` and `%18e`, where 18 is a number of decimals.
 
+use super::escaped;
 use node_types::U256;
 
 /// Most decimals of a placeholder.
@@ -46,7 +47,7 @@ pub(super) fn line(values: &[Value]) -> String {
         parts.extend(Some(filled(format, &mut rest)).filter(|_| !format.is_empty()));
     }
     parts.extend(rest.map(|value| value.shown(Placeholder::String)));
-    parts.join(" ").chars().map(|c| if c.is_control() && c != '\t' { ' ' } else { c }).collect()
+    escaped(&parts.join(" "))
 }
 
 /// Replaces the placeholders of `format` by values, as long as there are any.

@@ -131,7 +131,7 @@ mod tests {
             (call("log(uint)", &[&word(7)]), Some("7")),
             (call("log(int256)", &[&minus_two]), Some("-2")),
             (call("log(string)", &[&word(32), &text("hello")]), Some("hello")),
-            (call("log(string)", &[&word(32), &text("a\x1b[2Jb")]), Some("a [2Jb")),
+            (call("log(string)", &[&word(32), &text("a\x1b[2Jb")]), Some(r"a\u{1b}[2Jb")),
             (call("log(string,uint256)", &[&word(64), &word(5), &text("a %s b")]), Some("a 5 b")),
             (call("log(string,uint256)", &[&word(64), &word(5), &text("%x %e")]), Some("0x5 %e")),
             (call("log(bool,address)", &[&word(1), &address]), Some("true 0x00000000000000000000000000000000000000AA")),

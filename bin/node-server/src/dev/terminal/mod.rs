@@ -7,6 +7,7 @@ mod call_frame;
 mod console_format;
 mod console_log;
 mod requests;
+mod signatures;
 mod transaction;
 
 pub(crate) use requests::RequestLayer;
@@ -46,7 +47,7 @@ const EMPTY_INTERVAL: Duration = Duration::from_millis(300);
 const MAX_DELAY: Duration = Duration::from_secs(1);
 
 /// The options of the tracer whose results [`CallFrame`] reads.
-const CALL_TRACER: &str = r#"{"tracer":"callTracer"}"#;
+const CALL_TRACER: &str = r#"{"tracer":"callTracer","tracerConfig":{"withLog":true}}"#;
 
 /// Which transactions are printed with their calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +55,28 @@ pub(crate) enum Traces {
     None,
     Failed,
     All,
+}
+
+impl Traces {
+    fn includes(self, is_failed: bool) -> bool {
+        self == Self::All || self == Self::Failed && is_failed
+    }
+}
+
+/// Escapes what a terminal would not show, or show in another order: control characters, and those that set the direction of text
+/// (Unicode Standard Annex 9) or are invisible.
+fn escaped(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' => {
+                shown.extend(c.escape_unicode());
+            }
+            c if c.is_control() && c != '\t' => shown.extend(c.escape_default()),
+            c => shown.push(c),
+        }
+    }
+    shown
 }
 
 /// What the printing thread receives.
@@ -95,7 +118,7 @@ impl Terminal {
         let missed = Arc::new(AtomicUsize::new(0));
         let waiting_calls = Arc::new(AtomicUsize::new(0));
         node.backend().subscribe(Arc::new(Listener { events: events.clone(), missed: missed.clone() }));
-        if console {
+        if console || traces != Traces::None {
             let events = events.clone();
             let waiting = waiting_calls.clone();
             node.observe_calls(move |call, block| {
@@ -176,7 +199,7 @@ impl Printer {
             match received.recv_timeout(patience) {
                 Ok(Event::Changed(change)) => self.changed(&change),
                 Ok(Event::Called(call, block)) => {
-                    self.print_console(&call, block);
+                    self.print_call(&call, block);
                     self.waiting_calls.fetch_sub(1, Ordering::Relaxed);
                 }
                 Ok(Event::Failed(failed)) => {
@@ -244,12 +267,16 @@ impl Printer {
         lines.collect()
     }
 
-    /// Prints what a call or an estimate logged: the calls of a test are often the only ones that run its contract.
-    fn print_console(&self, call: &Call, block: BlockId) {
+    /// Prints what a call or an estimate logged and called: the calls of a test are often the only ones that run its contract.
+    fn print_call(&self, call: &Call, block: BlockId) {
         let traced = self.node.trace_call(&Context::unbounded(), call, block, None, &call_tracer());
-        let frame = traced.ok().and_then(|trace| CallFrame::parse(trace.get()));
-        let lines = frame.as_ref().map(CallFrame::console_lines).unwrap_or_default();
-        lines.iter().for_each(|line| print(&format!("  console {line}")));
+        let Some(frame) = traced.ok().and_then(|trace| CallFrame::parse(trace.get())) else { return };
+        if self.console {
+            frame.console_lines().iter().for_each(|line| print(&format!("  console {line}")));
+        }
+        if self.traces.includes(frame.failure().is_some()) {
+            print(&format!("  calls\n{}", frame.to_string().trim_end()));
+        }
     }
 
     fn print_empty(&mut self) {
@@ -279,6 +306,18 @@ fn print(text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn escapes_what_would_not_be_seen() {
+        let cases = [
+            ("a\tb ü", "a\tb ü"),
+            ("a\nb\x1b[2J", r"a\nb\u{1b}[2J"),
+            ("a\u{202e}b\u{2066}\u{200b}\u{9b}", r"a\u{202e}b\u{2066}\u{200b}\u{9b}"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(escaped(text), expected);
+        }
+    }
 
     /// Each drop returns, although the thread never ends, and never makes room in its queue.
     #[test]

@@ -1,6 +1,6 @@
 //! Requests as the log reports them: those that succeed are counted, failures are shown.
 
-use super::Event;
+use super::{Event, escaped};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -42,9 +42,8 @@ pub(super) struct Failed {
 impl fmt::Display for Failed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { operation, code, message } = self;
-        let line = format!("{operation} failed: {message} ({code})");
         // The message may quote what a contract returned, the operation a path.
-        f.write_str(&line.replace(char::is_control, " "))
+        f.write_str(&escaped(&format!("{operation} failed: {message} ({code})")))
     }
 }
 
@@ -133,7 +132,7 @@ mod tests {
         });
         assert_eq!(counts.take().as_deref(), Some("eth_call 2, eth_chainId 1"));
         assert_eq!(counts.take(), None);
-        let expected = ["eth_call failed: execution reverted: a b (3)", "GET /nothing failed: no such path (404)"];
+        let expected = [r"eth_call failed: execution reverted: a\nb (3)", "GET /nothing failed: no such path (404)"];
         let lines = received.try_iter().map(|event| match event {
             Event::Failed(failed) => failed.to_string(),
             _ => panic!("another event"),

@@ -51,7 +51,6 @@ impl fmt::Display for TransactionLines<'_> {
         let failure = self.failure();
         match &failure {
             Some(failure) => {
-                let failure: String = failure.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
                 let (red, plain) = if self.colors { RED } else { ("", "") };
                 writeln!(f, "  status  {red}{failure}{plain}")?;
             }
@@ -64,8 +63,7 @@ impl fmt::Display for TransactionLines<'_> {
         for line in self.frame.filter(|_| self.console).map(CallFrame::console_lines).unwrap_or_default() {
             write!(f, "\n  console {line}")?;
         }
-        let traced = self.traces == Traces::All || self.traces == Traces::Failed && failure.is_some();
-        match self.frame.filter(|_| traced) {
+        match self.frame.filter(|_| self.traces.includes(failure.is_some())) {
             Some(frame) => write!(f, "\n  calls\n{}", frame.to_string().trim_end()),
             None => Ok(()),
         }

@@ -84,13 +84,13 @@ fn rules_of_a_single_transaction() {
             "block gas limit",
             Fork::Prague,
             dynamic(1, |tx| tx.gas_limit = GAS_LIMIT + 1),
-            "exceeds block gas limit: gas 30000001, available 30000000",
+            "exceeds block gas limit: gas limit reached: gas 30000001, available 30000000",
         ),
         (
             "EIP-7825",
             Fork::Osaka,
             dynamic(1, |tx| tx.gas_limit = (1 << 24) + 1),
-            "transaction gas limit too high (cap: 16777216, tx: 16777217): EIP-7825 limits it from Osaka on",
+            "transaction gas limit too high (cap: 16777216, tx: 16777217): gas limit reached: EIP-7825 limits it from Osaka on",
         ),
         (
             "intrinsic gas",
@@ -226,7 +226,9 @@ fn reports_why_bytes_are_not_a_transaction() {
         tx.to = account(9);
     }
     let cases = [
-        (vec![], "rlp: value size exceeds available input length: transaction is cut off"),
+        (vec![], "typed transaction too short: a type and a list are expected"),
+        (vec![0x02], "typed transaction too short: a type and a list are expected"),
+        (vec![0xf8], "rlp: value size exceeds available input length: transaction is cut off"),
         (vec![0x05, 0xc0], "transaction type not supported: type 5 is not part of the active fork"),
         (without_receiver(blobless), "rlp: input string too short: a transaction of type 3 cannot create a contract"),
         (without_receiver(delegating), "rlp: input string too short: a transaction of type 4 cannot create a contract"),
