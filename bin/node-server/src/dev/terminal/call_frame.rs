@@ -1,6 +1,7 @@
 //! The calls of a transaction, as geth's callTracer reports them.
 
-use super::{console_log, escaped, signatures};
+use super::escape::escaped;
+use super::{console_log, signatures};
 use node_dev::Checksummed;
 use node_evm::revert_reason;
 use node_types::{Address, U256};

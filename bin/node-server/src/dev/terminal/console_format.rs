@@ -1,7 +1,7 @@
 //! The format of lines of `console.log`. The placeholders are those of Hardhat's and Foundry's libraries: `%s`, `%d`, `%i`, `%o`,
 //! and Foundry's `%x`, `%e` and `%18e`, where 18 is a number of decimals.
 
-use super::escaped;
+use super::escape::escaped;
 use node_types::U256;
 
 /// Most decimals of a placeholder.

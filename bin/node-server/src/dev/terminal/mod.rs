@@ -6,6 +6,7 @@
 mod call_frame;
 mod console_format;
 mod console_log;
+mod escape;
 mod requests;
 mod signatures;
 mod transaction;
@@ -61,22 +62,6 @@ impl Traces {
     fn includes(self, is_failed: bool) -> bool {
         self == Self::All || self == Self::Failed && is_failed
     }
-}
-
-/// Escapes what a terminal would not show, or show in another order: control characters, and those that set the direction of text
-/// (Unicode Standard Annex 9) or are invisible.
-fn escaped(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' => {
-                shown.extend(c.escape_unicode());
-            }
-            c if c.is_control() && c != '\t' => shown.extend(c.escape_default()),
-            c => shown.push(c),
-        }
-    }
-    shown
 }
 
 /// What the printing thread receives.
@@ -306,18 +291,6 @@ fn print(text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn escapes_what_would_not_be_seen() {
-        let cases = [
-            ("a\tb ü", "a\tb ü"),
-            ("a\nb\x1b[2J", r"a\nb\u{1b}[2J"),
-            ("a\u{202e}b\u{2066}\u{200b}\u{9b}", r"a\u{202e}b\u{2066}\u{200b}\u{9b}"),
-        ];
-        for (text, expected) in cases {
-            assert_eq!(escaped(text), expected);
-        }
-    }
 
     /// Each drop returns, although the thread never ends, and never makes room in its queue.
     #[test]

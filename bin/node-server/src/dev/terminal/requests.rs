@@ -1,6 +1,7 @@
 //! Requests as the log reports them: those that succeed are counted, failures are shown.
 
-use super::{Event, escaped};
+use super::Event;
+use super::escape::escaped;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::fmt;
