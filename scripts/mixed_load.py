@@ -335,9 +335,17 @@ def guarded(share, job, arguments):
 
 
 def files_and_threads(pid):
+    """Returns the numbers of open files and of threads. The runs of the chain do not count, because it grows."""
     threads = int(next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines()
                        if line.startswith("Threads:")).split()[1])
-    return len(os.listdir(f"/proc/{pid}/fd")), threads
+    return sum(not is_run(file) for file in Path(f"/proc/{pid}/fd").iterdir()), threads
+
+
+def is_run(file):
+    try:
+        return file.readlink().suffix == ".rows"
+    except FileNotFoundError:
+        return False  # Closed meanwhile.
 
 
 class Run:
