@@ -28,6 +28,7 @@ from nodes import ROOT, Failure, Server, build, free_port, install
 FIRING = [
     ("NodeDown", {"up": "0x60"}, 8),
     ("NodeStorageFailure", {'ethnode_storage_failures_total{operation="write"}': "0x20 1x40"}, 6),
+    ("NodeStorageFailure", {'ethnode_storage_failing{operation="write"}': "0x4 1x60"}, 15),
     ("NodeDiskAlmostFull", {"ethnode_storage_bytes": "1x60", "ethnode_storage_free_bytes": "100000000x60"}, 8),
     ("NodeHeadOld", {"ethnode_head_age_seconds": "700x60"}, 8),
     ("NodeReorganized", {"ethnode_reorganizations_total": "0x20 1x40"}, 6),
@@ -42,7 +43,7 @@ FIRING = [
 ]
 # Series of a server without problems, and of errors that are over.
 QUIET = {
-    "up": "1x80", 'ethnode_storage_failures_total{operation="read"}': "2x80", "ethnode_storage_bytes": "1x80",
+    "up": "1x80", 'ethnode_storage_failures_total{operation="read"}': "2x80", 'ethnode_storage_failing{operation="read"}': "0x80", "ethnode_storage_bytes": "1x80",
     "ethnode_storage_free_bytes": "2000000000x80", "ethnode_head_age_seconds": "12x80", "ethnode_reorganizations_total": "1x80",
     'ethnode_http_requests_total{operation="call",status="500"}': "1x80", 'ethnode_http_requests_total{operation="call",status="200"}': "0+9x80",
     'ethnode_rpc_calls_total{method="eth_call",code="-32603"}': "1x80", 'ethnode_rpc_calls_total{method="eth_call",code="-32000"}': "0+9x80",

@@ -115,6 +115,7 @@ def full_disk(binary, folder):
         print(f"after {mined} transactions: {response['error']['message']}")
         print(f"/ready is 503: {json.loads(body)['detail']}; {refused:.0f} failures counted")
         expect("failures are counted", refused > 0, True)
+        expect("the gauge of a full disk", metric(metrics, "ethnode_storage_failing"), 1)
         head = rpc(server.url, "eth_blockNumber")["result"]
         subprocess.run(["mount", "-o", "remount,size=64m", folder], check=True)
         started = time.monotonic()
@@ -158,8 +159,8 @@ def damage(binary):
             for path, content in runs.items():
                 path.write_bytes(content)
             wait_for("/ready after the repair", lambda: not unready(server))
-            wait_for("a line about the repair", lambda: "the whole database can be read again" in server.error_text())
-            line = next(line for line in server.error_text().splitlines() if "a part of the database" in line)
+            wait_for("a line about the repair", lambda: "the whole database can be read again" in server.log())
+            line = next(line for line in server.log().splitlines() if "a part of the database" in line)
             print(f"repaired: /ready is 200; the log: {line}")
             server.stop()
 
@@ -385,11 +386,11 @@ def reload(binary):
             tokens.write_text("second-token-0123456789")
             config.write_text(settings % "info")
             server.process.send_signal(signal.SIGHUP)
-            wait_for("the reload", lambda: "SIGHUP: reloaded" in server.error_text())
+            wait_for("the reload", lambda: "SIGHUP: reloaded" in server.log())
             expect("after", (status("second-token", second[0]), status("first-token", second[0]), status("second-token", first[0])), (200, 401, refused))
-            wait_for("a line at level info", lambda: "operation=\"chainId\"" in server.error_text())
+            wait_for("a line at level info", lambda: "operation=\"chainId\"" in server.log())
             server.process.send_signal(signal.SIGUSR1)
-            wait_for("level debug", lambda: "level of the log is debug" in server.error_text())
+            wait_for("level debug", lambda: "level of the log is debug" in server.log())
             expect("plain HTTP", get(server.url.replace("https", "http") + "/health")[0], 400)
             server.stop()
     print("SIGHUP: new certificate, new tokens and log level info, and the process continues; SIGUSR1: level debug; plain HTTP is 400")

@@ -32,7 +32,9 @@ pub(crate) fn watch(options: &OperationOptions, backend: &Arc<dyn StateBackend>)
             }
             match &write_failure {
                 Some(reason) if !write_failed => {
-                    tracing::error!("changes cannot be stored, and are refused until they can: {reason}");
+                    tracing::error!(
+                        "changes cannot be stored, and are refused unless there is room for them: {reason}"
+                    );
                 }
                 None if write_failed => tracing::info!("changes can be stored again"),
                 _ => {}

@@ -50,8 +50,12 @@ fn read(service: &Service, gauges: &Gauges) {
         set(&gauges.cache_misses.get_or_create(&label), misses);
     }
     let health = service.node.backend().health();
-    for (operation, failures) in [("write", health.failed_writes), ("read", health.failed_reads)] {
-        set(&gauges.storage_failures.get_or_create(&[("operation", operation)]), failures);
+    let writes = ("write", health.failed_writes, health.write_failure.is_some());
+    let reads = ("read", health.failed_reads, health.read_failure.is_some());
+    for (operation, failures, failing) in [writes, reads] {
+        let label = [("operation", operation)];
+        set(&gauges.storage_failures.get_or_create(&label), failures);
+        gauges.storage_failing.get_or_create(&label).set(i64::from(failing));
     }
     gauges.storage_files.set(signed(health.files));
     gauges.storage_merging.set(i64::from(health.is_merging));

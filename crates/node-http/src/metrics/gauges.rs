@@ -27,6 +27,7 @@ pub(crate) struct Gauges {
     pub(crate) cache_hits: Counters,
     pub(crate) cache_misses: Counters,
     pub(crate) storage_failures: Counters,
+    pub(crate) storage_failing: LabeledGauges,
     pub(crate) storage_bytes: Gauge,
     pub(crate) storage_free: Gauge,
     pub(crate) storage_files: Gauge,
@@ -60,6 +61,7 @@ impl Gauges {
         gauges("executor_queue", "Requests waiting for a thread", &self.executor_queue);
         gauges("txpool_transactions", "Transactions in the pool", &self.pool_transactions);
         gauges("cache_bytes", "Bytes in a cache", &self.cache_bytes);
+        gauges("storage_failing", "Whether the storage fails at present, 1 or 0", &self.storage_failing);
         gauges("cache_capacity_bytes", "Capacity of a cache in bytes", &self.cache_capacity);
         let mut counters = |name, help, counters: &Counters| registry.register(name, help, counters.clone());
         counters("executor_refused", "Requests refused because the queue was full", &self.executor_refused);
