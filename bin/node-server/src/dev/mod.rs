@@ -86,7 +86,7 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
             state_file::load(producer, path, shutdown.context())?;
         }
         producer.impersonate_all(options.accounts.auto_impersonate);
-        dumped = state_files.to_dump().map(|path| StateFile::new(producer.clone(), path));
+        dumped = state_files.to_dump().map(|path| StateFile::new(producer.clone(), path)).transpose()?;
     }
     let writing = dumped.clone().zip(state_files.state_interval).map(|(file, interval)| file.write_every(interval));
     let writing = writing.transpose().map_err(CommandError::Output)?;

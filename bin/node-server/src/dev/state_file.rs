@@ -37,15 +37,24 @@ pub(super) fn in_folder(path: &Path) -> PathBuf {
 }
 
 impl StateFile {
-    pub(super) fn new(producer: Arc<Producer>, path: &Path) -> Self {
-        Self { producer, path: in_folder(path) }
+    /// Fails if no file can be made at `path`.
+    pub(super) fn new(producer: Arc<Producer>, path: &Path) -> Result<Self, CommandError> {
+        let file = Self { producer, path: in_folder(path) };
+        let unfinished = file.unfinished();
+        let made = fs::write(&unfinished, []).and_then(|()| fs::remove_file(&unfinished));
+        made.map_err(|source| CommandError::Write { path: file.path.clone(), source })?;
+        Ok(file)
+    }
+
+    fn unfinished(&self) -> PathBuf {
+        self.path.with_extension("unfinished")
     }
 
     /// Writes the accounts as of the head. The file is replaced as a whole.
     pub(super) fn write(&self) -> Result<(), CommandError> {
         let unwritable = |source| CommandError::Write { path: self.path.clone(), source };
         let json = node_rpc::write_dump(self.producer.dump()?).map_err(|error| unwritable(error.into()))?;
-        let unfinished = self.path.with_extension("unfinished");
+        let unfinished = self.unfinished();
         fs::write(&unfinished, json).and_then(|()| fs::rename(&unfinished, &self.path)).map_err(unwritable)
     }
 

@@ -20,6 +20,7 @@ use node_core::call::Call;
 use node_core::context::Context;
 use node_core::node::{FoundReceipts, Node, NodeError, TraceOptions};
 use node_types::BlockId;
+use node_types::wire::Data;
 use requests::{Failed, RequestCounts};
 use serde_json::value::RawValue;
 use std::convert::Infallible;
@@ -256,11 +257,17 @@ impl Printer {
     fn print_call(&self, call: &Call, block: BlockId) {
         let traced = self.node.trace_call(&Context::unbounded(), call, block, None, &call_tracer());
         let Some(frame) = traced.ok().and_then(|trace| CallFrame::parse(trace.get())) else { return };
+        let mut lines = Vec::new();
         if self.console {
-            frame.console_lines().iter().for_each(|line| print(&format!("  console {line}")));
+            lines.extend(frame.console_lines().iter().map(|line| format!("  console {line}")));
         }
         if self.traces.includes(frame.failure().is_some()) {
-            print(&format!("  calls\n{}", frame.to_string().trim_end()));
+            lines.push(format!("  calls\n{}", frame.to_string().trim_end()));
+        }
+        if !lines.is_empty() {
+            // Other lines may stand between this one and that of the request.
+            let to = call.to.map_or("call that creates".to_owned(), |to| format!("call to {}", Data(to)));
+            print(&format!("{to}\n{}", lines.join("\n")));
         }
     }
 
