@@ -52,7 +52,7 @@ fn main() -> ExitCode {
     // If the settings cannot be read, this says so, too.
     logs::set_format(settings::log_format(&arguments));
     // Before anything that takes time: until then SIGHUP ends the process.
-    if settings::serve(&arguments)
+    if settings::serves(&arguments)
         && let Err(error) = signals::handle()
     {
         logs::print(Level::ERROR, &Sources(&error).to_string());

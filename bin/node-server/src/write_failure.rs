@@ -23,38 +23,53 @@ const INTERVAL: Duration = Duration::from_millis(200);
 pub(crate) fn watch(options: &OperationOptions, backend: &Arc<dyn StateBackend>) -> Result<(), CommandError> {
     let (ends, backend) = (options.exit_on_write_failure, Arc::downgrade(backend));
     let check = move || {
-        let (mut write_failed, mut read_failed) = (false, false);
+        let mut writes = Failing::new(
+            "changes cannot be stored, and are refused unless there is room for them",
+            "changes can be stored again",
+        );
+        let mut reads = Failing::new(
+            "a part of the database cannot be read, and requests for it fail until it can",
+            "the whole database can be read again",
+        );
         while let Some(backend) = backend.upgrade() {
             let BackendHealth { write_failure, read_failure, .. } = backend.health();
             if let (true, Some(reason)) = (ends, &write_failure) {
                 print(Level::ERROR, &format!("changes cannot be stored (--exit-on-write-failure): {reason}"));
                 process::exit(STATUS);
             }
-            match &write_failure {
-                Some(reason) if !write_failed => {
-                    tracing::error!(
-                        "changes cannot be stored, and are refused unless there is room for them: {reason}"
-                    );
-                }
-                None if write_failed => tracing::info!("changes can be stored again"),
-                _ => {}
-            }
-            match &read_failure {
-                Some(reason) if !read_failed => {
-                    tracing::error!(
-                        "a part of the database cannot be read, and requests for it fail until it can: {reason}"
-                    );
-                }
-                None if read_failed => tracing::info!("the whole database can be read again"),
-                _ => {}
-            }
-            (write_failed, read_failed) = (write_failure.is_some(), read_failure.is_some());
+            writes.note(write_failure.as_deref());
+            reads.note(read_failure.as_deref());
             drop(backend);
             thread::sleep(INTERVAL);
         }
     };
     let thread = thread::Builder::new().name("write-failure".to_owned()).spawn(check);
     thread.map(drop).map_err(CommandError::Thread)
+}
+
+/// Something that fails from time to time.
+struct Failing {
+    /// Logged when it begins to fail, with the reason.
+    begins: &'static str,
+    /// Logged when it works again.
+    ends: &'static str,
+    failed: bool,
+}
+
+impl Failing {
+    fn new(begins: &'static str, ends: &'static str) -> Self {
+        Self { begins, ends, failed: false }
+    }
+
+    /// Logs a change. `failure` is why it fails at present, if it does.
+    fn note(&mut self, failure: Option<&str>) {
+        match failure {
+            Some(reason) if !self.failed => tracing::error!("{}: {reason}", self.begins),
+            None if self.failed => tracing::info!("{}", self.ends),
+            _ => {}
+        }
+        self.failed = failure.is_some();
+    }
 }
 
 /// If writes have failed since there were `before` of them, logs `error` and waits until changes can be stored again, or until

@@ -120,7 +120,7 @@ fn insert_default_command(arguments: &mut Vec<OsString>) {
 }
 
 /// Whether the command is one that serves requests.
-pub(crate) fn serve(arguments: &[OsString]) -> bool {
+pub(crate) fn serves(arguments: &[OsString]) -> bool {
     let mut arguments = arguments.to_vec();
     insert_default_command(&mut arguments);
     arguments.get(1).is_some_and(|command| command == "dev" || command == "run")
