@@ -104,10 +104,8 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
         shape.write_genesis(&mut genesis).and_then(|()| genesis.flush()).map_err(unwritable(path))?;
     }
     let mut generator = match &arguments.genesis_output {
-        Some(path) if genesis_accounts > 0 => {
-            Generator::on_genesis(shape, File::open(path).map_err(unwritable(path))?)?
-        }
-        _ => Generator::new(shape),
+        Some(path) => Generator::on_genesis(shape, File::open(path).map_err(unwritable(path))?)?,
+        None => Generator::new(shape),
     };
     generator.write(arguments.blocks, &mut file)?;
     file.flush().map_err(unwritable(&arguments.output))?;

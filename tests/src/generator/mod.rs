@@ -129,14 +129,14 @@ impl Shape {
 pub struct Generator {
     spec: Arc<ChainSpec>,
     backend: Arc<dyn StateBackend>,
-    /// The folder of a chain with a large genesis.
+    /// The folder of a chain that is not in memory.
     _folder: Option<TempDir>,
     executor: EvmExecutor,
     transactions: Transactions,
 }
 
 impl Generator {
-    /// Returns a chain that consists of the development genesis.
+    /// Returns a chain in memory that consists of the development genesis.
     ///
     /// # Panics
     /// If a value of `shape` is out of range.
@@ -147,7 +147,8 @@ impl Generator {
         Self::on(shape, Arc::new(backend), None, genesis.spec)
     }
 
-    /// Returns a chain that consists of a genesis file that [`Shape::write_genesis`] has written.
+    /// Returns a chain in a temporary folder that consists of a genesis file that [`Shape::write_genesis`] has written. Memory stays
+    /// bounded, however long the chain gets.
     pub fn on_genesis(shape: Shape, file: impl Read) -> Result<Self, GenerateError> {
         let genesis = LargeGenesis::read(file, &Context::unbounded(), tempfile::tempfile)?;
         let folder = tempfile::tempdir()?;
