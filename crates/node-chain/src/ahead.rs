@@ -1,4 +1,4 @@
-//! Executing blocks before the backend has stored their ancestors.
+//! Execution of blocks before the backend has stored their ancestors.
 
 use crate::import_error::ImportError;
 use crate::importer::BlockImporter;
@@ -16,11 +16,11 @@ pub(crate) struct Ahead<'a> {
     cache: Arc<StateCache>,
 }
 
-/// What becomes of a block.
+/// The result of [`Ahead::execute`].
 pub(crate) enum Next {
-    /// It was executed, and has to be appended. Its state root has not been checked.
+    /// The block was executed and has to be appended. Its state root has not been checked.
     Executed(ExecutedBlock),
-    /// It is not the next block of the chain, and has to be imported once all earlier blocks are.
+    /// The block is not the next one of the chain. It has to be imported after all earlier blocks have been stored.
     Apart(Box<PreparedBlock>),
 }
 
@@ -29,8 +29,8 @@ impl<'a> Ahead<'a> {
         Self { importer, blocks: Vec::new(), cache: Arc::default() }
     }
 
-    /// Validates and executes `block` if it is the next one: a child of the last executed block, or of the head if the backend
-    /// has them all.
+    /// Validates and executes `block` if it is the next one: a child of the last executed block, or of the head if
+    /// the backend has stored all executed blocks.
     pub(crate) fn execute(&mut self, context: &Context, block: PreparedBlock) -> Result<Next, ImportError> {
         context.check()?;
         let base = self.importer.backend().view()?;
@@ -38,7 +38,7 @@ impl<'a> Ahead<'a> {
         self.blocks.retain(|executed| executed.header.header.number > head);
         let view = match LayeredView::new(base, head, self.blocks.clone()) {
             Ok(view) => view.with_cache(Arc::clone(&self.cache)),
-            // The head was changed by somebody else.
+            // Something else has changed the head.
             Err(BackendError::NotAChild { .. }) => return Ok(self.set_apart(block)),
             Err(error) => return Err(error.into()),
         };

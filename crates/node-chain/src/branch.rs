@@ -4,9 +4,9 @@ use node_core::block::SealedHeader;
 
 /// Returns whether the branch that ends in `block` replaces the canonical branch, which ends in `head`.
 ///
-/// Before the merge the branch with the higher total difficulty is preferred (Yellow Paper, section 10). After the merge a
-/// consensus client decides; without one, the longer branch is preferred. A merged branch is preferred to one that is not.
-/// In a tie the canonical branch stays.
+/// Before the merge the branch with the higher total difficulty is preferred (Yellow Paper, section 10). After the
+/// merge a consensus client would decide; since there is none, the longer branch is preferred. A branch after the
+/// merge is preferred to one before it. In a tie the canonical branch stays.
 pub(crate) fn is_preferred(block: &SealedHeader, head: &SealedHeader) -> bool {
     let merged = |header: &SealedHeader| header.header.difficulty.is_zero();
     match (merged(block), merged(head)) {

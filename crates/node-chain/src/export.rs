@@ -18,7 +18,8 @@ pub enum ExportError {
     Io(#[from] io::Error),
 }
 
-/// Writes the canonical blocks of `range` up to the head, RLP-encoded and concatenated.
+/// Writes the canonical blocks of `range`, RLP-encoded and concatenated. The range may extend beyond the head, where
+/// the export ends.
 ///
 /// # Errors
 /// Returns an [`ExportError`] if the chain cannot be read or `writer` fails.

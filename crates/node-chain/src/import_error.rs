@@ -6,7 +6,7 @@ use node_core::block::BlockRef;
 use node_core::context::Interrupted;
 use node_types::H256;
 
-/// Why a block was not imported, or the head not set. The chain is unchanged.
+/// Why a block was not imported, or the head could not be set. The chain is unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages say what the fields are")]

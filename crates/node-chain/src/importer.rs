@@ -1,4 +1,4 @@
-//! Import of single blocks on any branch.
+//! Import of single blocks, on any branch.
 
 use crate::branch::is_preferred;
 use crate::import_error::ImportError;
@@ -23,17 +23,17 @@ pub struct BlockImporter {
     executor: Arc<dyn Executor>,
     senders: Arc<dyn SenderRecovery>,
     spec: Arc<ChainSpec>,
-    /// Locked while the chain changes, so that the view on which a decision is made stays the newest.
+    /// Locked while the chain changes, so that the view on which a decision is based stays the newest.
     writing: Mutex<SideTip>,
 }
 
-/// The view of the branch that ends in the last imported side block. The next block most likely extends it.
+/// A view of the branch that ends in the last imported side block, which the next block most likely extends.
 type SideTip = Option<Arc<dyn View>>;
 
 /// The result of importing a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Imported {
-    /// The block was stored already.
+    /// The block was already stored.
     AlreadyKnown,
     /// The block is the new head and a child of the old one.
     Appended,
@@ -44,7 +44,7 @@ pub enum Imported {
 }
 
 impl BlockImporter {
-    /// Creates a chain that imports into `backend` under the rules of `spec`.
+    /// Creates an importer that imports into `backend` under the rules of `spec`.
     pub fn new(
         backend: Arc<dyn StateBackend>,
         executor: Arc<dyn Executor>,
@@ -83,8 +83,9 @@ impl BlockImporter {
 
     /// Imports a prepared block.
     ///
-    /// A block on a side branch is executed immediately. Its branch becomes canonical if it is preferred: if it has the higher
-    /// total difficulty before the merge, or is longer after it. In a tie the canonical branch stays.
+    /// A block on a side branch is executed immediately. Its branch becomes canonical if it has a higher total
+    /// difficulty than the canonical branch before the merge, or is longer after the merge. In a tie the canonical
+    /// branch stays.
     ///
     /// # Errors
     /// Returns an [`ImportError`] if the block is invalid, its parent is unknown, the backend fails or `context` interrupts
@@ -131,11 +132,11 @@ impl BlockImporter {
         Ok(Imported::SideBranch)
     }
 
-    /// Appends a block that was executed before its parent was stored. If the head is another block by now, the block is
-    /// imported anew.
+    /// Appends a block that was executed before its parent was stored. If the head has become another block in the
+    /// meantime, the block is imported from scratch.
     ///
     /// # Errors
-    /// As [`import`](Self::import).
+    /// Those of [`import`](Self::import).
     pub(crate) fn append(&self, context: &Context, block: ExecutedBlock) -> Result<Imported, ImportError> {
         context.check()?;
         let appended = {

@@ -1,7 +1,7 @@
-//! Genesis, validation and import of blocks.
+//! Genesis files, and validation and import of blocks.
 //!
-//! * [`genesis`] reads geth's genesis files and has the built-in development genesis.
-//! * [`validation`] checks every rule of a valid block, by fork, except proof-of-work seals.
+//! * [`genesis`] reads geth's genesis files and contains the built-in development genesis.
+//! * [`validation`] checks all rules for a valid block under each fork, except proof-of-work seals.
 //! * [`BlockImporter`] imports single blocks on any branch.
 //! * [`import_file`] and [`export_blocks`] read and write chain files, in the RLP format of other clients.
 //!

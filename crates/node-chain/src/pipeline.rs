@@ -1,4 +1,4 @@
-//! Import of chain files, in stages that run on threads of their own: reading, decoding with the recovery of senders, execution,
+//! Import of chain files in stages that run on separate threads: reading, decoding and recovering senders, execution,
 //! and storage.
 
 use crate::ahead::{Ahead, Next};
@@ -21,13 +21,13 @@ use std::time::{Duration, Instant};
 /// Maximum number of blocks per batch.
 const BATCH_BLOCKS: usize = 64;
 
-/// Size of encoded blocks in bytes at which a batch is full.
+/// Total size of encoded blocks, in bytes, at which a batch is full.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// Maximum number of batches in each queue before and after a worker. Bounds memory while keeping workers busy.
+/// Maximum number of batches in each queue before and after a worker. This bounds memory while keeping workers busy.
 const QUEUED_BATCHES: usize = 4;
 
-/// Maximum number of executed blocks that wait to be stored.
+/// Maximum number of executed blocks that are waiting to be stored.
 const QUEUED_BLOCKS: usize = 16;
 
 /// Maximum number of threads that decode blocks and recover senders. Execution cannot keep up with more.
@@ -36,9 +36,9 @@ const MAX_WORKERS: usize = 8;
 /// Progress of an import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Number of the last block.
+    /// Number of the last processed block.
     pub number: BlockNumber,
-    /// Number of blocks so far, imported or already known.
+    /// Number of blocks processed so far, imported or already known.
     pub blocks: u64,
     /// Gas used by the imported blocks.
     pub gas: u64,
@@ -64,7 +64,7 @@ pub struct ImportSummary {
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum FileError {
-    /// The file does not continue with an encoded block.
+    /// The file cannot be read, or does not continue with an encoded block.
     #[error("the chain file is damaged")]
     Stream(#[source] StreamError),
     /// An item is not a block.
@@ -75,7 +75,7 @@ pub enum FileError {
     Import { offset: u64, source: Box<ImportError> },
 }
 
-/// Blocks that pass from one thread to the next. Nothing follows an error.
+/// Blocks that are passed from one thread to the next. Nothing follows an error.
 type Batch<T> = Vec<Result<T, FileError>>;
 
 /// A block with its offset in the file.
@@ -86,7 +86,7 @@ struct Prepared {
 
 /// Whether a block has to be imported.
 enum Known {
-    /// The block is stored already. Holds its number.
+    /// The block is already stored; its number.
     Already(BlockNumber),
     /// The block was not stored when it was prepared.
     NotYet(Box<PreparedBlock>),
@@ -94,16 +94,17 @@ enum Known {
 
 /// A block for the storing thread.
 enum Step {
-    /// It is stored already. Holds its number.
+    /// The block is already stored; its number.
     Already(BlockNumber),
-    /// It was executed on top of the block before.
+    /// The block was executed on top of the previous block.
     Executed(ExecutedBlock),
-    /// It is not the next block of the chain. It has to be imported before any other block is executed: the sender is dropped then.
+    /// The block is not the next one of the chain. It has to be imported before any other block is executed; dropping
+    /// the sender signals that.
     Apart(Box<PreparedBlock>, SyncSender<Infallible>),
 }
 
-/// Imports a chain file of any length: concatenated RLP-encoded blocks. Blocks that are already known are skipped after a
-/// look at their header.
+/// Imports a chain file of any length: concatenated RLP-encoded blocks. Blocks that are already stored are recognized
+/// by their headers and skipped.
 ///
 /// Blocks are stored by the calling thread, while other threads read, decode and execute later ones. `progress` is called after
 /// each block.
@@ -164,7 +165,7 @@ pub fn import_file(
     })
 }
 
-/// Reads the file and sends batches to the workers in turn. Returns early if a worker has ended.
+/// Reads the file and sends batches to the workers round-robin. Returns early if a worker has stopped.
 fn read(reader: impl Read, workers: &[SyncSender<Batch<RawBlock>>]) {
     let mut stream = BlockStream::new(BufReader::with_capacity(BATCH_BYTES, reader));
     for worker in workers.iter().cycle() {
@@ -181,10 +182,10 @@ fn read(reader: impl Read, workers: &[SyncSender<Batch<RawBlock>>]) {
     }
 }
 
-/// Decodes unknown blocks and recovers their senders, until there is no more work or the receiver has ended.
+/// Decodes unknown blocks and recovers their senders, until there is no more work or the receiver has stopped.
 fn prepare(work: &Receiver<Batch<RawBlock>>, done: &SyncSender<Batch<Prepared>>, importer: &BlockImporter) {
     for batch in work {
-        // Blocks are never removed, so a block that is known now is known when its turn comes.
+        // Blocks are never removed, so a block that is known now will still be known when its turn comes.
         let view = importer.backend().view().ok();
         let prepare = |RawBlock { offset, bytes }| {
             if let Some(number) = view.as_deref().and_then(|view| known(view, &bytes)) {
@@ -210,7 +211,8 @@ fn execute(
     context: &Context,
 ) {
     let mut ahead = Ahead::new(importer);
-    // Workers get batches in turn, so their results come in turn. The first closed channel means the end of the file.
+    // Workers get batches round-robin, so their results arrive in the same order. The first closed channel marks the
+    // end of the file.
     for worker in workers.iter().cycle() {
         let Ok(batch) = worker.recv() else { return };
         for prepared in batch {
@@ -236,14 +238,15 @@ fn execute(
                 return;
             }
             if let Some(imports) = wait {
-                // Nothing is ever sent: this waits for the sender to be dropped.
+                // Nothing is ever sent; this waits until the sender is dropped.
                 let _ = imports.recv();
             }
         }
     }
 }
 
-/// Returns the number of a block if `view` has it. Ignores errors, which the import reports.
+/// Returns the number of an encoded block if `view` has it, otherwise `None`. Errors are ignored here, because the
+/// import will report them.
 fn known(view: &dyn View, block: &[u8]) -> Option<BlockNumber> {
     let header = Rlp::new(block).at(0).ok()?;
     let header = view.header(BlockHashOrNumber::Hash(keccak256(header.as_raw()))).ok()??;

@@ -1,4 +1,4 @@
-//! The part of validation that needs only the block, and can run on any thread.
+//! The part of validation that needs only the block, and can therefore run on any thread.
 
 use crate::validation::BlockError;
 use node_core::block::{BlockRef, Body, RecoveredTransaction, SealedHeader};

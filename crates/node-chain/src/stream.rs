@@ -1,14 +1,15 @@
-//! Chain files, which are concatenated RLP-encoded blocks, as a stream.
+//! Reading chain files (concatenated RLP-encoded blocks) as a stream.
 
 use std::io::{self, Read};
 
-/// Default limit of the length of a block in bytes. Before Osaka the protocol limits the length only by gas.
+/// Default limit on the length of a block in bytes. Before Osaka the protocol limits the length only indirectly, by
+/// gas.
 pub const DEFAULT_BLOCK_LIMIT: u64 = 64 << 20;
 
 /// One encoded block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawBlock {
-    /// Offset in the stream in bytes.
+    /// Offset in the stream, in bytes.
     pub offset: u64,
     /// The encoded block.
     pub bytes: Vec<u8>,
@@ -25,7 +26,7 @@ pub enum StreamError {
     /// The next item is not an RLP list.
     #[error("no block begins at byte {offset}: found {byte:#04x}, expected an RLP list")]
     NotAList { offset: u64, byte: u8 },
-    /// The encoding of the length is not the shortest.
+    /// The length is not encoded in the shortest form.
     #[error("the length of the block at byte {offset} is malformed")]
     Length { offset: u64 },
     /// The block is longer than allowed.
@@ -41,7 +42,7 @@ pub enum StreamError {
     },
 }
 
-/// An iterator over the encoded blocks of a stream. It does not decode them, and ends after the first error.
+/// An iterator over the encoded blocks of a stream. It does not decode the blocks, and ends after the first error.
 #[derive(Debug)]
 pub struct BlockStream<R> {
     reader: R,
@@ -91,7 +92,7 @@ impl<R: Read> BlockStream<R> {
         Ok(Some(RawBlock { offset, bytes }))
     }
 
-    /// Reads until `bytes` has `length` bytes. Memory grows with the bytes that are read, whatever `length` is.
+    /// Reads until `bytes` has `length` bytes. Memory grows only as bytes are read, even if `length` is huge.
     fn fill_exactly(&mut self, bytes: &mut Vec<u8>, length: u64) -> Result<(), StreamError> {
         let got = self.fill(bytes, length)?;
         if got == length {

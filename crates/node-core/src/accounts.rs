@@ -1,14 +1,14 @@
-//! The port to accounts whose keys the node holds.
+//! The port to accounts whose private keys the node has.
 
 use node_types::consensus::Signature;
 use node_types::{Address, H256, keccak256};
 
-/// Signs in the name of accounts without asking anyone. Meant for development.
+/// Signs for accounts without asking for confirmation. Meant for development.
 pub trait Accounts: Send + Sync {
-    /// Returns the accounts in their order of derivation.
+    /// Returns the accounts in the order in which their keys are derived.
     fn addresses(&self) -> Vec<Address>;
 
-    /// Signs a hash with the key of an account. `None` if it does not hold the key.
+    /// Signs a hash with the key of an account. Returns `None` if there is no key for it.
     fn sign(&self, address: Address, hash: H256) -> Option<Signature>;
 }
 

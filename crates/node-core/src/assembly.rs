@@ -1,4 +1,4 @@
-//! Assembly of new blocks: the pending block, and blocks that are produced.
+//! Assembly of new blocks: the pending block, and blocks of development chains.
 
 use crate::backend::{BackendError, View};
 use crate::block::{Body, ExecutedBlock, RecoveredTransaction, SealedHeader};
@@ -15,20 +15,20 @@ use node_types::consensus::{
 use node_types::{H256, U256, keccak256};
 use std::sync::Arc;
 
-/// Longest encoding of a block since Osaka, in bytes: 10 MiB minus a margin for the beacon block (EIP-7934).
+/// Maximum length of an encoded block since Osaka, in bytes: 10 MiB minus a margin for the beacon block (EIP-7934).
 pub const MAX_BLOCK_SIZE: u64 = (10 << 20) - (2 << 20);
 
-/// Longest extra data of a header in bytes (Yellow Paper, section 4.4.4).
+/// Maximum length of a header's extra data in bytes (Yellow Paper, section 4.4.4).
 pub const MAX_EXTRA_DATA: usize = 32;
 
-/// Determines the header of the next block as far as it is known before execution. The pool, the pending block and
-/// produced blocks all use the same implementation.
+/// Determines those fields of the next block's header that are known before execution. The pool, the pending block
+/// and the producer all use the same implementation.
 pub trait NextHeader: Send + Sync {
-    /// Returns the header of the block after `parent` if it were made now.
+    /// Returns the header of a block on top of `parent` if it were sealed now.
     fn after(&self, parent: &SealedHeader) -> Header;
 }
 
-/// The next header by the protocol's rules and the clock alone; see [`next_header`].
+/// Determines the next header from the protocol's rules and the clock; see [`next_header`].
 pub struct ProtocolHeader {
     /// The chain's rules.
     pub spec: Arc<ChainSpec>,
@@ -42,13 +42,13 @@ impl NextHeader for ProtocolHeader {
     }
 }
 
-/// Returns the header of the block after `parent` as far as it is known before execution. `now` is the Unix time in
-/// seconds. The timestamp is always after the parent's, even if the clock is not.
+/// Returns the header of the block after `parent`, with the fields that are known before execution. `now` is the Unix
+/// time in seconds. The timestamp is at least one second after the parent's, even if the clock is behind it.
 ///
-/// Values that a consensus client or a miner would provide are chosen here: PREVRANDAO is the keccak of the parent's
-/// hash, the parent beacon block root is zero, blocks before the merge have no proof of work, and beneficiary and gas
-/// limit are those of the parent. The first block of London has twice its parent's gas limit, so that its gas target is
-/// the old limit (EIP-1559).
+/// This function chooses the values that a consensus client or a miner would provide: PREVRANDAO is the Keccak-256 of
+/// the parent's hash, the parent beacon block root is zero, blocks before the merge have no proof of work, and
+/// beneficiary and gas limit are those of the parent. The first block of London has twice its parent's gas limit, so
+/// its gas target equals the old limit (EIP-1559).
 pub fn next_header(spec: &ChainSpec, parent: &SealedHeader, now: u64) -> Header {
     let number = parent.header.number + 1;
     let timestamp = now.max(parent.header.timestamp.saturating_add(1));
@@ -74,7 +74,7 @@ pub fn next_header(spec: &ChainSpec, parent: &SealedHeader, now: u64) -> Header 
 
 /// Sets the fields that `fork` adds to `header` and whose values are known before execution, other than the base fee.
 ///
-/// The number and timestamp of `header` are set already.
+/// The number and timestamp of `header` must be set already.
 pub(crate) fn add_fork_fields(
     spec: &ChainSpec,
     fork: Fork,
@@ -83,7 +83,7 @@ pub(crate) fn add_fork_fields(
     parent_beacon_block_root: H256,
 ) {
     header.withdrawals_root = fork.has(HeaderField::WithdrawalsRoot).then_some(EMPTY_ROOT);
-    // The blob schedule goes by timestamps alone, so it may have started before the merge.
+    // The blob schedule is activated by timestamp only, so it may have started before the merge.
     header.excess_blob_gas = fork
         .has(HeaderField::ExcessBlobGas)
         .then(|| fees::next_excess_blob_gas(spec, parent, header.timestamp))
@@ -91,7 +91,7 @@ pub(crate) fn add_fork_fields(
     header.parent_beacon_block_root = fork.has(HeaderField::ParentBeaconBlockRoot).then_some(parent_beacon_block_root);
 }
 
-/// Whether the block after `parent` is a proof-of-stake block.
+/// Returns whether the block after `parent` is a proof-of-stake block.
 pub fn is_merged_after(spec: &ChainSpec, parent: &SealedHeader) -> bool {
     parent.header.difficulty.is_zero()
         || spec.terminal_total_difficulty.is_some_and(|terminal| parent.total_difficulty >= terminal)
@@ -106,13 +106,13 @@ pub struct Assembled {
     pub requests: Option<Vec<Request>>,
 }
 
-/// Assembles a block with this header on top of the head of `view`, and fills in the fields that depend on execution.
-/// `withdrawals` are ignored before Shanghai.
+/// Assembles a block on top of the head of `view`: executes it in the environment of `header`, and fills in the
+/// header fields that depend on execution. `withdrawals` are ignored before Shanghai.
 ///
 /// `fill` executes the block's transactions and returns those that were included, in order.
 ///
 /// # Errors
-/// Failures of the execution, and those of the backend.
+/// If execution fails, or the backend cannot be read.
 pub fn assemble(
     context: &Context,
     executor: &dyn Executor,
@@ -128,7 +128,7 @@ pub fn assemble(
     complete(view, header, transactions, withdrawals, outcome)
 }
 
-/// Sets the withdrawals root of `header`. Returns the withdrawals of the block, `None` before Shanghai.
+/// Sets the withdrawals root of `header`, and returns the withdrawals of the block. Before Shanghai, returns `None`.
 pub fn commit_to(header: &mut Header, withdrawals: Vec<Withdrawal>) -> Option<Vec<Withdrawal>> {
     let withdrawals = header.withdrawals_root.map(|_| withdrawals);
     header.withdrawals_root = withdrawals.as_deref().map(|all| root(all, Withdrawal::encode));
@@ -138,7 +138,7 @@ pub fn commit_to(header: &mut Header, withdrawals: Vec<Withdrawal>) -> Option<Ve
 /// Fills the fields of `header` that depend on `outcome`, and assembles the block on top of the head of `view`.
 ///
 /// # Errors
-/// Failures of the execution, and those of the backend.
+/// If execution fails, or the backend cannot be read.
 pub fn complete(
     view: &dyn View,
     mut header: Header,

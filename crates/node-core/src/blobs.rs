@@ -15,7 +15,7 @@ pub fn max_blobs_per_transaction(fork: Fork) -> Option<u64> {
     (fork >= Fork::Osaka).then_some(MAX_BLOBS_PER_TRANSACTION)
 }
 
-/// Returns the blob of `sidecar` with this versioned hash.
+/// Returns the blob of `sidecar` with the versioned hash `hash`, or `None` if it has no such blob.
 pub(crate) fn find(sidecar: &BlobSidecar, hash: H256) -> Option<Bytes> {
     let index = sidecar.commitments().iter().position(|commitment| versioned_hash(commitment) == hash)?;
     sidecar.blobs().get(index).cloned()

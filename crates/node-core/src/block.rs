@@ -1,4 +1,4 @@
-//! Blocks with their hashes, senders and totals, which are computed once.
+//! Blocks with their hashes, senders and totals, so that these are computed only once.
 
 use crate::state::StateChanges;
 use node_types::consensus::{Block, Header, Log, Receipt, Signature, Transaction, TransactionBody, Withdrawal};
@@ -75,14 +75,14 @@ pub struct RecoveredTransaction {
 }
 
 impl RecoveredTransaction {
-    /// Creates a transaction of `sender` without its key. Instead of a signature, r and s are the sender's address, so
+    /// Creates an unsigned transaction from `sender`. In place of a signature, r and s are the sender's address, so
     /// that transactions of different senders have different hashes. No real signature has this form.
     pub fn impersonating(sender: Address, body: TransactionBody) -> Self {
         let transaction = Transaction { body, signature: impersonation(sender) };
         Self { hash: transaction.hash(), transaction, sender }
     }
 
-    /// Creates a transaction of `sender` whose signature is all zeros.
+    /// Creates a transaction from `sender` whose signature is all zeros.
     pub fn unsigned(sender: Address, body: TransactionBody) -> Self {
         let transaction = Transaction { body, signature: Signature::default() };
         Self { hash: transaction.hash(), transaction, sender }
@@ -96,14 +96,14 @@ impl RecoveredTransaction {
         Address::from_slice(&keccak256(list.out())[12..])
     }
 
-    /// Returns the price that it pays in a block with this base fee, in wei per gas. Its fee cap must not be below the
-    /// base fee.
+    /// Returns the price that the transaction pays in a block with this base fee, in wei per gas. Its fee cap must
+    /// not be below the base fee.
     pub fn paid_price(&self, base_fee: Option<u64>) -> U256 {
         let body = &self.transaction.body;
         body.effective_gas_price(base_fee.unwrap_or(0)).unwrap_or_else(|| body.max_fee_per_gas())
     }
 
-    /// Whether it was created by [`impersonating`](Self::impersonating).
+    /// Returns whether the transaction was created by [`impersonating`](Self::impersonating).
     pub fn is_impersonating(&self) -> bool {
         self.transaction.signature == impersonation(self.sender)
     }
@@ -126,7 +126,7 @@ pub struct Body {
 }
 
 impl Body {
-    /// Returns the block with this body and `header`, as it is encoded in chain files.
+    /// Returns the block with this body and `header`, in the form that is encoded in chain files.
     pub fn with_header(&self, header: &Header) -> Block {
         Block {
             header: header.clone(),
@@ -150,7 +150,7 @@ pub struct ExecutedBlock {
     pub changes: Arc<StateChanges>,
 }
 
-/// The place of a transaction on the canonical chain.
+/// The position of a transaction on the canonical chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransactionPosition {
     /// Number of the block.

@@ -1,4 +1,4 @@
-//! Executed blocks as bytes.
+//! Encoding of executed blocks as bytes.
 
 use crate::backend::BackendError;
 use crate::block::{Body, ExecutedBlock, RecoveredTransaction, SealedHeader};
@@ -9,8 +9,8 @@ use rlp::{DecoderError, Rlp, RlpStream};
 use std::sync::Arc;
 
 impl ExecutedBlock {
-    /// Returns the block as bytes, for backends that store it as a whole: the RLP list of the block as it is in chain files,
-    /// the sender of each transaction, the receipts (EIP-2718), the total difficulty, and the changes of the state.
+    /// Returns the block as bytes, for backends that store it as a whole: an RLP list of the block as in chain files,
+    /// the sender of each transaction, the receipts (EIP-2718), the total difficulty, and the state changes.
     ///
     /// The encoding never changes.
     pub fn encode(&self) -> Vec<u8> {
@@ -28,7 +28,7 @@ impl ExecutedBlock {
         stream.out().to_vec()
     }
 
-    /// Decodes the output of [`encode`](Self::encode). Hashes are computed; senders and receipts are taken as they are.
+    /// Decodes the output of [`encode`](Self::encode). Hashes are computed; senders and receipts are not checked.
     ///
     /// # Errors
     /// [`BackendError::Storage`] if `bytes` are not such an encoding.

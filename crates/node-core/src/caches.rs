@@ -1,9 +1,9 @@
-//! Use of caches, for monitoring.
+//! Statistics of caches, for monitoring.
 
-/// Contents of a cache, and lookups since the start.
+/// The size of a cache, and the number of lookups since it was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheUse {
-    /// What it caches, in lower case with underscores between words.
+    /// What is cached, in lower case with underscores between words.
     pub name: &'static str,
     /// Bytes in use, by the cache's own count.
     pub bytes: u64,
@@ -11,6 +11,6 @@ pub struct CacheUse {
     pub capacity: u64,
     /// Lookups that found an entry.
     pub hits: u64,
-    /// Lookups that did not.
+    /// Lookups that found no entry.
     pub misses: u64,
 }

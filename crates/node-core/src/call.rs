@@ -9,16 +9,16 @@ use node_types::consensus::{
 };
 use node_types::{Address, Bytes, H256, U256};
 
-/// A message call that is not a transaction, but can have all fields of one.
+/// A message call that is not a transaction, but can have all fields of a transaction.
 #[derive(Clone, Debug, Default)]
 pub struct Call {
     /// Sender. No signature is needed.
     pub from: Address,
-    /// Receiver; `None` runs `input` as creation code.
+    /// Recipient. If `None`, `input` is executed as creation code.
     pub to: Option<Address>,
     /// Gas limit; `None` for the highest allowed.
     pub gas: Option<u64>,
-    /// Price in wei per gas, or the fee cap if there is a tip cap. Zero disables all fee checks.
+    /// Price in wei per gas, or the fee cap if a tip cap is set. Zero disables all fee checks.
     pub gas_price: U256,
     /// Tip cap in wei per gas; `None` for a call with a gas price. Ignored before London.
     pub max_priority_fee_per_gas: Option<U256>,
@@ -26,7 +26,7 @@ pub struct Call {
     pub value: U256,
     /// Call data, or creation code.
     pub input: Bytes,
-    /// Nonce; `None` for the sender's. Used only when a whole block is simulated.
+    /// Nonce; `None` for the sender's next nonce. Used only when a whole block is simulated.
     pub nonce: Option<u64>,
     /// Accounts and slots to warm (EIP-2930).
     pub access_list: Vec<AccessListItem>,
@@ -43,7 +43,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// Returns the type of the equivalent transaction under `fork`.
+    /// Returns the type of the transaction that corresponds to this call under `fork`.
     pub fn transaction_type(&self, fork: Fork) -> TransactionType {
         if !self.authorization_list.is_empty() {
             TransactionType::SetCode
@@ -58,24 +58,24 @@ impl Call {
         }
     }
 
-    /// Returns the most that the sender tips, in wei per gas.
+    /// Returns the maximum tip of the sender, in wei per gas.
     pub fn tip_cap(&self) -> U256 {
         self.max_priority_fee_per_gas.unwrap_or(self.gas_price)
     }
 
-    /// Whether the gas price is zero.
+    /// Returns whether the gas price is zero.
     pub fn is_free(&self) -> bool {
         self.gas_price.is_zero() && self.tip_cap().is_zero()
     }
 
-    /// Returns the most that its blobs can cost, in wei. `None` if that does not fit 256 bits.
+    /// Returns the maximum cost of the blobs in wei, or `None` if it exceeds 256 bits.
     pub fn highest_blob_fees(&self) -> Option<U256> {
         let blob_gas = U256::from(GAS_PER_BLOB) * U256::from(self.blob_versioned_hashes.len());
         blob_gas.checked_mul(self.max_fee_per_blob_gas)
     }
 
-    /// Converts the call to the body of the equivalent transaction under `fork`. `None` if it is a creation of a type
-    /// that cannot create contracts.
+    /// Converts the call to the body of the corresponding transaction under `fork`. Returns `None` if the call
+    /// creates a contract but the transaction's type cannot.
     pub fn into_body(self, fork: Fork, chain_id: u64, nonce: u64, gas_limit: u64) -> Option<TransactionBody> {
         let transaction_type = self.transaction_type(fork);
         let mut body = self.into_body_of(transaction_type, chain_id, nonce, gas_limit)?;
@@ -87,8 +87,8 @@ impl Call {
         Some(body)
     }
 
-    /// Converts the call to the body of a transaction of the given type, bound to one chain. Fields that the type does
-    /// not have are dropped. `None` if it is a creation and the type cannot create contracts.
+    /// Converts the call to the body of a transaction of the given type, bound to one chain. Fields that the type
+    /// does not have are dropped. Returns `None` if the call creates a contract but the type cannot.
     pub fn into_body_of(
         self,
         transaction_type: TransactionType,

@@ -1,4 +1,4 @@
-//! The time of day, and time that only moves forward.
+//! Wall-clock time, and time that only moves forward.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,11 +6,12 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// A source of time. Tests use [`ManualClock`].
 pub trait Clock: Send + Sync {
-    /// Returns the time of day in milliseconds since the Unix epoch. It goes back when the machine's clock is set back.
+    /// Returns the wall-clock time in milliseconds since the Unix epoch. It moves backwards if the system clock is
+    /// set back.
     fn now_millis(&self) -> u64;
 
-    /// Returns a time in milliseconds that never goes back while the process runs, for lifetimes and for numbers that
-    /// ascend. It starts at the time of day.
+    /// Returns a time in milliseconds that never moves backwards while the process runs, for lifetimes and for
+    /// ascending numbers. It starts at the wall-clock time.
     fn steady_millis(&self) -> u64;
 }
 
@@ -25,7 +26,7 @@ impl Clock for SystemClock {
     }
 
     fn steady_millis(&self) -> u64 {
-        /// The first use of this clock, and the time of day then.
+        /// The instant of the first use of this clock, and the wall-clock time at that instant.
         static START: LazyLock<(Instant, u64)> = LazyLock::new(|| (Instant::now(), SystemClock.now_millis()));
         let (start, time_of_day) = *START;
         time_of_day.saturating_add(millis(start.elapsed()))
@@ -44,18 +45,19 @@ pub struct ManualClock {
 }
 
 impl ManualClock {
-    /// Returns a clock that stands at `millis` since the Unix epoch.
+    /// Returns a clock that is stopped at `millis` milliseconds since the Unix epoch.
     pub fn at(millis: u64) -> Self {
         Self { time_of_day: millis.into(), steady: millis.into() }
     }
 
-    /// Advances the clock.
+    /// Advances both times by `millis` milliseconds.
     pub fn advance(&self, millis: u64) {
         self.time_of_day.fetch_add(millis, Ordering::SeqCst);
         self.steady.fetch_add(millis, Ordering::SeqCst);
     }
 
-    /// Sets the time of day, also back, as a user may set the clock of a machine.
+    /// Sets the wall-clock time to `millis` milliseconds since the Unix epoch. It may move backwards, as when a user
+    /// sets the system clock.
     pub fn set(&self, millis: u64) {
         self.time_of_day.store(millis, Ordering::SeqCst);
     }

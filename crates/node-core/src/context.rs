@@ -1,4 +1,4 @@
-//! The limits under which a request runs.
+//! Deadline, cancellation and limits of a request.
 
 use crate::backend::{BackendError, View};
 use crate::block::BlockRef;
@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Time after which a request that waits for a lock checks whether it was cancelled.
+/// Interval at which a request that waits for a lock checks whether it was cancelled.
 const LOCK_WAIT: Duration = Duration::from_millis(20);
 
-/// Deadline, cancellation and gas budget of one request, who sent it, and the view that it reads. Clones share the
-/// cancellation and the view.
+/// The deadline, cancellation flag and gas budget of one request, the client that sent it, and the view that it
+/// reads. Clones share the cancellation flag and the view.
 ///
 /// # Examples
 /// ```
@@ -32,11 +32,11 @@ pub struct Context {
     shared: Arc<Shared>,
 }
 
-/// When the time of a request is over.
+/// The point in time at which a request times out.
 #[derive(Clone, Copy, Debug)]
 struct Deadline {
     at: Instant,
-    /// The time that it had.
+    /// The timeout from which it was computed.
     timeout: Duration,
 }
 
@@ -44,7 +44,7 @@ struct Deadline {
 struct Shared {
     cancelled: AtomicBool,
     head: Mutex<Option<BlockRef>>,
-    /// With [`Context::holding_view`], the view that all operations share once the first has opened it; otherwise
+    /// With [`Context::holding_view`], the view that all operations share once the first one has opened it; otherwise
     /// `None`.
     held: Option<Mutex<Option<Arc<dyn View>>>>,
 }
@@ -62,33 +62,34 @@ impl fmt::Debug for Shared {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ClientId(pub u128);
 
-/// Whether a client that holds `held` of something, counting what it asks for, may hold as much, if `left` of it would
-/// remain for all others: at most as much as remains. Alone it may hold half; one is always allowed.
+/// Returns whether a client may hold `held` units of a shared resource, including those that it is requesting, if
+/// `left` units would then remain for all other clients. It may hold at most as many as remain, so a single client
+/// gets at most half. One unit is always allowed.
 pub fn is_fair_share(held: usize, left: usize) -> bool {
     held <= left.max(1)
 }
 
 impl Context {
-    /// A context without limits.
+    /// Creates a context without limits.
     pub fn unbounded() -> Self {
         Self { deadline: None, gas_budget: u64::MAX, client: None, shared: Arc::default() }
     }
 
-    /// A context without limits whose operations all read one view until it is [released](Self::release_view), so that
-    /// their results are consistent.
+    /// Creates a context without limits whose operations all read the same view until it is
+    /// [released](Self::release_view), so that their results are consistent.
     pub fn holding_view() -> Self {
         let shared = Shared { held: Some(Mutex::default()), ..Shared::default() };
         Self { deadline: None, gas_budget: u64::MAX, client: None, shared: Arc::new(shared) }
     }
 
-    /// Sets the deadline to `timeout` from now, unless it is earlier already.
+    /// Sets the deadline to `timeout` from now, unless an earlier deadline is set.
     #[must_use]
     pub fn with_timeout(self, timeout: Duration) -> Self {
         let new = Instant::now().checked_add(timeout).map(|at| Deadline { at, timeout });
         Self { deadline: self.deadline.into_iter().chain(new).min_by_key(|deadline| deadline.at), ..self }
     }
 
-    /// Returns the [timeout](Self::with_timeout) that ends first; `None` without one.
+    /// Returns the [timeout](Self::with_timeout) that determines the deadline, or `None` if there is no deadline.
     pub fn timeout(&self) -> Option<Duration> {
         self.deadline.map(|deadline| deadline.timeout)
     }
@@ -110,22 +111,23 @@ impl Context {
         Self { client: Some(client), ..self }
     }
 
-    /// Returns the client that sent the request; `None` if it is not one of several.
+    /// Returns the client that sent the request, or `None` if none was set.
     pub fn client(&self) -> Option<ClientId> {
         self.client
     }
 
-    /// Cancels the request: nobody waits for its result any more.
+    /// Cancels the request, for instance because its client has disconnected. Operations then fail with
+    /// [`Interrupted::Cancelled`].
     pub fn cancel(&self) {
         self.shared.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Returns the newest mined block of the view that the request read; `None` if it has read nothing of the chain yet.
+    /// Returns the newest mined block of the view that the request read, or `None` if it has not read the chain yet.
     pub fn head(&self) -> Option<BlockRef> {
         *self.shared.head.lock()
     }
 
-    /// Releases the shared view, so that later reads see newer blocks.
+    /// Releases the shared view. Later reads open a new one and see newer blocks.
     pub fn release_view(&self) {
         if let Some(held) = &self.shared.held {
             *held.lock() = None;
@@ -150,7 +152,7 @@ impl Context {
         *self.shared.head.lock() = Some(head);
     }
 
-    /// Whether the request was cancelled.
+    /// Returns whether the request was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.shared.cancelled.load(Ordering::Relaxed)
     }
@@ -158,7 +160,7 @@ impl Context {
     /// Locks `mutex`.
     ///
     /// # Errors
-    /// If the request is cancelled or its deadline passes while another holds the lock.
+    /// If the request is cancelled or its deadline passes while waiting for the lock.
     pub(crate) fn lock<'a, T>(&self, mutex: &'a Mutex<T>) -> Result<MutexGuard<'a, T>, Interrupted> {
         loop {
             self.check()?;
@@ -173,7 +175,7 @@ impl Context {
     /// Returns an error if the request was cancelled or its deadline has passed. Long work must call this often.
     ///
     /// # Errors
-    /// [`Interrupted`], with the reason.
+    /// An [`Interrupted`] with the reason.
     pub fn check(&self) -> Result<(), Interrupted> {
         if self.shared.cancelled.load(Ordering::Relaxed) {
             return Err(Interrupted::Cancelled);
@@ -184,10 +186,11 @@ impl Context {
         }
     }
 
-    /// Like [`check`](Self::check), before work that takes about `time` and does not check: fails already if less is left.
+    /// Like [`check`](Self::check), but also fails if less than `time` is left. Call it before work that takes about
+    /// `time` and does not check the context.
     ///
     /// # Errors
-    /// [`Interrupted`], with the reason.
+    /// An [`Interrupted`] with the reason.
     pub(crate) fn check_for(&self, time: Duration) -> Result<(), Interrupted> {
         self.check()?;
         match self.deadline {

@@ -1,11 +1,11 @@
-//! What an operation costs, so that a server can choose the thread that runs it.
+//! The cost of operations, by which a server chooses the thread that runs them.
 //!
-//! The HTTP interface and JSON-RPC read the cost of the same work here.
+//! REST and JSON-RPC share these costs.
 
 use crate::node::FeeHistory;
 use node_types::{BlockId, BlockNumberOrTag};
 
-/// Most storage slots whose proofs are quick.
+/// Maximum number of storage slots whose proofs are quick.
 const FEW_SLOTS: usize = 4;
 
 /// How long an operation takes, from the cheapest to the most expensive.
@@ -13,11 +13,11 @@ const FEW_SLOTS: usize = 4;
 pub enum Cost {
     /// A few microseconds.
     Instant,
-    /// Usually little. The operation checks its context, so it can be interrupted and started again on another thread.
+    /// Usually short. The operation checks its context, so it can be interrupted and restarted on another thread.
     Brief,
     /// Possibly long.
     Long,
-    /// As long as code that clients supply: calls, estimates, and building the pending block.
+    /// As long as the execution of code that clients supply: calls, estimates, and building the pending block.
     Code,
 }
 
@@ -28,7 +28,7 @@ impl Cost {
     pub const FILTER: Self = Self::Long;
     /// Reading all transactions in the pool.
     pub const POOL_CONTENT: Self = Self::Long;
-    /// Sending a transaction, which waits for the disk.
+    /// Sending a transaction, including the wait for the disk.
     pub const SEND: Self = Self::Long;
     /// Controlling a chain that this node produces.
     pub const CONTROL: Self = Self::Long;
@@ -53,7 +53,8 @@ impl Cost {
         if bounds.contains(&Some(BlockNumberOrTag::Pending)) { Self::Code } else { Self::Brief }
     }
 
-    /// Proving an account and `slots` of its storage slots. `quick` says whether the backend proves within microseconds.
+    /// Proving an account and `slots` of its storage slots. `quick` is whether the backend proves within
+    /// microseconds.
     pub fn of_proof(quick: bool, slots: usize) -> Self {
         if quick && slots <= FEW_SLOTS { Self::Instant } else { Self::Long }
     }

@@ -1,4 +1,4 @@
-//! Ports to cryptography. The implementations depend on C code and are outside of this crate.
+//! Ports to cryptography. The implementations depend on C code and are in other crates.
 
 use node_types::consensus::{Authorization, BlobSidecar, Signature, Transaction};
 use node_types::{Address, H256};
@@ -56,7 +56,7 @@ pub trait BlobVerifier: Send + Sync {
     /// Verifies that `sidecar` has the blobs with exactly these versioned hashes, and valid proofs of them.
     ///
     /// # Errors
-    /// Returns a [`BlobError`] if it has not.
+    /// Returns a [`BlobError`] if a count, length, hash or proof is wrong.
     fn verify(&self, versioned_hashes: &[H256], sidecar: &BlobSidecar) -> Result<(), BlobError>;
 
     /// Converts a sidecar to version 1: computes cell proofs for version 0, and returns version 1 unchanged.

@@ -7,14 +7,14 @@ use node_types::{BlockNumber, U256};
 /// Minimum difficulty of a block.
 const MINIMUM: u64 = 131_072;
 
-/// The difficulty changes in steps of the parent's difficulty divided by this.
+/// The parent's difficulty divided by this is the step in which the difficulty changes.
 const BOUND_DIVISOR: u64 = 2048;
 
 /// Number of blocks in which the difficulty bomb doubles.
 const BOMB_PERIOD: u64 = 100_000;
 
-/// Returns the difficulty that a child of `parent` must have under the rules of `fork`. `timestamp` is the child's, in Unix
-/// seconds.
+/// Returns the difficulty that a child of `parent` must have under the rules of `fork`. `timestamp` is the child's
+/// timestamp in Unix seconds.
 pub fn expected_difficulty(fork: Fork, timestamp: u64, parent: &Header) -> U256 {
     let step = parent.difficulty / BOUND_DIVISOR;
     let elapsed = timestamp.saturating_sub(parent.timestamp);
@@ -43,7 +43,7 @@ fn difference(a: u64, b: u64) -> (u64, u64) {
     (a.saturating_sub(b), b.saturating_sub(a).min(99))
 }
 
-/// Returns what the difficulty bomb adds at a block number, from which the delay has been subtracted.
+/// Returns the amount that the difficulty bomb adds at a block number from which the delay has been subtracted.
 fn bomb(number: BlockNumber) -> U256 {
     match (number / BOMB_PERIOD).checked_sub(2) {
         None => U256::zero(),

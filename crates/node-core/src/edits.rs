@@ -1,4 +1,4 @@
-//! Edits of the state outside transactions, for development chains.
+//! State edits that are not made by transactions, for development chains.
 
 mod record;
 
@@ -17,7 +17,7 @@ use parking_lot::{Mutex, RwLock};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Adds edits to any backend: changes to the head's state that no transaction made.
+/// Wraps a backend and adds edits to it: changes to the head's state that no transaction made.
 ///
 /// Views show the head's state with its edits, to which no header commits. The next block includes the edits in its own
 /// changes, so that headers commit to the states of all blocks below the head. Edits are durable when
@@ -35,7 +35,7 @@ struct Pending {
     /// Hash of the block whose state they change.
     head: H256,
     changes: Arc<StateChanges>,
-    /// Number of records that hold them.
+    /// Number of records in which they are stored.
     count: u64,
 }
 
@@ -44,7 +44,7 @@ impl Pending {
         Self { head, changes: Arc::default(), count: 0 }
     }
 
-    /// Adds an edit that was recorded.
+    /// Adds an edit that has been recorded.
     fn add(&mut self, changes: &StateChanges) {
         Arc::make_mut(&mut self.changes).merge(changes);
         self.count += 1;
@@ -63,7 +63,7 @@ impl EditableBackend {
         for record in inner.records(RecordKind::PendingEdit)? {
             let (edited, changes) = record::decode_pending(&record)?;
             if edited != head {
-                // A block included them, or the head is another block now.
+                // They were included in a block, or the head is now another block.
                 stale.push(RecordWrite::Delete(RecordKind::PendingEdit, record.key));
                 continue;
             }
@@ -106,12 +106,12 @@ impl EditableBackend {
         self.edits_of(head).is_some()
     }
 
-    /// Returns the pending edits of the block `head`, if there are any.
+    /// Returns the pending edits of the block `head`, or `None` if there are none.
     fn edits_of(&self, head: H256) -> Option<Arc<StateChanges>> {
         self.pending.read().as_ref().filter(|pending| pending.head == head).map(|pending| pending.changes.clone())
     }
 
-    /// Replaces the pending edits of the head by `changes`.
+    /// Replaces the pending edits of the head with `changes`.
     ///
     /// # Errors
     /// Failures of the backend.
@@ -124,8 +124,8 @@ impl EditableBackend {
         self.add(self.inner.view()?.head().hash, changes)
     }
 
-    /// Switches to a branch and makes `changes` the pending edits of its head. Listeners to the switch already see the
-    /// edits. On an error nothing has changed.
+    /// Switches to a branch and makes `changes` the pending edits of its head. Listeners that are notified of the
+    /// switch already see the edits. On an error nothing has changed.
     ///
     /// # Errors
     /// Those of [`StateBackend::switch`].
@@ -161,8 +161,8 @@ impl EditableBackend {
         }
     }
 
-    /// Appends a block that includes the pending edits. `edits` says what else makes it invalid for other nodes; its
-    /// `state` is ignored.
+    /// Appends a block that includes the pending edits. `edits` describes what else makes the block invalid for other
+    /// nodes; its `state` is ignored.
     ///
     /// # Errors
     /// Those of [`StateBackend::append`].
@@ -170,8 +170,8 @@ impl EditableBackend {
         let _writing = self.writing.lock();
         let edits = Edits { state: self.include_edits(&mut block), ..edits };
         let reference = block.header.block_ref();
-        // Durable first, so that no block is without its record. A record without a block is ignored, and so are edits of a
-        // block that is no longer the head: it does not matter if they cannot be deleted.
+        // Made durable first, so that no edited block lacks its record. A record without a block is ignored, and so
+        // are edits of a block that is no longer the head: it does not matter if they cannot be deleted.
         if !edits.is_empty() {
             self.inner.write_records(&[record::block_record(reference, &edits)])?;
         }
@@ -280,8 +280,8 @@ impl StateBackend for EditableBackend {
     }
 }
 
-/// Returns `view` with the state on which `block` was executed: the state of its parent with the edits that the block
-/// includes.
+/// Returns `view` with the state on which `block` was executed: the state as of its parent with the edits that the
+/// block includes.
 ///
 /// # Errors
 /// Failures of the backend.

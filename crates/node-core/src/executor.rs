@@ -16,7 +16,8 @@ use node_types::{Address, Bytes, H256, U256};
 pub use crate::call::Call;
 pub use crate::overrides::{AccountOverride, BlockOverrides, StateOverrides, StorageOverride};
 
-/// Everything that a node needs to execute and check transactions. Implemented by all types with these three traits.
+/// Everything that a node needs to execute and check transactions. Implemented for all types that implement these
+/// three traits.
 pub trait Execution: Executor + SenderRecovery + BlobVerifier {}
 
 impl<T: Executor + SenderRecovery + BlobVerifier> Execution for T {}
@@ -24,13 +25,15 @@ impl<T: Executor + SenderRecovery + BlobVerifier> Execution for T {}
 /// Executes code over a view of the chain.
 ///
 /// # Errors
-/// All methods fail with what is wrong with the call or the block, and if the view cannot be read.
+/// All methods fail if the call or the block breaks a rule, if the context is interrupted, or if the view cannot be
+/// read.
 #[expect(clippy::missing_errors_doc, reason = "stated once for all methods")]
 pub trait Executor: Send + Sync {
     /// Starts a block on the state of its parent, and executes the system calls at its start.
     ///
-    /// Of `header` it reads number, parent hash, timestamp, beneficiary, gas limit, difficulty, mix hash, base fee,
-    /// excess blob gas and parent beacon block root. The parent is the canonical block of `view` with the number below.
+    /// It uses these fields of `header`: number, parent hash, timestamp, beneficiary, gas limit, difficulty, mix
+    /// hash, base fee, excess blob gas and parent beacon block root. The parent is the canonical block of `view` with
+    /// the preceding number.
     fn begin_block<'a>(
         &'a self,
         context: &'a Context,
@@ -38,8 +41,8 @@ pub trait Executor: Send + Sync {
         header: &'a Header,
     ) -> Result<Box<dyn BlockExecution + 'a>, ExecutionError>;
 
-    /// Starts a simulated block: as [`begin_block`](Self::begin_block), but modified by `rules`, and on the parent's
-    /// state with the overrides in `rules`.
+    /// Starts a simulated block: like [`begin_block`](Self::begin_block), but under modified `rules`, and on the
+    /// parent's state with the overrides in `rules`.
     fn begin_simulated<'a>(
         &'a self,
         context: &'a Context,
@@ -59,8 +62,8 @@ pub trait Executor: Send + Sync {
     ) -> Result<CallOutcome, ExecutionError>;
 
     /// Returns the lowest gas limit with which `call` succeeds in the environment of `header` and on the state as of
-    /// that block. May be up to 1.5% too high, never too low. It is at most the block's gas limit, the context's gas
-    /// budget, the cap of EIP-7825 if active, and what the sender can pay for.
+    /// that block. The result may be up to 1.5% too high, but never too low. It does not exceed the block's gas
+    /// limit, the context's gas budget, the cap of EIP-7825 if active, or the gas that the sender can pay for.
     fn estimate(
         &self,
         context: &Context,
@@ -69,8 +72,8 @@ pub trait Executor: Send + Sync {
         call: &Call,
     ) -> Result<EstimateOutcome, ExecutionError>;
 
-    /// Executes a call as [`call`](Self::call) does, and returns the trace that `tracing` requests. Failed calls have a
-    /// trace too.
+    /// Executes a call as [`call`](Self::call) does, and returns the trace that `tracing` requests. Failed calls also
+    /// have a trace.
     fn trace_call(
         &self,
         context: &Context,
@@ -80,7 +83,8 @@ pub trait Executor: Send + Sync {
         tracing: &Tracing,
     ) -> Result<Trace, TraceError>;
 
-    /// Returns the access list of a call. Repeats the call with the list found so far until the list no longer grows.
+    /// Returns the access list of a call. The call is repeated with the list found so far until the list no longer
+    /// grows.
     fn access_list(
         &self,
         context: &Context,
@@ -92,7 +96,7 @@ pub trait Executor: Send + Sync {
     /// Returns the precompiled and system contracts under `fork`.
     fn contracts(&self, fork: Fork) -> Contracts;
 
-    /// Returns the use of each of its caches; empty if it has none. Must not wait for other work.
+    /// Returns the statistics of each of its caches; empty if it has none. Must not wait for other work.
     fn caches(&self) -> Vec<CacheUse> {
         Vec::new()
     }
@@ -119,10 +123,11 @@ pub struct NamedContract {
 /// A block during its execution.
 ///
 /// # Errors
-/// All methods fail with what is wrong with the transaction or the block, and if the view cannot be read.
+/// All methods fail if the transaction or the block breaks a rule, if the context is interrupted, or if the view
+/// cannot be read.
 #[expect(clippy::missing_errors_doc, reason = "stated once for all methods")]
 pub trait BlockExecution {
-    /// Executes the next transaction. A refused transaction changes nothing, and another may follow.
+    /// Executes the next transaction. If it is refused, nothing changes, and another transaction may follow.
     fn transact(&mut self, transaction: &RecoveredTransaction) -> Result<&Receipt, ExecutionError>;
 
     /// Executes the next transaction as [`transact`](Self::transact) does, and returns the trace that `tracing`
@@ -155,7 +160,7 @@ pub struct BlockOutcome {
     pub gas_used: u64,
     /// Blob gas used by all transactions.
     pub blob_gas_used: u64,
-    /// Execution requests since Prague, without empty ones.
+    /// Execution requests without empty ones; `None` before Prague.
     pub requests: Option<Vec<Request>>,
     /// Changes to the parent's state.
     pub changes: StateChanges,
@@ -189,26 +194,26 @@ pub enum EstimateOutcome {
 pub enum CallFailure {
     /// It reverted.
     Reverted {
-        /// The decoded `Error(string)` or `Panic(uint256)`, if it is one.
+        /// The decoded reason, if the output is an `Error(string)` or `Panic(uint256)`.
         reason: Option<String>,
         /// The returned data.
         output: Bytes,
     },
-    /// It halted: out of gas or an invalid operation.
+    /// It halted, because it ran out of gas or executed an invalid operation.
     Halted {
         /// A short description.
         reason: String,
         /// Whether it ran out of gas.
         out_of_gas: bool,
     },
-    /// The highest gas limit within the caps is not enough.
+    /// The highest gas limit that the caps allow is not enough.
     GasCap {
         /// That limit.
         cap: u64,
     },
 }
 
-/// Why code could not be executed to its end.
+/// Why a call, a transaction or a block could not be executed.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum ExecutionError {
@@ -229,7 +234,8 @@ pub enum ExecutionError {
     Interrupted(#[from] Interrupted),
 }
 
-/// A rule that a transaction breaks. The text begins with geth's words, by which clients recognize it; numbers follow.
+/// A rule that a transaction breaks. The text begins with geth's text, by which clients recognize it; the values
+/// follow.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages say what the fields are")]
@@ -237,16 +243,16 @@ pub enum TransactionError {
     /// The type is not part of the active fork.
     #[error("transaction type not supported: type {0} is not part of the active fork")]
     TypeNotSupported(u8),
-    /// It is for another chain.
+    /// It is signed for another chain.
     #[error("invalid chain id for signer: have {got} want {expected}")]
     ChainId { got: u64, expected: u64 },
-    /// It has replay protection, but EIP-155 is not active yet.
+    /// It has replay protection, but EIP-155 is not active.
     #[error("replay protection for chain {chain_id} before EIP-155 is in force")]
     ReplayProtectionTooEarly { chain_id: u64 },
     /// The signature is invalid.
     #[error("invalid sender: {0}")]
     Signature(crate::crypto::SignatureError),
-    /// The nonce is already used.
+    /// The nonce has already been used.
     #[error("nonce too low: next nonce {expected}, tx nonce {got}")]
     NonceTooLow { got: u64, expected: u64 },
     /// The nonce leaves a gap.
@@ -265,10 +271,10 @@ pub enum TransactionError {
         balance: U256,
         /// The cost in wei; saturates at the maximum.
         required: U256,
-        /// Whether its gas and blobs cost more than its value.
+        /// Whether its gas and blobs cost more than the value that it transfers.
         fees_exceed_value: bool,
     },
-    /// Fees beyond what the executor can compute; only a balance set by an edit covers them.
+    /// The fees exceed the range of the executor; only a balance set by an edit could cover them.
     #[error("fees of 2^128 wei and more are not supported")]
     FeesBeyond128Bits,
     /// The fee cap is below the base fee.
@@ -304,7 +310,7 @@ pub enum TransactionError {
     /// The transaction or block has too many blobs.
     #[error("too many blobs: have {count}, permitted {limit}")]
     TooManyBlobs {
-        /// Count including this transaction.
+        /// The number of blobs, including those of this transaction.
         count: u64,
         limit: u64,
     },
@@ -317,10 +323,10 @@ pub enum TransactionError {
     /// A set-code transaction has no authorizations (EIP-7702).
     #[error("EIP-7702 transaction with empty auth list")]
     NoAuthorizations,
-    /// A transaction of this type must have a receiver.
+    /// A transaction of this type must have a recipient.
     #[error("transactions with blobs or authorizations cannot create contracts")]
     CannotCreate,
-    /// Another rule.
+    /// Any other rule.
     #[error("{0}")]
     Other(String),
 }

@@ -19,11 +19,11 @@ const BASE_FEE_CHANGE_DENOMINATOR: u64 = 8;
 /// Blob base fee without excess blob gas, in wei per blob gas (EIP-4844).
 const MIN_BLOB_BASE_FEE: u64 = 1;
 
-/// Gas whose cost at the base fee is the reserve price of a blob (EIP-7918).
+/// Amount of gas whose cost at the base fee is the reserve price of a blob (EIP-7918).
 const BLOB_BASE_COST: u64 = 1 << 13;
 
-/// Returns the maximum cost of a transaction in wei: gas, blob gas and value. `None` if it exceeds 256 bits, so that no
-/// balance covers it.
+/// Returns the maximum cost of a transaction in wei: gas, blob gas and value. Returns `None` if it exceeds 256 bits,
+/// which no balance could cover.
 pub fn highest_cost(body: &TransactionBody) -> Option<U256> {
     let blob_fees = match body {
         TransactionBody::Blob(tx) => {
@@ -44,7 +44,7 @@ pub fn next_base_fee(spec: &ChainSpec, parent: &Header) -> Option<u64> {
         let london = spec.fork_at(parent.number.saturating_add(1), parent.timestamp, parent.difficulty.is_zero());
         return (london >= Fork::London).then_some(INITIAL_BASE_FEE);
     };
-    // The target is zero only for the gas limit of an unusual genesis block.
+    // The target can be zero only because of the gas limit of an unusual genesis block.
     let target = (parent.gas_limit / ELASTICITY_MULTIPLIER).max(1);
     let step = |distance: u64| {
         let step =
@@ -60,7 +60,8 @@ pub fn next_base_fee(spec: &ChainSpec, parent: &Header) -> Option<u64> {
 
 /// Returns the excess blob gas of the block after `parent`, or `None` before Cancun (EIP-4844, EIP-7918).
 ///
-/// `timestamp` is that block's, in Unix seconds. The blob parameters are those in force in that block, not in its parent.
+/// `timestamp` is the timestamp of that block in Unix seconds. The blob parameters are those of that block, not of
+/// its parent.
 pub fn next_excess_blob_gas(spec: &ChainSpec, parent: &Header, timestamp: u64) -> Option<u64> {
     let params = spec.blob_params(timestamp)?;
     let excess = parent.excess_blob_gas.unwrap_or(0);
@@ -92,7 +93,7 @@ pub fn blob_base_fee(spec: &ChainSpec, header: &Header) -> Option<U256> {
     Some(blob_base_fee_at(params, header.excess_blob_gas?))
 }
 
-/// Returns the blob base fee in wei per blob gas for an amount of excess blob gas. Saturates at 256 bits.
+/// Returns the blob base fee in wei per blob gas for an amount of excess blob gas. The result saturates at 256 bits.
 pub fn blob_base_fee_at(params: BlobParams, excess_blob_gas: u64) -> U256 {
     fake_exponential(MIN_BLOB_BASE_FEE, excess_blob_gas, params.base_fee_update_fraction)
 }

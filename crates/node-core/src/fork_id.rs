@@ -4,8 +4,8 @@ use crate::block::SealedHeader;
 use crate::forks::ChainSpec;
 use node_types::BlockNumber;
 
-/// Returns the fork identifier of a block: the CRC-32 of the genesis hash and of the block numbers and timestamps of forks,
-/// up to and including the block's. Forks that are active at genesis do not count.
+/// Returns the fork identifier of a block: the CRC-32 of the genesis hash and of the activation block numbers and
+/// timestamps of all forks that are active in the block. Forks that are active at genesis are not included.
 pub fn fork_id(spec: &ChainSpec, genesis: &SealedHeader, number: BlockNumber, timestamp: u64) -> [u8; 4] {
     let dao_block = spec.dao_fork.map(|dao| dao.block);
     let blocks = spec.block_forks.iter().map(|(_, at)| *at).chain(dao_block).chain(spec.merge_netsplit);

@@ -13,15 +13,16 @@ pub const MAX_INIT_CODE_SIZE: usize = 49_152;
 /// Valid gas limits of a block (Yellow Paper, equation 48; EIP-1985).
 pub const BLOCK_GAS_LIMITS: RangeInclusive<u64> = 5_000..=i64::MAX as u64;
 
-/// A block's gas limit differs from its parent's by less than the parent's divided by this (Yellow Paper, section 4.4.4).
+/// The gas limits of a block and its parent differ by less than the parent's divided by this (Yellow Paper, section
+/// 4.4.4).
 const GAS_LIMIT_BOUND_DIVISOR: u64 = 1_024;
 
-/// Returns whether a block may have the gas limit `limit` if its parent has `parent`.
+/// Returns whether a block may have the gas limit `limit` if its parent has the gas limit `parent`.
 pub fn is_gas_limit_step(parent: u64, limit: u64) -> bool {
     limit.abs_diff(parent) < parent / GAS_LIMIT_BOUND_DIVISOR
 }
 
-/// Returns the valid gas limit nearest to `wanted` for a block whose parent has `parent`.
+/// Returns the valid gas limit nearest to `wanted` for a block whose parent has the gas limit `parent`.
 pub fn gas_limit_towards(parent: u64, wanted: u64) -> u64 {
     let most = (parent / GAS_LIMIT_BOUND_DIVISOR).saturating_sub(1);
     wanted.clamp(parent - most, parent.saturating_add(most))
@@ -71,8 +72,8 @@ pub fn intrinsic_gas(fork: Fork, body: &TransactionBody) -> u64 {
         + AUTHORIZATION * to_u64(body.authorization_list().len())
 }
 
-/// Returns the floor price of the call data, which is charged if execution uses less gas, or `None` before Prague
-/// (EIP-7623). The gas limit of a transaction must not be below it.
+/// Returns the floor price of the call data in gas, which is charged if execution uses less gas, or `None` before
+/// Prague (EIP-7623). The gas limit of a transaction must not be below it.
 pub fn floor_gas(fork: Fork, body: &TransactionBody) -> Option<u64> {
     (fork >= Fork::Prague).then(|| {
         let input = InputBytes::count(body.input());
@@ -93,7 +94,7 @@ impl InputBytes {
     }
 }
 
-/// Lengths in memory are too small for the sums above to overflow.
+/// Converts a length. Lengths of data in memory are too small for the sums above to overflow.
 fn to_u64(length: usize) -> u64 {
     length as u64
 }

@@ -1,15 +1,15 @@
 //! The core of an Ethereum execution node, without a database, an interpreter or a network.
 //!
-//! It has two ports: a [`StateBackend`](backend::StateBackend) stores a chain with all its states, and an
-//! [`Execution`](executor::Execution) executes code over a view of it. [`Node`](node::Node) implements every operation
-//! of the interface on top of them.
+//! It has two ports (traits that other crates implement): a [`StateBackend`](backend::StateBackend) stores a chain
+//! with all its states, and an [`Execution`](executor::Execution) executes code on a view of it. [`Node`](node::Node)
+//! implements every operation of the interface on top of them.
 //!
 //! * [`node`] has the node, its builder and its errors; [`context`] has deadlines and cancellation.
-//! * [`backend`] is the port to the database, with a backend in memory and a suite of tests for others.
+//! * [`backend`] is the port to the database, with a backend in memory and a test suite for other backends.
 //! * [`executor`], [`simulation`] and [`trace`] are the port to the interpreter. node-evm implements it.
 //! * [`call`], [`overrides`], [`logs`], [`filters`] and [`edits`] have the inputs and outputs of operations.
-//! * [`pool`], [`assembly`] and [`producer`] make blocks of transactions.
-//! * [`forks`], [`fees`], [`gas`], [`blobs`] and [`difficulty`] are rules of the protocol.
+//! * [`pool`], [`assembly`] and [`producer`] hold transactions and build blocks from them.
+//! * [`forks`], [`fees`], [`gas`], [`blobs`] and [`difficulty`] implement rules of the protocol.
 //!
 //! # Examples
 //! ```
@@ -34,7 +34,7 @@
 //! ```
 //!
 //! # Features
-//! * backend-tests, off by default: the suite of tests for backends, in the module `backend::suite`.
+//! * backend-tests, off by default: the test suite for backends, in the module `backend::suite`.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(test, allow(clippy::unwrap_used))]

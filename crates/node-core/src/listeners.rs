@@ -1,11 +1,11 @@
-//! Listeners whose subscription can end.
+//! Weakly held listeners.
 
 use crate::backend::{HeadChange, HeadListener};
 use parking_lot::RwLock;
 use std::sync::Weak;
 
-/// Listeners, called in the order in which they were added. They are held weakly: dropping a listener ends its subscription
-/// and frees its place.
+/// Listeners, called in the order in which they were added. They are held weakly: dropping a listener ends its
+/// subscription.
 pub(crate) struct Listeners<L: ?Sized>(RwLock<Vec<Weak<L>>>);
 
 impl<L: ?Sized> Default for Listeners<L> {
@@ -22,7 +22,7 @@ impl<L: ?Sized> Listeners<L> {
         all.push(listener);
     }
 
-    /// Runs `call` for each listener. They may add listeners meanwhile.
+    /// Runs `call` for each listener. Listeners may be added in the meantime.
     pub(crate) fn each(&self, call: impl Fn(&L)) {
         let all = self.0.read().clone();
         for listener in all.iter().filter_map(Weak::upgrade) {

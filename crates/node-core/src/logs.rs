@@ -7,13 +7,13 @@ use node_types::consensus::Log;
 use node_types::{BlockNumber, H256};
 use std::sync::Arc;
 
-/// The most candidates requested at once; the context is checked in between.
+/// Maximum number of candidates requested at once; the context is checked in between.
 const CHUNK: usize = 2048;
 
 /// A log with its position on the chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundLog {
-    /// The block that holds it.
+    /// The block that contains it.
     pub block: BlockRef,
     /// Timestamp of the block, in Unix seconds.
     pub timestamp: u64,
@@ -39,7 +39,7 @@ pub struct LogScan {
 }
 
 impl LogFilter {
-    /// Whether `log` matches this filter.
+    /// Returns whether `log` matches this filter.
     pub fn matches(&self, log: &Log) -> bool {
         (self.addresses.is_empty() || self.addresses.contains(&log.address))
             && self.topics.len() <= log.topics.len()
@@ -50,7 +50,7 @@ impl LogFilter {
 /// Returns the first `limit` logs that match `filter`, from `from` to the end of block `to`, both inclusive.
 ///
 /// # Errors
-/// [`BackendError::Interrupted`], and failures of the backend.
+/// [`BackendError::Interrupted`] if the context is, and failures of the backend.
 pub fn scan(
     view: &dyn View,
     context: &Context,
@@ -63,7 +63,7 @@ pub fn scan(
     let mut current: Option<(BlockNumber, Arc<BlockLogs>)> = None;
     while from.block <= to {
         context.check()?;
-        // One more than still fits, to find out whether more logs match.
+        // One more than still fits, to determine whether more logs match.
         let wanted = limit.saturating_sub(scan.logs.len()).saturating_add(1).min(CHUNK);
         let candidates = view.log_candidates(context, filter, from, to, wanted)?;
         for position in &candidates {

@@ -18,7 +18,7 @@ pub struct AccountOverride {
     pub nonce: Option<u64>,
     /// Storage slots.
     pub storage: StorageOverride,
-    /// Address to which the precompile of this account moves. The account then runs its own code.
+    /// Address to which the precompile at this account's address is moved. The account then executes its own code.
     pub move_precompile_to: Option<Address>,
 }
 

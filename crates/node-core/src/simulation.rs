@@ -6,18 +6,19 @@ use crate::overrides::StateOverrides;
 use node_types::consensus::{Log, Withdrawal};
 use node_types::{Address, Bytes, U256};
 
-/// The differences of a simulated block from a block of the chain.
+/// The rules by which a simulated block differs from a block of the chain.
 ///
-/// In any case senders may have code and need not sign, and the transaction gas cap (EIP-7825) does not apply.
+/// In all simulated blocks, senders may have code and need not sign, and the transaction gas cap (EIP-7825) does not
+/// apply.
 #[derive(Clone, Copy, Debug)]
 pub struct SimulationRules<'a> {
     /// Overrides of the parent's state.
     pub overrides: &'a StateOverrides,
     /// Override of the blob base fee in wei per blob gas.
     pub blob_base_fee: Option<U256>,
-    /// Whether nonces are checked, and also the fees of transactions that offer none.
+    /// Whether to check nonces, and the fees even of transactions with a gas price of zero.
     pub validate: bool,
-    /// Whether transfers of ether are logged.
+    /// Whether to add logs for transfers of ether.
     pub trace_transfers: bool,
 }
 
@@ -30,7 +31,7 @@ pub trait SimulatedExecution {
     /// Returns the nonce of the next transaction of `sender`.
     fn nonce(&mut self, sender: Address) -> Result<u64, ExecutionError>;
 
-    /// Executes the next transaction. A refused transaction changes nothing.
+    /// Executes the next transaction. If it is refused, nothing changes.
     fn transact(&mut self, transaction: &RecoveredTransaction) -> Result<SimulatedCall, ExecutionError>;
 
     /// Finishes the block as [`BlockExecution::finish`](crate::executor::BlockExecution::finish) does. Receipts leave out the
@@ -43,7 +44,7 @@ pub trait SimulatedExecution {
 pub struct SimulatedCall {
     /// Return data. Empty if the transaction failed.
     pub output: Bytes,
-    /// Logs with their numbers in the block, including those of transfers of ether. Reverted logs count in the numbers.
+    /// Logs with their indices in the block, including those of transfers of ether. Reverted logs also take an index.
     pub logs: Vec<(u64, Log)>,
     /// Gas used, after refunds.
     pub gas_used: u64,

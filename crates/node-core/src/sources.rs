@@ -1,9 +1,9 @@
-//! Errors as text with everything that caused them.
+//! Displaying errors with their sources.
 
 use std::error::Error;
 use std::fmt;
 
-/// An error with all its sources, on one line: for logs, which would otherwise show the error alone.
+/// Displays an error followed by all its sources, on one line, for logs.
 ///
 /// # Examples
 /// ```

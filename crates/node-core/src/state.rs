@@ -1,4 +1,4 @@
-//! Accounts, and changes of the state.
+//! Accounts, and changes to the state.
 
 use node_types::{Address, Bytes, H256, KECCAK_EMPTY, U256};
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ impl Default for AccountState {
 }
 
 impl AccountState {
-    /// Whether the account has code.
+    /// Returns whether the account has code.
     pub fn has_code(&self) -> bool {
         self.code_hash != KECCAK_EMPTY
     }
@@ -41,14 +41,14 @@ pub struct StateChanges {
 pub struct AccountChange {
     /// The account afterwards; `None` if it no longer exists.
     pub account: Option<AccountState>,
-    /// Whether all previous storage is deleted. `storage` then holds the whole storage.
+    /// Whether all previous storage is deleted. If so, `storage` is the complete storage afterwards.
     pub storage_cleared: bool,
     /// Changed slots with their values afterwards; zero deletes a slot.
     pub storage: BTreeMap<H256, U256>,
 }
 
 impl StateChanges {
-    /// Appends `later` to these changes, so that they describe both.
+    /// Combines these changes with `later`, which were made afterwards.
     pub fn merge(&mut self, later: &Self) {
         for (address, change) in &later.accounts {
             self.accounts.entry(*address).or_default().merge(change);
@@ -58,12 +58,13 @@ impl StateChanges {
 }
 
 impl AccountChange {
-    /// Whether all previous storage is deleted, either with the account or because a new one replaced it.
+    /// Returns whether all previous storage is deleted, either because the account was deleted or because a new one
+    /// replaced it.
     pub fn clears_storage(&self) -> bool {
         self.storage_cleared || self.account.is_none()
     }
 
-    /// Appends `later` to this change, so that it describes both.
+    /// Combines this change with `later`, which was made afterwards.
     pub fn merge(&mut self, later: &Self) {
         self.account = later.account;
         if later.clears_storage() {

@@ -286,7 +286,7 @@ fn receipt(logs: Vec<Log>) -> Receipt {
     }
 }
 
-/// Returns a transaction that breaks no rule.
+/// Returns a valid transaction.
 pub(crate) fn transfer(nonce: u64) -> DynamicFeeTransaction {
     DynamicFeeTransaction {
         chain_id: CHAIN_ID,

@@ -5,18 +5,17 @@ use node_types::consensus::AccessListItem;
 use serde_json::value::RawValue;
 use std::sync::Arc;
 
-/// What a trace records, and how much of it.
+/// The options of a trace.
 #[derive(Clone, Debug)]
 pub struct Tracing {
     /// The tracer with its settings.
     pub tracer: TracerOptions,
-    /// Maximum size of the records in bytes. While the trace is serialized, about two and a half times as much memory is
-    /// in use.
+    /// Maximum memory for recording the trace, in bytes. Serializing it takes about two and a half times as much.
     pub max_bytes: u64,
 }
 
-/// geth's options of traces, such as `tracer`, `tracerConfig` and `enableMemory`, as the text of a JSON object. `None` for
-/// the defaults. Like the format of a trace, they are defined by the executor's tracers.
+/// geth's trace options, such as `tracer`, `tracerConfig` and `enableMemory`, as the text of a JSON object; `None`
+/// for the defaults. The executor's tracers define them, as well as the format of a trace.
 pub type TracerOptions = Option<Arc<RawValue>>;
 
 /// A trace as JSON text in geth's format.

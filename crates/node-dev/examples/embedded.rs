@@ -53,7 +53,7 @@ fn count(calls: u64) -> Result<(H256, u64), Box<dyn Error>> {
     for _ in 0..calls {
         send(Some(counter), Bytes::new())?;
     }
-    // The time only changes on request.
+    // The clock only advances on request.
     if let Some(clock) = chain.clock() {
         clock.advance(3_600_000);
     }

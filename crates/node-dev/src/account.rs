@@ -12,7 +12,7 @@ pub struct DevAccount {
 }
 
 impl DevAccount {
-    /// Returns the account of a key.
+    /// Creates the account of a key.
     pub fn new(secret: SecretKey) -> Self {
         Self { address: secret.address(), secret }
     }
@@ -27,7 +27,7 @@ impl DevAccount {
         &self.secret
     }
 
-    /// Signs a transaction of any type. The chain identifier is that of `body`.
+    /// Signs a transaction of any type, for the chain id in `body`.
     pub fn sign(&self, body: TransactionBody) -> Transaction {
         let mut transaction = Transaction { body, signature: Signature::default() };
         transaction.signature = self.sign_hash(transaction.signing_hash());
@@ -35,14 +35,14 @@ impl DevAccount {
     }
 
     /// Signs an authorization to delegate this account to the code of `address` (EIP-7702). It is valid on the chain
-    /// `chain_id`, or on all chains if that is zero, while the account's nonce is `nonce`.
+    /// `chain_id`, or on all chains if that is zero, as long as the account's nonce is `nonce`.
     pub fn sign_authorization(&self, chain_id: u64, address: Address, nonce: u64) -> Authorization {
         let unsigned = Authorization { chain_id: U256::from(chain_id), address, nonce, ..Authorization::default() };
         let Signature { r, s, y_parity } = self.sign_hash(unsigned.signing_hash());
         Authorization { y_parity: u8::from(y_parity), r, s, ..unsigned }
     }
 
-    /// Signs any hash.
+    /// Signs a hash.
     pub fn sign_hash(&self, hash: H256) -> Signature {
         self.secret.sign(hash)
     }

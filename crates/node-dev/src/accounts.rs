@@ -13,13 +13,13 @@ use zeroize::Zeroizing;
 /// The well-known mnemonic that development tools share. Its keys are public.
 pub const DEFAULT_MNEMONIC: &str = "test test test test test test test test test test test junk";
 
-/// The path of Ethereum's accounts (BIP-44), to which the index of the account is appended.
+/// The derivation path of Ethereum accounts (BIP-44), to which the index of the account is appended.
 pub const DEFAULT_DERIVATION_PATH: &str = "m/44'/60'/0'/0/";
 
-/// The most accounts: each takes about 0.1 ms to derive, and adds a leaf to the genesis state.
+/// Maximum number of accounts. Each takes about 0.1 ms to derive, and adds a leaf to the genesis state.
 pub const MAX_ACCOUNTS: u32 = 10_000;
 
-/// Which accounts to derive.
+/// Options for deriving accounts.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AccountOptions {
     /// Number of accounts, at most [`MAX_ACCOUNTS`].
@@ -36,8 +36,8 @@ impl Default for AccountOptions {
     }
 }
 
-/// The accounts of a mnemonic in order of their indexes; of a chain with a genesis of its own, those that it funds come first.
-/// Dereferences to a slice.
+/// The accounts of a mnemonic, in the order of their indices. On a chain with a custom genesis, the accounts that it
+/// funds come first. Dereferences to a slice.
 #[derive(Clone)]
 pub struct Accounts {
     mnemonic: Mnemonic,
@@ -75,7 +75,7 @@ impl Accounts {
         format!("{}/", self.path)
     }
 
-    /// Moves those that have a balance in `genesis` to the front.
+    /// Moves accounts that have a balance in `genesis` to the front.
     pub(crate) fn funded_first(mut self, genesis: &Genesis) -> Self {
         let balance = |account: &DevAccount| genesis.alloc.get(&account.address()).map(|found| found.balance);
         self.accounts.sort_by_key(|account| balance(account).is_none_or(|balance| balance.is_zero()));
@@ -131,7 +131,7 @@ pub enum AccountsError {
     /// The derivation path is invalid.
     #[error("derivation path {path:?}, expected one as {DEFAULT_DERIVATION_PATH}, with at most 254 numbers")]
     Path { path: String, source: InvalidPath },
-    /// A key on the path is not valid, with a probability of 2^-127.
+    /// A key on the path is not valid, which has a probability of 2^-127.
     #[error("a key on the derivation path is not valid")]
     Key(#[from] InvalidKey),
 }
@@ -141,7 +141,7 @@ impl From<bip39::Error> for AccountsError {
         match error {
             bip39::Error::BadWordCount(got) => Self::WordCount { got },
             bip39::Error::UnknownWord(index) => Self::UnknownWord { position: index + 1 },
-            // The remaining errors concern entropy and languages, which are not used here.
+            // The other errors concern entropy and languages, which are not used here.
             bip39::Error::InvalidChecksum
             | bip39::Error::BadEntropyBitCount(_)
             | bip39::Error::AmbiguousLanguages(_) => Self::Checksum,

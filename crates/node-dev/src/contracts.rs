@@ -1,14 +1,14 @@
 //! Contracts that tools expect at the same address on every chain.
 //!
-//! The codes are those of Ethereum's mainnet. `contracts.txt` has a line for each: its address and its code. A test compares the
-//! hashes. docs/development.md lists sources and licences.
+//! Their code is that of Ethereum's mainnet. `contracts.txt` has a line with address and code for each. A test
+//! compares the code hashes. docs/development.md lists sources and licences.
 
 use node_types::{Address, Bytes};
 
 const CONTRACTS: &str = include_str!("contracts.txt");
 
-/// Returns addresses and codes of Multicall3, Permit2, CreateX, and of EntryPoint 0.7 and 0.8 (ERC-4337) with their creators of
-/// senders.
+/// Returns the addresses and code of Multicall3, Permit2, CreateX, and EntryPoint 0.7 and 0.8 (ERC-4337) with their
+/// SenderCreators.
 pub(crate) fn contracts() -> impl Iterator<Item = (Address, Bytes)> {
     CONTRACTS.lines().filter_map(|line| {
         let (address, code) = line.split_once(' ')?;

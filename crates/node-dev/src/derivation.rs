@@ -1,4 +1,4 @@
-//! Secret keys from a seed along a path (BIP-32).
+//! Derivation of secret keys from a seed along a path (BIP-32).
 
 use bitcoin_hashes::{Hash, HashEngine, Hmac, HmacEngine, sha512};
 use node_evm::{InvalidKey, SecretKey};
@@ -6,13 +6,13 @@ use std::fmt;
 use std::str::FromStr;
 use zeroize::Zeroizing;
 
-/// Added to the indexes of hardened children, whose keys cannot be derived from public keys.
+/// Added to the indices of hardened children, whose keys cannot be derived from public keys.
 const HARDENED: u32 = 1 << 31;
 
-/// The most steps of a path. A key has at most 255 ancestors, and accounts are one step below their path.
+/// Maximum number of steps of a path. A key has at most 255 ancestors, and accounts are one step below their path.
 const MAX_STEPS: usize = 254;
 
-/// A path from the master key, such as `m/44'/60'/0'/0`: the indexes of the children on the way.
+/// A path from the master key, such as `m/44'/60'/0'/0`: the indices of the children along it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DerivationPath(Vec<u32>);
 
@@ -46,7 +46,7 @@ impl fmt::Display for DerivationPath {
     }
 }
 
-/// Why a text is not a derivation path.
+/// Why text is not a derivation path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidPath {
@@ -71,7 +71,7 @@ impl ExtendedKey {
     /// Returns the key at the end of `path` below the master key of `seed`.
     ///
     /// # Errors
-    /// If a key on the way is not valid, with a probability of 2^-127.
+    /// If a key on the path is not valid, which has a probability of 2^-127.
     pub(crate) fn derive(seed: &[u8], path: &DerivationPath) -> Result<Self, InvalidKey> {
         let (key, chain_code) = hash(b"Bitcoin seed", &[seed]);
         let master = Self { key: SecretKey::from_bytes(&key)?, chain_code };
@@ -81,7 +81,7 @@ impl ExtendedKey {
     /// Returns the child with this index.
     ///
     /// # Errors
-    /// If it is not valid, with a probability of 2^-127.
+    /// If it is not valid, which has a probability of 2^-127.
     pub(crate) fn child(&self, index: u32) -> Result<Self, InvalidKey> {
         let index_bytes = index.to_be_bytes();
         let (tweak, chain_code) = if index >= HARDENED {

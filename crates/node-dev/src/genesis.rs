@@ -9,7 +9,7 @@ use node_types::consensus::{Header, HeaderField};
 use node_types::{Address, U256};
 use std::ops::RangeInclusive;
 
-/// Valid chain identifiers, limited so that the `v` of a signature fits 64 bits (EIP-2294).
+/// Valid chain ids, limited so that the `v` of a signature fits into 64 bits (EIP-2294).
 const CHAIN_IDS: RangeInclusive<u64> = 1..=u64::MAX / 2 - 36;
 
 /// Gas limits of a valid header.
@@ -27,26 +27,26 @@ const DIFFICULTY: u64 = 131_072;
 /// Options of a development chain's genesis. The default is the built-in [`dev_genesis`].
 ///
 /// Forks up to [`hardfork`](Self::hardfork) are active from block 0, later ones never. Chains with a fork before the
-/// merge start with the lowest difficulty. The protocol's system contracts exist under all forks, though early ones do
-/// not call them.
+/// merge start with the lowest difficulty. The protocol's system contracts exist under all forks, although early
+/// forks do not call them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DevGenesis {
     /// Chain identifier.
     pub chain_id: u64,
     /// Balance of each account in ether.
     pub balance: u64,
-    /// Gas limit of the genesis block and all later ones.
+    /// Gas limit of the genesis block and all later blocks.
     pub gas_limit: u64,
-    /// Base fee of the genesis block in wei. `None` for 1 gwei, or for no base fee before London.
+    /// Base fee of the genesis block in wei per gas. `None` for 1 gwei, or for no base fee before London.
     pub base_fee: Option<u64>,
     /// The active fork.
     pub hardfork: Hardfork,
     /// Timestamp of the genesis block in Unix seconds; `None` for the beginning of 2025.
     pub timestamp: Option<u64>,
-    /// Beneficiary of the genesis block and all later ones.
+    /// Beneficiary of the genesis block and all later blocks.
     pub coinbase: Address,
-    /// Whether Multicall3, Permit2, CreateX, and EntryPoint 0.7 and 0.8 (ERC-4337) are deployed at their addresses. The CREATE2
-    /// deployer always is.
+    /// Whether Multicall3, Permit2, CreateX, and EntryPoint 0.7 and 0.8 (ERC-4337) are deployed at their addresses on
+    /// mainnet. The CREATE2 deployer always is.
     pub contracts: bool,
 }
 
@@ -88,7 +88,7 @@ impl DevGenesis {
         spec.blob_schedule.truncate(blob_upgrades.count());
         spec.terminal_total_difficulty = spec.terminal_total_difficulty.filter(|_| fork >= Fork::Paris);
 
-        // 64 bits of ether fit 256 bits of wei by far, as does the sum over all accounts.
+        // 64 bits of ether easily fit into 256 bits of wei, and so does the sum over all accounts.
         let balance = U256::from(self.balance) * U256::exp10(18);
         // Keeps the contracts of the built-in genesis, and replaces its accounts.
         alloc.retain(|_, account| !account.code.is_empty());

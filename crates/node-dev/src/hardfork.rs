@@ -4,7 +4,7 @@ use node_core::forks::{Activation, Fork, UPGRADES, Upgrade};
 use std::fmt;
 use std::str::FromStr;
 
-/// The newest upgrade of a development chain, parsed from its name in any case.
+/// The newest active upgrade of a development chain. It is parsed from its name, ignoring case.
 ///
 /// The names are those of [`UPGRADES`], including upgrades that only change blob parameters, and `latest`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +17,8 @@ pub struct Hardfork {
 /// The name of the newest upgrade.
 const LATEST: &str = "latest";
 
-/// Every hardfork that a development chain can start with. Those whose blob parameters mainnet has not set are left out.
+/// Returns every hardfork that a development chain can start with. Those whose blob parameters mainnet has not set
+/// are left out.
 fn hardforks() -> impl Iterator<Item = Hardfork> {
     let is_known =
         |upgrade: &Upgrade| upgrade.blob_params.is_some() || !matches!(upgrade.activation, Activation::BlobTime { .. });
@@ -44,7 +45,7 @@ impl Hardfork {
     }
 }
 
-/// `latest`.
+/// The default is `latest`, the newest hardfork.
 impl Default for Hardfork {
     fn default() -> Self {
         let position = hardforks().map(|hardfork| hardfork.position).max().unwrap_or_default();

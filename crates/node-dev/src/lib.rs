@@ -1,5 +1,5 @@
-//! Development chains in process: [`DevNode`] runs one, with [`Accounts`] derived from a mnemonic and a [`DevGenesis`]
-//! that funds them.
+//! In-process development chains: [`DevNode`] runs one, with [`Accounts`] derived from a mnemonic and a
+//! [`DevGenesis`] that funds them.
 //!
 //! # Examples
 //! ```
@@ -19,7 +19,7 @@
 //! # Features
 //! * `store`, on by default: chains in data folders.
 //! * `tracers`, on by default: geth's tracers for the `debug_trace` methods.
-//! * `alloy`: `DevNode::provider`, an alloy provider in process, and alloy's signers of the accounts.
+//! * `alloy`: `DevNode::provider`, an in-process alloy provider, and alloy signers for the accounts.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

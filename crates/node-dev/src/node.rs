@@ -1,4 +1,4 @@
-//! A development chain in process.
+//! In-process development chains.
 
 use crate::{AccountOptions, Accounts, AccountsError, DevGenesis, DevGenesisError};
 use node_chain::Genesis;
@@ -18,12 +18,12 @@ use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// A development chain in this process. Any number of them can run side by side; each stops when it is dropped, with what
-/// holds its node: clones of [`node`](Self::node), and providers.
+/// A development chain in this process. Any number of them can run side by side. A chain stops when its `DevNode` and
+/// everything that holds its node have been dropped: clones of [`node`](Self::node), and providers.
 ///
-/// It dereferences to its [`Node`]. By default a block is sealed for each transaction, and when [`Node::mine`] is called. The
-/// time is that of a [`ManualClock`], which starts at the timestamp of the newest block, so that the same calls always
-/// produce the same blocks.
+/// It dereferences to its [`Node`]. By default a block is sealed for each transaction, and when [`Node::mine`] is
+/// called. Time comes from a [`ManualClock`] that starts at the timestamp of the newest block, so the same calls
+/// always produce the same blocks.
 ///
 /// # Examples
 /// ```
@@ -116,7 +116,7 @@ impl DevNode {
     /// Starts a chain in memory with ten funded accounts.
     ///
     /// # Errors
-    /// None that the caller could cause.
+    /// Only if the operating system fails; the caller cannot cause an error.
     pub fn spawn() -> Result<Self, DevNodeError> {
         Self::builder().spawn()
     }
@@ -141,7 +141,7 @@ impl DevNode {
         &self.genesis
     }
 
-    /// Returns the chain's clock, or `None` if [`clock`](DevNodeBuilder::clock) was given another.
+    /// Returns the chain's manual clock, or `None` if another one was set with [`clock`](DevNodeBuilder::clock).
     pub fn clock(&self) -> Option<&ManualClock> {
         self.clock.as_deref()
     }
@@ -177,7 +177,7 @@ impl DevNodeBuilder {
         self
     }
 
-    /// Stores the chain in a folder, and continues the chain that is already there.
+    /// Stores the chain in a folder, or continues the chain that is already there. Default: in memory.
     #[cfg(feature = "store")]
     #[must_use]
     pub fn data_dir(mut self, path: impl Into<PathBuf>, options: Options) -> Self {
@@ -185,7 +185,8 @@ impl DevNodeBuilder {
         self
     }
 
-    /// Stores the chain in `backend`, which must begin with the block of [`genesis`](Self::genesis). Default: in memory.
+    /// Stores the chain in `backend`, whose first block must be that of the [`genesis`](Self::genesis). Default: in
+    /// memory.
     #[must_use]
     pub fn backend(mut self, backend: Arc<dyn StateBackend>) -> Self {
         self.backend = Backend::Given(backend);
@@ -241,15 +242,15 @@ impl DevNodeBuilder {
         self
     }
 
-    /// Sets the memory for analysed code, in bytes.
+    /// Sets the size of the cache of analysed code, in bytes.
     #[must_use]
     pub fn code_cache_bytes(mut self, bytes: u64) -> Self {
         self.code_cache_bytes = bytes;
         self
     }
 
-    /// Executes blocks and calls by what `make` returns for the chain's executor: the same with precompiles, tracers or settings
-    /// of your own, or another one.
+    /// Executes blocks and calls with the executor that `make` returns. `make` receives the chain's default executor,
+    /// to which it can add precompiles, tracers or settings; it may also return a different one.
     ///
     /// # Examples
     /// ```
@@ -266,8 +267,8 @@ impl DevNodeBuilder {
         self
     }
 
-    /// Sets the name and version that clientVersion returns. By default the name begins with `anvil`, by which clients such as
-    /// Hardhat's network helpers recognize that the chain can be controlled.
+    /// Sets the name and version that clientVersion returns. The default begins with `anvil`, by which clients such
+    /// as Hardhat's network helpers recognize that the chain can be controlled.
     #[must_use]
     pub fn client_version(mut self, version: impl Into<String>) -> Self {
         self.client_version = version.into();
@@ -335,7 +336,7 @@ pub enum DevNodeError {
     /// The genesis block cannot be built.
     #[error(transparent)]
     Genesis(#[from] DevGenesisError),
-    /// The backend stores a chain with another genesis block.
+    /// The backend stores a chain with a different genesis block.
     #[error("the backend holds a chain with the genesis block {found:#x}, expected {expected:#x}")]
     OtherGenesis { found: H256, expected: H256 },
     /// The backend cannot be opened or read.

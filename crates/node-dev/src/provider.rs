@@ -1,4 +1,4 @@
-//! alloy providers of a development chain, in this process.
+//! In-process alloy providers of a development chain.
 
 use crate::{DevAccount, DevNode};
 use alloy_json_rpc::PubSubItem;
@@ -25,16 +25,16 @@ impl DevNode {
     /// supports subscriptions. It estimates gas, sets nonces, and signs with the keys of the chain's accounts; the first
     /// account is the sender of transactions without one.
     ///
-    /// Nonces are read from the chain for each transaction, so that the chain may be reverted. Send transactions of an account
-    /// one after another, or set their nonces.
+    /// Nonces are read from the chain for each transaction, so the chain may be reverted at any time. Send
+    /// transactions of one account one after another, or set their nonces.
     ///
-    /// Requests run one after another, on threads for blocking work of the tokio runtime in which this is called. They may
-    /// control the chain (`evm_mine` and the like). Providers of the same chain are independent of one another. A provider
-    /// holds the chain, which continues after the [`DevNode`] was dropped. When the runtime ends, requests fail with
-    /// [`TransportErrorKind::BackendGone`].
+    /// Requests run one after another, on the blocking threads of the tokio runtime in which this is called. They may
+    /// control the chain (`evm_mine` and similar methods). Providers of the same chain are independent of one
+    /// another. A provider keeps the chain alive even if the [`DevNode`] is dropped. After the runtime has shut down,
+    /// requests fail with [`TransportErrorKind::BackendGone`].
     ///
     /// # Errors
-    /// If it is called outside of a tokio runtime.
+    /// If this is called outside of a tokio runtime.
     ///
     /// # Examples
     /// ```
@@ -50,7 +50,7 @@ impl DevNode {
     /// # }
     /// ```
     pub async fn provider(&self) -> TransportResult<DynProvider> {
-        // alloy panics without one.
+        // alloy would panic without a runtime.
         tokio::runtime::Handle::try_current().map_err(TransportErrorKind::custom)?;
         let connection = InProcess { node: self.node().clone() };
         // The recommended fillers, except that nonces are read from the chain each time, since it may be reverted.
@@ -73,14 +73,14 @@ impl DevNode {
 }
 
 impl DevAccount {
-    /// Returns alloy's signer with the key of this account.
+    /// Returns an alloy signer with the key of this account.
     pub fn signer(&self) -> PrivateKeySigner {
         let key = self.secret().to_bytes();
         PrivateKeySigner::from_slice(&key).expect("the key of an account is valid")
     }
 }
 
-/// Connects alloy to a node of this process.
+/// Connects alloy to a node in this process.
 struct InProcess {
     node: Arc<Node>,
 }
@@ -128,7 +128,7 @@ struct Connection {
 }
 
 impl Connection {
-    /// Returns the response to a message; `None` if the message is a notification.
+    /// Returns the response to a message, or `None` if the message is a notification.
     fn respond(&self, message: &RawValue) -> Option<Vec<u8>> {
         let client = Client { session: Some(&self.session), control: Ok(()), ..Client::default() };
         let reply: Reply = match self.rpc.read(message.get().as_bytes()) {
@@ -139,9 +139,9 @@ impl Connection {
         reply.body
     }
 
-    /// Returns the next page of notifications. It is empty if nothing has happened.
+    /// Returns the next page of notifications, which is empty if nothing has changed.
     fn notifications(&self) -> Vec<Vec<u8>> {
-        // If the chain cannot be read, it is tried again after the next change.
+        // If the chain cannot be read, reading is retried after the next change.
         self.session.notifications(&self.node, &Context::unbounded()).unwrap_or_default()
     }
 }
@@ -171,7 +171,7 @@ async fn serve(connection: Arc<Connection>, signal: Arc<Signal>, mut interface: 
                 behind = !notifications.is_empty();
                 response.into_iter().chain(notifications).try_for_each(|message| send(&interface, &message))
             }
-            // The node has panicked.
+            // The node panicked.
             Err(error) => Err(TransportErrorKind::non_retryable(error)),
         };
         if let Err(error) = sent {

@@ -24,7 +24,7 @@ use node_types::consensus::{Bloom, Header, HeaderField, Log, Receipt, ReceiptOut
 use node_types::{BlockNumber, H256, U256};
 use revm::context::result::ExecutionResult;
 
-/// A block while it is executed on revm.
+/// A block that is being executed on revm.
 pub(crate) struct EvmBlock<'a> {
     run: RunContext<'a>,
     header: &'a Header,
@@ -33,9 +33,9 @@ pub(crate) struct EvmBlock<'a> {
     pub(crate) machine: Machine<'a>,
     /// In wei per blob gas.
     pub(crate) blob_base_fee: U256,
-    /// Whether senders may have code in any case (EIP-3607 forbids it).
+    /// Whether senders may have code, which EIP-3607 forbids.
     pub(crate) senders_with_code: bool,
-    /// Inspects every transaction, if there is one.
+    /// The inspector of all transactions, if there is one.
     inspection: Option<Inspection<'a>>,
     receipts: Vec<Receipt>,
     gas_used: u64,
@@ -43,23 +43,23 @@ pub(crate) struct EvmBlock<'a> {
 }
 
 impl<'a> EvmBlock<'a> {
-    /// Creates the block and applies what comes before its first transaction.
+    /// Creates the block and applies the changes that precede its first transaction.
     pub(crate) fn begin(run: RunContext<'a>, header: &'a Header) -> Result<Self, ExecutionError> {
         let mut block = Self::new(run, header)?;
         block.start()?;
         Ok(block)
     }
 
-    /// Has `inspector` inspect every transaction from now on.
+    /// Makes `inspector` inspect every further transaction.
     pub(crate) fn inspected_by(self, inspector: &'a mut dyn EvmInspector) -> Self {
         Self { inspection: Some(Inspection::Custom(inspector)), ..self }
     }
 
-    /// Creates the block over its parent's state. Nothing has been executed.
+    /// Creates the block on its parent's state, without executing anything.
     pub(crate) fn new(run: RunContext<'a>, header: &'a Header) -> Result<Self, ExecutionError> {
         let RunContext { spec, codes, context, view, extensions } = run;
         context.check()?;
-        // A genesis block has no parent state to start from.
+        // A genesis block has no parent state.
         let parent = header.number.checked_sub(1).ok_or(BackendError::UnknownBlock(header.number))?;
         let fork = spec.fork(header);
         let db = StateDb::new(view, parent, codes, fork)?;
@@ -82,7 +82,7 @@ impl<'a> EvmBlock<'a> {
         })
     }
 
-    /// Applies what comes before the first transaction: the DAO fork and calls of system contracts.
+    /// Applies the changes that precede the first transaction: the DAO fork and system calls.
     pub(crate) fn start(&mut self) -> Result<(), ExecutionError> {
         if self.run.spec.dao_fork == Some(DaoFork { block: self.header.number, supported: true }) {
             dao::move_balances(self.machine.db())?;
@@ -97,7 +97,7 @@ impl<'a> EvmBlock<'a> {
         Ok(result)
     }
 
-    /// Checks the rules that revm does not: transaction type, chain id, signature, remaining gas and blobs.
+    /// Checks the rules that revm does not check: transaction type, chain id, signature, remaining gas and blobs.
     fn check(&self, transaction: &RecoveredTransaction) -> Result<(), TransactionError> {
         let body = &transaction.transaction.body;
         let kind = body.transaction_type();
@@ -162,7 +162,7 @@ impl<'a> EvmBlock<'a> {
         result.map_err(|fault| refusal(&mut self.machine, &offer, fault))
     }
 
-    /// Checks the rules that revm does not, and configures the machine for the transaction.
+    /// Checks the rules that revm does not check, and configures the machine for the transaction.
     fn prepare(&mut self, transaction: &RecoveredTransaction) -> Result<Offer, ExecutionError> {
         self.run.context.check()?;
         self.check(transaction)?;
@@ -177,7 +177,7 @@ impl<'a> EvmBlock<'a> {
         Ok(offer)
     }
 
-    /// Stores the receipt of a transaction. It leaves out logs that stand for transfers of ether.
+    /// Stores the receipt of a transaction, without logs that represent transfers of ether.
     fn record(&mut self, transaction: &RecoveredTransaction, result: &ExecutionResult) -> Result<(), ExecutionError> {
         let outcome = self.outcome(result.is_success())?;
         let body = &transaction.transaction.body;

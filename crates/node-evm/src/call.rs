@@ -19,14 +19,14 @@ use revm::context::result::{ExecutionResult, HaltReason};
 use revm::context::{BlockEnv, TxEnv};
 use revm::context_interface::transaction::{AccessList, TransactionType};
 
-/// A call that is ready to run any number of times. No run sees the changes of another.
+/// A call that can be run any number of times. No run sees the changes of another.
 pub(crate) struct CallRun<'a> {
     run: RunContext<'a>,
     machine: Machine<'a>,
     transaction: TxEnv,
     offer: Offer,
     call: &'a Call,
-    /// Wei that the sender has left to pay for gas, after the value of the call and its blob fees.
+    /// The amount in wei that the sender has left to pay for gas, after the value of the call and its blob fees.
     available: U256,
     /// The fork in force.
     pub(crate) fork: Fork,
@@ -35,7 +35,7 @@ pub(crate) struct CallRun<'a> {
 }
 
 impl<'a> CallRun<'a> {
-    /// Prepares `call` in the environment of `header`, over the state as of that block.
+    /// Prepares `call` in the environment of `header`, on the state as of that block.
     ///
     /// The nonce, the sender's code (EIP-3607), the transaction gas cap (EIP-7825) and the block's gas limit are not
     /// checked. If the call has no gas price, fees are not checked either, and BASEFEE and BLOBBASEFEE return 0.
@@ -44,7 +44,7 @@ impl<'a> CallRun<'a> {
         Self::over(run, db, header, call)
     }
 
-    /// Like [`new`](Self::new), over the state `db`.
+    /// Like [`new`](Self::new), but on the state `db`.
     pub(crate) fn over(
         run: RunContext<'a>,
         db: StateDb<'a>,
@@ -129,8 +129,8 @@ impl<'a> CallRun<'a> {
         result.map_err(|fault| refusal(&mut self.machine, &self.offer, fault))
     }
 
-    /// Returns the highest gas limit of a run: the one that the caller has set, or else the one that the sender can pay
-    /// for; at most the gas budget.
+    /// Returns the highest gas limit of a run: the one that the caller has set, or otherwise the gas that the sender
+    /// can pay for; at most the gas budget.
     fn gas_limit(&self) -> u64 {
         let gas = self.call.gas.or_else(|| self.affordable_gas());
         gas.unwrap_or(u64::MAX).min(self.gas_budget())
@@ -157,7 +157,7 @@ impl<'a> CallRun<'a> {
         self.machine.simulate(transaction).map_err(|fault| refusal(&mut self.machine, &self.offer, fault))
     }
 
-    /// Returns the call with a gas limit as revm's transaction.
+    /// Returns the call with a gas limit as a revm transaction.
     fn transaction(&mut self, gas_limit: u64) -> Result<TxEnv, ExecutionError> {
         self.run.context.check()?;
         self.offer.required = self.required(gas_limit);
@@ -169,8 +169,8 @@ impl<'a> CallRun<'a> {
         Ok(TxEnv { gas_limit, ..self.transaction.clone() })
     }
 
-    /// Reports a gas limit below the intrinsic gas that the caller has not set: the limit came from the gas budget or from
-    /// the sender's balance.
+    /// Reports a gas limit below the intrinsic gas that the caller did not set, but that results from the gas budget
+    /// or the sender's balance.
     fn insufficient_gas(mut self, limit: u64, required: u64) -> Result<CallOutcome, ExecutionError> {
         if limit == self.run.context.gas_budget() {
             return Ok(CallOutcome::Failed(CallFailure::GasCap { cap: limit }));
@@ -193,7 +193,7 @@ impl<'a> CallRun<'a> {
 
 /// Returns the header of the block that `call` runs in, with its overrides, and the fork in force.
 fn overridden(spec: &ChainSpec, header: &Header, call: &Call) -> (Header, Fork) {
-    // An override of the difficulty does not change whether the block comes after the merge.
+    // Overriding the difficulty does not change whether the block is after the merge.
     let merged = header.difficulty.is_zero();
     let mut header = header.clone();
     call.block_overrides.apply(&mut header);

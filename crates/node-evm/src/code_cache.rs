@@ -6,8 +6,8 @@ use quick_cache::sync::Cache;
 use revm::bytecode::Bytecode;
 use revm::primitives::{B256, Bytes};
 
-/// Analysed code that blocks and calls share, bounded by memory. Entries never become stale, because the key is the hash
-/// of the code.
+/// Analysed code, shared by blocks and calls and bounded in memory. Entries never become stale, because the key is
+/// the hash of the code.
 #[derive(Debug)]
 pub(crate) struct CodeCache(Cache<B256, Bytecode, Memory>);
 
@@ -19,7 +19,7 @@ impl CodeCache {
         Self(Cache::with_weighter(items, capacity, Memory))
     }
 
-    /// Returns the code with this hash, if it is cached.
+    /// Returns the code with this hash, or `None` if it is not cached.
     pub(crate) fn get(&self, hash: &B256) -> Option<Bytecode> {
         self.0.get(hash)
     }
@@ -44,8 +44,8 @@ impl CodeCache {
     }
 }
 
-/// Finds the jump destinations of `code`. Code that starts like a delegation (EIP-7702) but is not one is ordinary code;
-/// it could be deployed before London (EIP-3541).
+/// Finds the jump destinations of `code`. Code that starts like a delegation (EIP-7702) but is not one is treated as
+/// ordinary code; such code could be deployed before London (EIP-3541).
 pub(crate) fn analyse(code: Bytes) -> Bytecode {
     Bytecode::new_raw_checked(code.clone()).unwrap_or_else(|_| Bytecode::new_legacy(code))
 }

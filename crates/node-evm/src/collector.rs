@@ -1,4 +1,4 @@
-//! Collects what a run touches, for its access list (EIP-2930).
+//! Collection of the accounts and slots that a run touches, for its access list (EIP-2930).
 
 use crate::evm_context::EvmContext;
 use revm::Inspector;
@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Collects the accounts and slots that a run touches.
 ///
-/// Accounts that are warm in any case are left out (EIP-2930, EIP-3651, EIP-7702), unless a slot of theirs is touched.
+/// Accounts that are always warm are left out (EIP-2930, EIP-3651, EIP-7702), unless one of their slots is touched.
 pub(crate) struct Collector {
     warm: HashSet<Address>,
     touched: BTreeMap<Address, BTreeSet<B256>>,
@@ -44,7 +44,7 @@ impl Collector {
         }
     }
 
-    /// Notes which accounts are warm when the outermost frame starts, before the sender's nonce increases.
+    /// Records which accounts are warm when the outermost frame starts, before the sender's nonce increases.
     fn start(&mut self, context: &EvmContext<'_>) {
         let journal = &context.journaled_state;
         if journal.depth() > 0 {

@@ -1,4 +1,4 @@
-//! Storage prevents the creation of a contract (EIP-7610, in force from genesis).
+//! The rule that existing storage prevents the creation of a contract (EIP-7610, in force from genesis).
 //!
 //! revm refuses to create a contract at an address that has code or a nonce. Before EIP-161 a contract could end up with
 //! storage but neither of these. Such accounts still exist, and creations at their addresses fail as well.
@@ -91,7 +91,8 @@ impl<'a> InspectorEvmTr for GuardedEvm<'a> {
 }
 
 impl<'a> GuardedEvm<'a> {
-    /// Starts a frame and logs its transfer. The log comes after the frame's checkpoint, so that it is reverted with it.
+    /// Starts a frame and logs its transfer. The log is added after the frame's checkpoint, so it is reverted with
+    /// the frame.
     fn frame_init_with_transfer(
         &mut self,
         frame: FrameInit,
@@ -120,11 +121,12 @@ impl<'a> GuardedEvm<'a> {
     }
 }
 
-/// Returns the address of the new contract if it has storage but neither code nor a nonce. Returns `None` if it has not,
-/// or if the creation fails before the address is accessed: an address that is not accessed must stay cold (EIP-2929).
+/// Returns the address of the new contract if it has storage but neither code nor a nonce. Returns `None` otherwise,
+/// or if the creation fails before the address is accessed: an address that is not accessed must stay cold
+/// (EIP-2929).
 fn occupied_address(ctx: &mut EvmContext<'_>, inputs: &CreateInputs) -> Result<Option<Address>, DatabaseError> {
     let journal = ctx.journal_mut();
-    // The creator is warm: it runs, or it has sent the transaction.
+    // The creator is warm, because it is executing or has sent the transaction.
     let creator = &journal.load_account(inputs.caller())?.data.info;
     if creator.balance < inputs.value() || creator.nonce == u64::MAX {
         return Ok(None);
@@ -137,9 +139,9 @@ fn occupied_address(ctx: &mut EvmContext<'_>, inputs: &CreateInputs) -> Result<O
     if account.is_none_or(|account| account.nonce != 0 || !account.is_empty_code_hash()) {
         return Ok(None);
     }
-    // The database does not have what this transaction has stored so far. It does not matter: the transaction stored only
-    // where it ran code, and such an account has code or a nonce, or was created before EIP-161, in which case no other
-    // creation has the same address.
+    // The database does not include what this transaction has stored so far, but this does not matter: the
+    // transaction stored only in accounts whose code it ran. Such an account has code or a nonce, or was created
+    // before EIP-161, in which case no other creation has the same address.
     Ok(journal.database.has_storage(address)?.then_some(address))
 }
 

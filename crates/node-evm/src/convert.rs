@@ -1,4 +1,4 @@
-//! Conversions between the types of node-types and those of revm. No other module converts them.
+//! Conversions between the types of node-types and those of revm. No other module converts between them.
 
 use node_types::consensus::Log;
 use node_types::{Address, Bytes, H256, U256};
@@ -13,12 +13,12 @@ pub(crate) trait ToEvm {
     fn to_evm(&self) -> Self::Evm;
 }
 
-/// Converts a value of revm to this project's type.
+/// Converts a value of revm to node-types' type.
 pub(crate) trait ToNode {
-    /// This project's type.
+    /// The type of node-types.
     type Node;
 
-    /// Returns the value as this project's type.
+    /// Returns the value as the type of node-types.
     fn to_node(&self) -> Self::Node;
 }
 
@@ -110,7 +110,7 @@ pub(crate) fn slot_to_node(slot: evm::U256) -> H256 {
     H256(slot.to_be_bytes())
 }
 
-/// Converts a price in wei to revm's 128 bits. A higher price becomes `u128::MAX`.
+/// Converts a price in wei to the 128 bits that revm uses, saturating at `u128::MAX`.
 pub(crate) fn saturating_price(price: U256) -> u128 {
     u128::try_from(price).unwrap_or(u128::MAX)
 }

@@ -1,4 +1,4 @@
-//! revm's database: the state as of a block, with the changes made since.
+//! revm's database: the state as of a block, with the changes made during execution.
 
 use crate::code_cache::CodeCache;
 use crate::convert::{ToEvm, ToNode, slot_to_node};
@@ -20,7 +20,7 @@ pub struct StateDb<'a> {
     codes: &'a CodeCache,
     fork: Fork,
     accounts: AddressMap<CachedAccount>,
-    /// Code that the backend may not have.
+    /// Code that may not be in the backend yet.
     new_code: B256Map<Bytecode>,
 }
 
@@ -29,7 +29,7 @@ pub struct StateDb<'a> {
 struct CachedAccount {
     before: Option<AccountInfo>,
     now: Option<AccountInfo>,
-    /// Whether the storage that the account had before was deleted.
+    /// Whether the account's previous storage was deleted.
     cleared: bool,
     slots: U256Map<CachedSlot>,
 }
@@ -42,7 +42,7 @@ struct CachedSlot {
 }
 
 impl<'a> StateDb<'a> {
-    /// Creates the state as of block `at`, without changes, for code that runs under the rules of `fork`.
+    /// Creates the state as of block `at`, without changes, for execution under the rules of `fork`.
     pub(crate) fn new(
         view: &'a dyn View,
         at: BlockNumber,
@@ -53,7 +53,7 @@ impl<'a> StateDb<'a> {
         Ok(Self { view, state, codes, fork, accounts: AddressMap::default(), new_code: B256Map::default() })
     }
 
-    /// Returns the same state for code that runs under the rules of `fork`.
+    /// Returns the same state for execution under the rules of `fork`.
     pub(crate) fn with_fork(self, fork: Fork) -> Self {
         Self { fork, ..self }
     }
@@ -76,12 +76,13 @@ impl<'a> StateDb<'a> {
         })
     }
 
-    /// Returns `code` as the fork runs it: before EIP-7702 a delegation is ordinary code, which halts at its first byte.
+    /// Returns `code` in the form that the fork executes: before EIP-7702 a delegation is ordinary code, which halts
+    /// at its first byte.
     pub(crate) fn under_fork(&self, code: Bytecode) -> Bytecode {
         if self.fork < Fork::Prague && code.is_eip7702() { Bytecode::new_legacy(code.original_bytes()) } else { code }
     }
 
-    /// Sets nonce, balance and code of an account and keeps its storage. `None` deletes the account.
+    /// Sets nonce, balance and code of an account without changing its storage. `None` deletes the account.
     pub(crate) fn set_account(&mut self, address: Address, info: Option<AccountInfo>) -> Result<(), DatabaseError> {
         if let Some(AccountInfo { code_hash, code: Some(code), .. }) = &info {
             self.new_code.insert(*code_hash, code.clone());
@@ -107,7 +108,7 @@ impl<'a> StateDb<'a> {
         Ok(())
     }
 
-    /// Applies the changes of a transaction. Touched accounts that are empty are deleted, unless revm marks them as created,
+    /// Applies the changes of a transaction. Empty touched accounts are deleted, unless revm marks them as created,
     /// which it does for all of them before EIP-161.
     pub(crate) fn commit(&mut self, state: EvmState) -> Result<(), DatabaseError> {
         for (address, account) in state {
@@ -168,7 +169,7 @@ impl<'a> StateDb<'a> {
     }
 }
 
-/// Returns the cached account, which is read from `state` first if necessary.
+/// Returns the cached account, reading it from `state` first if necessary.
 fn cached<'a>(
     accounts: &'a mut AddressMap<CachedAccount>,
     state: &dyn StateView,
@@ -200,7 +201,7 @@ impl CachedAccount {
         self.slots.clear();
     }
 
-    /// Returns the difference to the account before the changes, or `None` if there is none.
+    /// Returns the change of the account, or `None` if it has not changed.
     fn change(&self) -> Option<AccountChange> {
         let existed = self.before.is_some() || self.now.is_some();
         let storage: std::collections::BTreeMap<_, _> = self
@@ -267,7 +268,7 @@ impl Database for StateDb<'_> {
     }
 }
 
-/// The error of the database, which revm passes on.
+/// A failure of the backend, which revm passes through as its database error.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct DatabaseError(#[from] pub BackendError);

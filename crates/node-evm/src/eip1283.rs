@@ -1,8 +1,8 @@
 //! Net gas metering of SSTORE in Constantinople (EIP-1283).
 //!
-//! Petersburg removed it before it reached mainnet, and Istanbul reintroduced it with other numbers (EIP-2200), which is
-//! all that revm implements. The two differ in the gas of a read, in the numbers that follow from it, and in EIP-2200's
-//! minimum of remaining gas.
+//! Petersburg removed it before it reached mainnet, and Istanbul reintroduced it with other numbers (EIP-2200), which
+//! is all that revm implements. The two differ in the gas cost of a read, in the values derived from it, and in
+//! EIP-2200's minimum of remaining gas.
 
 use crate::evm_context::{EvmContext, Instructions};
 use revm::bytecode::opcode;
@@ -14,7 +14,7 @@ use revm::interpreter::interpreter::EthInterpreter;
 use revm::interpreter::{Instruction, InstructionContext, InstructionExecResult, InstructionResult};
 use revm::primitives::hardfork::SpecId;
 
-/// Gas of a store that does not change the slot, or changes it again.
+/// Gas of a store that does not change the slot, or changes a slot that was already changed.
 const NO_CHANGE: u64 = 200;
 /// Gas of a store into a slot that was zero before the transaction.
 const SET: u64 = 20_000;
@@ -34,7 +34,7 @@ pub(crate) fn configure(cfg: &mut CfgEnv) {
     cfg.set_gas_params(params);
 }
 
-/// Replaces SSTORE by one with net gas metering.
+/// Replaces SSTORE with a version that has net gas metering.
 pub(crate) fn install(instructions: &mut Instructions<'_>) {
     instructions.instruction_table_mut()[usize::from(opcode::SSTORE)] = Instruction::new(sstore);
 }

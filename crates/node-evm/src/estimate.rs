@@ -6,17 +6,19 @@ use node_core::forks::Fork;
 use node_core::gas::{TRANSACTION_GAS, TRANSACTION_GAS_CAP};
 use revm::context::result::{ExecutionResult, HaltReason};
 
-/// Gas that a call with value gets in addition to the caller's (Yellow Paper, appendix G).
+/// Gas that a call with value receives in addition to the gas passed by the caller (Yellow Paper, appendix G).
 const CALL_STIPEND: u64 = 2_300;
 
-/// The search ends when the difference of the bounds, as a fraction of the upper one, is below this. As in geth.
+/// The search ends when the difference between the bounds, as a fraction of the upper one, is below this. Same value
+/// as in geth.
 const TOLERANCE: f64 = 0.015;
 
 /// Searches for the lowest gas limit with which the call succeeds, between the gas that it uses and the highest limit.
 ///
-/// Most calls, such as transfers, need exactly the gas that they use before refunds, so that is tried first. Others need
-/// more: a callee gets at most 63/64 of the remaining gas (EIP-150), and code may read the remaining gas. So the second
-/// guess allows for EIP-150, and the rest is a bisection. The call has succeeded with the limit that is returned.
+/// Most calls, such as transfers, need exactly the gas that they use before refunds, so that is tried first. Others
+/// need more: a callee gets at most 63/64 of the remaining gas (EIP-150), and code may read the remaining gas.
+/// Therefore the second guess allows for EIP-150, and after that the search is a bisection. The returned limit is one
+/// with which the call has succeeded.
 pub(crate) fn estimate(mut run: CallRun<'_>) -> Result<EstimateOutcome, ExecutionError> {
     let mut high = highest_limit(&run);
     let (gas_used, gas_needed) = match attempt(&mut run, high)? {
@@ -36,14 +38,14 @@ pub(crate) fn estimate(mut run: CallRun<'_>) -> Result<EstimateOutcome, Executio
         bisect(&mut run, guess, &mut low, &mut high)?;
     }
     while low + 1 < high && (high - low) as f64 / high as f64 >= TOLERANCE {
-        // Most calls need little more than they use, so stay close to the lower bound.
+        // Most calls need only a little more than they use, so the guess stays close to the lower bound.
         let middle = (low + (high - low) / 2).min(low.saturating_mul(2));
         bisect(&mut run, middle, &mut low, &mut high)?;
     }
     Ok(EstimateOutcome::Gas(high))
 }
 
-/// Runs the call with `limit` and moves the lower or the upper bound to it.
+/// Runs the call with `limit`, and moves the lower or the upper bound to it depending on the result.
 fn bisect(run: &mut CallRun<'_>, limit: u64, low: &mut u64, high: &mut u64) -> Result<(), ExecutionError> {
     match attempt(run, limit)? {
         Attempt::Succeeded { .. } => *high = limit,

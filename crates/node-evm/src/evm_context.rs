@@ -7,14 +7,14 @@ use revm::context::{BlockEnv, CfgEnv, Journal, LocalContext, TxEnv};
 use revm::handler::instructions::EthInstructions;
 use revm::interpreter::interpreter::EthInterpreter;
 
-/// revm's context over [`StateDb`], with [`RunState`] as its extension.
+/// revm's context on top of [`StateDb`], with [`RunState`] as its extension.
 pub type EvmContext<'a> =
     revm::Context<BlockEnv, TxEnv, CfgEnv, StateDb<'a>, Journal<StateDb<'a>>, RunState<'a>, LocalContext>;
 
 /// The instruction table of a fork.
 pub(crate) type Instructions<'a> = EthInstructions<EthInterpreter, EvmContext<'a>>;
 
-/// What this crate adds to revm's context. Instructions reach it as `host.chain`.
+/// The extension that this crate adds to revm's context. Instructions access it as `host.chain`.
 #[derive(Debug)]
 pub struct RunState<'a> {
     context: &'a Context,
@@ -25,15 +25,15 @@ pub struct RunState<'a> {
 }
 
 impl<'a> RunState<'a> {
-    /// Number of jumps between two checks of the context, which take a few microseconds to run.
+    /// Number of jumps between two checks of the context. Running that many jumps takes a few microseconds.
     const JUMPS_PER_CHECK: u32 = 1024;
 
-    /// The state of a run that `context` can interrupt.
+    /// Creates the state of a run that `context` can interrupt.
     pub(crate) fn new(context: &'a Context) -> Self {
         Self { context, jumps: 0, logs: None }
     }
 
-    /// Returns an error if the run has to end.
+    /// Returns an error if the context interrupts the run.
     pub(crate) fn check(&self) -> Result<(), Interrupted> {
         self.context.check()
     }

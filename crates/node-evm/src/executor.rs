@@ -44,13 +44,13 @@ impl EvmExecutor {
         Self::with_code_cache(spec, Self::CODE_CACHE_BYTES)
     }
 
-    /// Creates an executor whose cache of analysed code takes at most `bytes` of memory.
+    /// Creates an executor whose cache of analysed code takes at most `bytes` bytes of memory.
     pub fn with_code_cache(spec: Arc<ChainSpec>, bytes: u64) -> Self {
         Self { spec, codes: CodeCache::new(bytes), extensions: Extensions::default() }
     }
 
-    /// Adds a precompiled contract at `address`, where it replaces any other. Every kind of call reaches it, from contracts
-    /// too.
+    /// Adds a precompiled contract at `address`, replacing any other precompile there. It can be called by every kind
+    /// of call, including from contracts.
     ///
     /// # Examples
     /// ```
@@ -72,9 +72,9 @@ impl EvmExecutor {
         self
     }
 
-    /// Replaces the precompiles of every fork by those that `provide` creates for each block and call, from any
-    /// [`PrecompileProvider`](revm::handler::PrecompileProvider) of revm. Those of
-    /// [`with_precompile`](Self::with_precompile) stand before them.
+    /// Replaces the precompiles of every fork with those that `provide` creates for each block and call, which can be
+    /// any [`PrecompileProvider`](revm::handler::PrecompileProvider) of revm. Those added by
+    /// [`with_precompile`](Self::with_precompile) take precedence.
     ///
     /// # Examples
     /// ```
@@ -84,9 +84,9 @@ impl EvmExecutor {
     /// use node_evm::revm::primitives::hardfork::SpecId;
     /// use std::sync::Arc;
     ///
-    /// // The precompiles of Osaka at all times.
-    /// let executor = EvmExecutor::new(Arc::new(ChainSpec::at_genesis(1337, Fork::London)))
-    ///     .with_precompiles(|_| Box::new(EthPrecompiles::new(SpecId::OSAKA)));
+    /// // The precompiles of Osaka under all forks. let executor =
+    /// EvmExecutor::new(Arc::new(ChainSpec::at_genesis(1337, Fork::London))) .with_precompiles(|_|
+    /// Box::new(EthPrecompiles::new(SpecId::OSAKA)));
     /// ```
     #[must_use]
     pub fn with_precompiles(
@@ -97,15 +97,17 @@ impl EvmExecutor {
         self
     }
 
-    /// Has `configure` change the settings of revm for every block and call, after those of the active fork were made.
+    /// Makes `configure` change revm's settings for every block and call, after those of the active fork were
+    /// applied.
     #[must_use]
     pub fn with_configuration(mut self, configure: impl Fn(&mut CfgEnv) + Send + Sync + 'static) -> Self {
         self.extensions.configure = Some(Arc::new(configure));
         self
     }
 
-    /// Adds a tracer that the `debug_trace` methods run if a request has its name as `tracer`. It replaces a tracer of
-    /// geth with the same name. `start` creates it for a request, or returns a sentence about the settings that it refuses.
+    /// Adds a tracer that the `debug_trace` methods run if a request has `name` as `tracer`. It replaces a geth
+    /// tracer with the same name. `start` creates the tracer for a request, or returns an error message if it does
+    /// not accept the request's options.
     #[must_use]
     pub fn with_tracer(
         mut self,
@@ -116,7 +118,7 @@ impl EvmExecutor {
         self
     }
 
-    /// Executes a call as [`call`](Executor::call) does, under an inspector.
+    /// Executes a call like [`call`](Executor::call), with an inspector.
     ///
     /// # Errors
     /// Those of [`call`](Executor::call).
@@ -131,7 +133,7 @@ impl EvmExecutor {
         CallRun::new(self.run_context(context, view), header, call)?.inspect(inspector)
     }
 
-    /// Starts a block as [`begin_block`](Executor::begin_block) does, whose transactions run under an inspector.
+    /// Starts a block like [`begin_block`](Executor::begin_block). Its transactions run with an inspector.
     ///
     /// # Errors
     /// Those of [`begin_block`](Executor::begin_block).
@@ -150,8 +152,8 @@ impl EvmExecutor {
     }
 }
 
-/// Starts building a node over the chain that `backend` stores, executed by the rules of `spec` on revm. Everything else has
-/// a default.
+/// Starts building a node on the chain that `backend` stores, executed under the rules of `spec` on revm. Everything
+/// else has a default.
 ///
 /// # Examples
 /// ```

@@ -1,4 +1,4 @@
-//! What callers add to the EVM: precompiles, settings, inspectors and tracers.
+//! Extensions of the EVM by callers: precompiles, settings, inspectors and tracers.
 
 use crate::convert::{ToEvm, ToNode};
 use crate::database::DatabaseError;
@@ -16,10 +16,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// A precompiled contract of the caller's own, seen by every kind of call. Implemented by closures.
+/// A custom precompiled contract, available to every kind of call. Implemented for closures.
 ///
-/// Its result must depend only on the call and the state: blocks are executed again by whoever imports them. It must not
-/// panic: that ends the operation, and a transaction that causes it remains in the pool.
+/// Its result must depend only on the call and the state, because other nodes execute the same blocks again. It must
+/// not panic: a panic ends the operation, and the transaction that causes it remains in the pool.
 pub trait Precompile: Send + Sync {
     /// Runs a call of the contract.
     fn run(&self, call: PrecompileCall<'_, '_>) -> PrecompileOutcome;
@@ -38,20 +38,20 @@ pub struct PrecompileCall<'c, 'a> {
     pub input: &'c [u8],
     /// Gas that may be used.
     pub gas_limit: u64,
-    /// The account that calls.
+    /// The calling account.
     pub caller: Address,
-    /// The account whose storage and balance a contract would have: that of the precompile, or with DELEGATECALL and
-    /// CALLCODE the caller's.
+    /// The account whose storage and balance the call operates on: that of the precompile, or with DELEGATECALL and
+    /// CALLCODE that of the caller.
     pub address: Address,
     /// Value of the call in wei.
     pub value: U256,
     /// Whether the call must not change the state. The precompile has to respect this.
     pub is_static: bool,
-    /// Block, transaction and state, as revm has them. revm requires that an account is loaded before its storage is used;
-    /// [`slot`](Self::slot) and [`set_slot`](Self::set_slot) do that.
+    /// revm's context, with block, transaction and state. revm requires that an account is loaded before its storage
+    /// is used; [`slot`](Self::slot) and [`set_slot`](Self::set_slot) do that.
     ///
-    /// A precompile charges for its reads and writes itself, through the gas that it says it used. Its changes are undone if
-    /// it does not return successfully.
+    /// A precompile has to charge for its reads and writes itself, in the gas that it reports as used. Its changes
+    /// are reverted if it does not return successfully.
     pub context: &'c mut EvmContext<'a>,
 }
 
@@ -59,7 +59,7 @@ impl PrecompileCall<'_, '_> {
     /// Returns a storage slot of an account; zero if it was never written.
     ///
     /// # Errors
-    /// If the state cannot be read; return it as [`PrecompileOutcome::NoState`].
+    /// If the state cannot be read; return the error as [`PrecompileOutcome::NoState`].
     pub fn slot(&mut self, account: Address, slot: H256) -> Result<U256, DatabaseError> {
         let journal = &mut self.context.journaled_state;
         journal.load_account(account.to_evm())?;
@@ -68,12 +68,12 @@ impl PrecompileCall<'_, '_> {
 
     /// Writes a storage slot of an account. A call that [is static](Self::is_static) must not do this.
     ///
-    /// An account without nonce, balance and code is deleted with its storage at the end of a transaction (EIP-161). So give
-    /// the account of a precompile that keeps state one of them, in the genesis, or by `Node::set_nonce` on a development
-    /// chain.
+    /// An account without nonce, balance and code is deleted with its storage at the end of a transaction (EIP-161).
+    /// If a precompile stores state, give its account one of these, in the genesis, or with `Node::set_nonce` on a
+    /// development chain.
     ///
     /// # Errors
-    /// If the state cannot be read; return it as [`PrecompileOutcome::NoState`].
+    /// If the state cannot be read; return the error as [`PrecompileOutcome::NoState`].
     pub fn set_slot(&mut self, account: Address, slot: H256, value: U256) -> Result<(), DatabaseError> {
         let journal = &mut self.context.journaled_state;
         journal.load_account(account.to_evm())?;
@@ -101,20 +101,20 @@ pub enum PrecompileOutcome {
     },
     /// The gas does not suffice. All of it is used.
     OutOfGas,
-    /// It failed for this reason. All gas is used.
+    /// It failed for the given reason. All gas is used.
     Failed(String),
-    /// It could not read the state. The operation ends with this error, and not as a failed call.
+    /// It could not read the state. The whole operation fails with this error, instead of only the call.
     NoState(DatabaseError),
 }
 
-/// Precompiles of revm for the EVM of this crate: any type that implements [`PrecompileProvider`] for every context. See
-/// [`EvmExecutor::with_precompiles`](crate::EvmExecutor::with_precompiles).
+/// A provider of precompiles for this crate's EVM: any type that implements revm's [`PrecompileProvider`] for every
+/// lifetime of the context. See [`EvmExecutor::with_precompiles`](crate::EvmExecutor::with_precompiles).
 pub trait EvmPrecompiles: for<'a> PrecompileProvider<EvmContext<'a>, Output = InterpreterResult> {}
 
 impl<T: for<'a> PrecompileProvider<EvmContext<'a>, Output = InterpreterResult>> EvmPrecompiles for T {}
 
-/// An inspector of revm for the EVM of this crate: any type that implements [`Inspector`] for every context. See
-/// [`EvmExecutor::inspect_call`](crate::EvmExecutor::inspect_call).
+/// An inspector for this crate's EVM: any type that implements revm's [`Inspector`] for every lifetime of the
+/// context. See [`EvmExecutor::inspect_call`](crate::EvmExecutor::inspect_call).
 pub trait EvmInspector: for<'a> Inspector<EvmContext<'a>> {}
 
 impl<T: for<'a> Inspector<EvmContext<'a>>> EvmInspector for T {}
@@ -126,12 +126,12 @@ type Configure = dyn Fn(&mut CfgEnv) + Send + Sync;
 
 type Provide = dyn Fn(SpecId) -> Box<dyn EvmPrecompiles> + Send + Sync;
 
-/// What the EVM has beyond Ethereum's rules.
+/// The extensions of the EVM beyond Ethereum's rules.
 #[derive(Clone, Default)]
 pub(crate) struct Extensions {
-    /// Those that stand before the others.
+    /// Custom precompiles, which take precedence.
     pub(crate) precompiles: Arc<PrecompileMap>,
-    /// Creates the others; `None` if they are Ethereum's.
+    /// Creates the other precompiles; `None` for Ethereum's.
     pub(crate) provide: Option<Arc<Provide>>,
     pub(crate) configure: Option<Arc<Configure>>,
     pub(crate) tracers: TracerMap,
@@ -147,7 +147,7 @@ impl Extensions {
         Precompiles::new(provided, self.precompiles.clone())
     }
 
-    /// Applies the caller's settings to those of a fork.
+    /// Applies the caller's changes to the settings of a fork.
     pub(crate) fn configured(&self, mut cfg: CfgEnv) -> CfgEnv {
         if let Some(configure) = &self.configure {
             configure(&mut cfg);

@@ -1,4 +1,4 @@
-//! What inspects a run.
+//! Inspectors of runs.
 
 use crate::collector::Collector;
 use crate::evm_context::EvmContext;

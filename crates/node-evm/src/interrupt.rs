@@ -1,9 +1,10 @@
-//! Instructions that end a run whose time is up.
+//! Instructions that interrupt a run when its time limit is reached.
 //!
-//! revm has no deadline of its own. Every loop and every recursion passes a jump, a call or a creation, so it is enough to
-//! check the time there, and at instructions that can take milliseconds by themselves: calls, which may run an expensive
-//! precompile, and instructions that hash or copy memory. All other instructions run at full speed. Code without any of
-//! these is bounded by its length: the instructions in a request body of 5 MiB run for about ten milliseconds.
+//! revm has no deadlines. Every loop and every recursion contains a jump, a call or a creation, so it suffices to
+//! check the time there, and at instructions that can take milliseconds by themselves: calls, which may run an
+//! expensive precompile, and instructions that hash or copy memory. All other instructions run at full speed. Code
+//! without any of these is bounded by its length: the instructions in a request body of 5 MiB run for about ten
+//! milliseconds.
 
 use crate::evm_context::{EvmContext, Instructions};
 use revm::bytecode::opcode;
@@ -14,7 +15,7 @@ use revm::interpreter::{Instruction, InstructionContext, InstructionExecResult, 
 
 type Ictx<'i, 'a> = InstructionContext<'i, EvmContext<'a>, EthInterpreter>;
 
-/// Replaces the instructions that check the time. Their gas does not change.
+/// Replaces the instructions at which the time is checked. Their gas does not change.
 pub(crate) fn install(instructions: &mut Instructions<'_>) {
     let table = instructions.instruction_table_mut();
     table[usize::from(opcode::JUMP)] = Instruction::new(jump);
@@ -76,7 +77,7 @@ fn count_jump(host: &mut EvmContext<'_>) -> InstructionExecResult {
     if host.chain.count_jump() { check(host) } else { Ok(()) }
 }
 
-/// Ends the run with the interruption as its error if the context demands it.
+/// Ends the run with an error if the context is interrupted.
 fn check(host: &mut EvmContext<'_>) -> InstructionExecResult {
     host.chain.check().map_err(|interrupted| {
         host.error = Err(ContextError::Db(interrupted.into()));

@@ -7,7 +7,7 @@ use secp256k1::ecdsa::RecoveryId;
 use secp256k1::{Message, SECP256K1, Scalar};
 use std::fmt;
 
-/// The secret key of an account. It is erased when it is dropped. `Debug` shows only the address.
+/// The secret key of an account. Its memory is erased when it is dropped. `Debug` shows only the address.
 #[derive(Clone)]
 pub struct SecretKey(secp256k1::SecretKey);
 

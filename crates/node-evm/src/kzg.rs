@@ -54,7 +54,7 @@ impl BlobVerifier for KzgVerifier {
     }
 }
 
-/// Without precomputation, which would take 100 MB for an operation that is rarely used.
+/// Returns the trusted setup, without precomputation, which would take 100 MB for a rarely used operation.
 fn settings() -> &'static KzgSettings {
     ethereum_kzg_settings(0)
 }
@@ -83,7 +83,7 @@ fn verify_cell_proofs(blobs: &[Bytes], commitments: &[Bytes], proofs: &[Bytes]) 
     settings().verify_cell_kzg_proof_batch(&cell_commitments, &indices, &cells, &proofs)
 }
 
-/// On the heap, because a few copies of a blob would overflow a thread's stack.
+/// Copies a blob to the heap, because a few copies on a thread's stack would overflow it.
 fn load(blob: &Bytes) -> Result<Box<Blob>, c_kzg::Error> {
     Blob::from_bytes(blob).map(Box::new)
 }

@@ -1,8 +1,9 @@
 //! The [`Executor`](node_core::executor::Executor) of an Ethereum execution node on revm: blocks of every fork, calls,
 //! gas estimates, traces and simulations. Also signatures on libsecp256k1 and blob proofs on c-kzg.
 //!
-//! This is the only crate that depends on revm. [`builder`] opens a node with this executor; [`EvmExecutor::with_precompile`],
-//! [`with_precompiles`](EvmExecutor::with_precompiles), [`with_configuration`](EvmExecutor::with_configuration), [`with_tracer`](EvmExecutor::with_tracer) and
+//! This is the only crate that depends on revm. [`builder`] builds a node with this executor;
+//! [`EvmExecutor::with_precompile`], [`with_precompiles`](EvmExecutor::with_precompiles),
+//! [`with_configuration`](EvmExecutor::with_configuration), [`with_tracer`](EvmExecutor::with_tracer) and
 //! [`inspect_call`](EvmExecutor::inspect_call) extend it.
 //!
 //! ```
@@ -73,8 +74,7 @@ pub use key::{InvalidKey, SecretKey};
 pub use kzg::KzgVerifier;
 pub use recovery::Secp256k1Recovery;
 pub use revert::reason as revert_reason;
-/// The interpreter, whose types are those of [`EvmInspector`] and of
-/// [`with_configuration`](EvmExecutor::with_configuration).
+/// The interpreter. [`EvmInspector`] and [`with_configuration`](EvmExecutor::with_configuration) use its types.
 pub use revm;
 pub use system::{
     BEACON_ROOTS_ADDRESS, CONSOLIDATION_REQUESTS_ADDRESS, HISTORY_STORAGE_ADDRESS, WITHDRAWAL_REQUESTS_ADDRESS,

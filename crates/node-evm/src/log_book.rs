@@ -1,6 +1,6 @@
-//! The numbers of the logs in a simulated block.
+//! The indices of the logs in a simulated block.
 //!
-//! Logs are numbered as geth numbers them: a reverted log keeps its number, which no other log in the block gets.
+//! Logs are numbered as in geth: a reverted log also takes an index, which no other log in the block gets.
 
 /// Numbers the logs of a simulated block.
 #[derive(Debug)]
@@ -9,21 +9,21 @@ pub(crate) struct LogBook {
     pub(crate) trace_transfers: bool,
     /// Number of logs in the block so far, including reverted ones.
     count: u64,
-    /// One entry per log of the current transaction, possibly followed by entries of reverted logs.
+    /// One entry for each log of the current transaction, possibly followed by entries of reverted logs.
     entries: Vec<LogEntry>,
 }
 
-/// What is known of a log beside its content.
+/// The metadata of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LogEntry {
-    /// Number in the block.
+    /// Index in the block.
     pub(crate) index: u64,
-    /// Whether the log stands for a transfer of ether, and was not written by code.
+    /// Whether the log represents a transfer of ether and was not emitted by code.
     pub(crate) is_transfer: bool,
 }
 
 impl LogBook {
-    /// The book of a block without logs.
+    /// Creates the log book of a block without logs.
     pub(crate) fn new(trace_transfers: bool) -> Self {
         Self { trace_transfers, count: 0, entries: Vec::new() }
     }
@@ -38,7 +38,8 @@ impl LogBook {
         &self.entries[..count.min(self.entries.len())]
     }
 
-    /// Adds an entry for the last of the `logs` that the transaction has now. Later entries belong to reverted logs.
+    /// Adds an entry for the last of the transaction's current `logs` logs. Existing entries from there on belong to
+    /// reverted logs and are removed.
     pub(crate) fn add(&mut self, logs: usize, is_transfer: bool) {
         self.entries.truncate(logs.saturating_sub(1));
         self.entries.push(LogEntry { index: self.count, is_transfer });

@@ -34,13 +34,13 @@ const SYSTEM_ADDRESS: Address = {
 /// Gas limit of a call to a system contract (EIP-4788).
 const SYSTEM_CALL_GAS: u64 = 30_000_000;
 
-/// The EVM with the rules and the environment of one block, over one state.
+/// The EVM with the rules and the environment of one block, on one state.
 pub(crate) struct Machine<'a> {
     evm: GuardedEvm<'a>,
 }
 
 impl<'a> Machine<'a> {
-    /// Creates a machine over `db` whose runs `context` can interrupt.
+    /// Creates a machine on `db` whose runs `context` can interrupt.
     pub(crate) fn new(
         fork: Fork,
         cfg: CfgEnv,
@@ -76,7 +76,7 @@ impl<'a> Machine<'a> {
         &mut self.evm.ctx().journaled_state.database
     }
 
-    /// Disables the precompile at `address`, if there is one, so that the account runs its own code.
+    /// Disables the precompile at `address`, if there is one; the account then executes its own code.
     pub(crate) fn replace_precompile(&mut self, address: Address) {
         self.evm.0.precompiles.replace(address.to_evm());
     }
@@ -95,18 +95,18 @@ impl<'a> Machine<'a> {
         &mut self.evm.ctx().cfg
     }
 
-    /// Returns the block's environment for changes.
+    /// Returns the block's environment, mutably.
     pub(crate) fn block_mut(&mut self) -> &mut BlockEnv {
         &mut self.evm.ctx().block
     }
 
-    /// Numbers logs from now on and, if `trace_transfers`, logs transfers of ether.
+    /// Enables the numbering of logs and, if `trace_transfers` is set, logs for transfers of ether.
     pub(crate) fn number_logs(&mut self, trace_transfers: bool) {
         simulated_logs::install(&mut self.evm.0.instruction);
         self.evm.ctx().chain.logs = Some(LogBook::new(trace_transfers));
     }
 
-    /// Returns the entries of the `count` logs of the last transaction. Empty if logs are not numbered.
+    /// Returns the entries of the `count` logs of the last transaction, or none if logs are not numbered.
     pub(crate) fn log_entries(&self, count: usize) -> &[LogEntry] {
         self.evm.ctx_ref().chain.logs.as_ref().map_or(&[], |book| book.entries(count))
     }
@@ -121,7 +121,7 @@ impl<'a> Machine<'a> {
         &self.evm.ctx_ref().block
     }
 
-    /// Runs a transaction and commits its changes. A refused transaction changes nothing.
+    /// Runs a transaction and commits its changes. If it is refused, nothing changes.
     pub(crate) fn transact(&mut self, transaction: TxEnv) -> Result<ExecutionResult, Fault> {
         let (result, state) = self.run(transaction);
         let result = result?;
@@ -134,7 +134,7 @@ impl<'a> Machine<'a> {
         self.run(transaction).0
     }
 
-    /// Runs a transaction under `inspection`. Returns its changes without committing them.
+    /// Runs a transaction with `inspection`. Returns its changes without committing them.
     pub(crate) fn inspect(
         &mut self,
         transaction: TxEnv,
@@ -147,7 +147,7 @@ impl<'a> Machine<'a> {
         (result, self.evm.ctx().journaled_state.finalize())
     }
 
-    /// Runs a transaction under `inspection` and commits its changes. A refused transaction changes nothing.
+    /// Runs a transaction with `inspection` and commits its changes. If it is refused, nothing changes.
     pub(crate) fn transact_inspected(
         &mut self,
         transaction: TxEnv,
@@ -159,7 +159,7 @@ impl<'a> Machine<'a> {
         Ok(result)
     }
 
-    /// Returns the state and drops the machine.
+    /// Consumes the machine and returns its state.
     pub(crate) fn into_db(self) -> StateDb<'a> {
         self.evm.0.ctx.journaled_state.database
     }
@@ -196,7 +196,7 @@ impl<'a> Machine<'a> {
     }
 }
 
-/// Converts a fault that the transaction did not cause.
+/// Converts a fault that was not caused by the transaction.
 pub(crate) fn failure(fault: Fault) -> ExecutionError {
     match fault {
         EVMError::Database(error) => error.into(),

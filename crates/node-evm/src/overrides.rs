@@ -41,7 +41,7 @@ pub(crate) fn apply_to_precompiles(
 fn apply_one(db: &mut StateDb<'_>, address: Address, change: &AccountOverride) -> Result<(), DatabaseError> {
     let account = address.to_evm();
     let before = db.account(account)?.cloned();
-    // A moved precompile does not change the state.
+    // Moving a precompile does not change the state.
     let unchanged = AccountOverride { move_precompile_to: change.move_precompile_to, ..AccountOverride::default() };
     if before.is_none() && *change == unchanged {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Precompiles, some of which a call may have replaced or moved.
+//! Precompiles, including those that a call has replaced or moved.
 
 use crate::convert::{ToEvm, ToNode};
 use crate::evm_context::EvmContext;
@@ -12,16 +12,16 @@ use revm::primitives::hardfork::SpecId;
 use revm::primitives::{Address, AddressSet};
 use std::sync::Arc;
 
-/// The precompiles of a fork, with the overrides of a call applied. The fork's addresses stay warm in any case.
+/// The precompiles of a fork, with the overrides of a call applied. The fork's original addresses stay warm.
 pub(crate) struct Precompiles {
     provided: Box<dyn EvmPrecompiles>,
     /// Addresses whose precompile is disabled. Nearly always empty.
     replaced: Vec<Address>,
     /// New and original address of each moved precompile. The last entry for a new address applies.
     moved: Vec<(Address, Address)>,
-    /// The caller's own, which replace those that are provided.
+    /// Custom precompiles, which replace the provided ones.
     custom: Arc<PrecompileMap>,
-    /// All addresses that are warm; `None` if they are those that are provided.
+    /// All warm addresses; `None` if they are those of the provided precompiles.
     warm: Option<AddressSet>,
 }
 
@@ -39,13 +39,13 @@ impl Precompiles {
         PrecompileProvider::<EvmContext<'_>>::warm_addresses(&*self.provided)
     }
 
-    /// Whether there is a precompile at `address` before overrides.
+    /// Returns whether there is a precompile at `address` before overrides.
     fn is_original(&self, address: &Address) -> bool {
         PrecompileProvider::<EvmContext<'_>>::contains(&*self.provided, address)
             || self.custom.contains_key(&address.to_node())
     }
 
-    /// Disables the precompile at `address`, so that the account runs its own code.
+    /// Disables the precompile at `address`; the account then executes its own code.
     pub(crate) fn replace(&mut self, address: Address) {
         if self.is_original(&address) {
             self.replaced.push(address);
@@ -63,7 +63,7 @@ impl Precompiles {
         self.origin(address).is_some()
     }
 
-    /// Returns the original address of the precompile that is at `address` now.
+    /// Returns the original address of the precompile that is now at `address`, or `None` if there is none.
     fn origin(&self, address: &Address) -> Option<Address> {
         let moved = self.moved.iter().rev().find(|(to, _)| to == address).map(|(_, from)| *from);
         let here = || (self.is_original(address) && !self.replaced.contains(address)).then_some(*address);
@@ -71,7 +71,7 @@ impl Precompiles {
     }
 }
 
-/// Runs a precompile of the caller.
+/// Runs a custom precompile.
 fn run_custom(precompile: &dyn Precompile, context: &mut EvmContext<'_>, inputs: &CallInputs) -> InterpreterResult {
     let input = inputs.input.bytes(context);
     let outcome = precompile.run(PrecompileCall {
@@ -92,7 +92,7 @@ fn run_custom(precompile: &dyn Precompile, context: &mut EvmContext<'_>, inputs:
         }
         PrecompileOutcome::OutOfGas => PrecompileOutput::halt(PrecompileHalt::OutOfGas, reservoir),
         PrecompileOutcome::Failed(reason) => {
-            // As revm does for its own precompiles: only a call from outside shows the reason.
+            // As for revm's own precompiles, the reason is reported only for a top-level call.
             if context.journaled_state.depth() == 1 {
                 context.local.set_precompile_error_context(reason.clone());
             }

@@ -1,4 +1,4 @@
-//! Conversion of revm's refusals to errors with all numbers.
+//! Conversion of revm's validation errors to errors that include all values.
 
 use crate::convert::ToNode;
 use crate::machine::{Fault, Machine, failure};
@@ -7,7 +7,7 @@ use node_core::gas::MAX_INIT_CODE_SIZE;
 use node_types::{Address, U256};
 use revm::context::result::{EVMError, InvalidTransaction};
 
-/// The parts of a transaction or call that error messages need and that revm's refusals do not contain.
+/// The parts of a transaction or call that error messages need but revm's errors do not contain.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Offer {
     /// The account that pays.
@@ -16,7 +16,7 @@ pub(crate) struct Offer {
     pub fee_cap: U256,
     /// Maximum priority fee in wei per gas.
     pub tip_cap: U256,
-    /// Amount in wei that is transferred.
+    /// Transferred amount in wei.
     pub value: U256,
     /// Length of the call data or init code in bytes.
     pub input_length: usize,
@@ -32,8 +32,8 @@ impl Offer {
         TransactionError::InsufficientFunds { balance, required, fees_exceed_value }
     }
 
-    /// Returns the error for a cost that exceeds 128 bits, in which revm computes it. A balance that covers it exists only
-    /// in tests, since there is not that much ether.
+    /// Returns the error for a cost that exceeds the 128 bits in which revm computes it. Only an edited or overridden
+    /// balance can cover it, since there is not that much ether.
     pub(crate) fn beyond_128_bits(&self, balance: U256) -> TransactionError {
         match self.required {
             Some(required) if required <= balance => TransactionError::FeesBeyond128Bits,

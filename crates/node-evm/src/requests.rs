@@ -31,8 +31,8 @@ const DEPOSIT_EVENT: H256 = H256([
 /// Length of the event's data in bytes.
 const EVENT_LENGTH: usize = 576;
 
-/// For each field the offset of its length word in the event's data, and its length in bytes: public key, withdrawal
-/// credentials, amount, signature, index. The field follows its length word.
+/// For each field, the offset of its length word in the event's data, and its length, both in bytes: public key,
+/// withdrawal credentials, amount, signature, index. The field follows its length word.
 const FIELDS: [(usize, usize); 5] = [(160, 48), (256, 32), (320, 8), (384, 96), (512, 8)];
 
 /// Returns the deposits of a block, concatenated.
@@ -67,7 +67,7 @@ fn append_deposit(log: &Log, deposits: &mut Vec<u8>) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the big-endian word at `offset`, or `None` if there is none or it exceeds 64 bits.
+/// Returns the big-endian word at `offset`, or `None` if it is beyond the end or exceeds 64 bits.
 fn word(data: &[u8], offset: usize) -> Option<usize> {
     let (high, low) = data.get(offset..offset + 32)?.split_at(24);
     let low = u64::from_be_bytes(low.try_into().ok()?);

@@ -1,4 +1,4 @@
-//! Decoding of the reasons that reverted code returns, in Solidity's encoding.
+//! Decoding of revert reasons in Solidity's encoding.
 
 use std::fmt::Write;
 
@@ -8,11 +8,11 @@ const ERROR: [u8; 4] = [0x08, 0xc3, 0x79, 0xa0];
 /// Selector of `Panic(uint256)`.
 const PANIC: [u8; 4] = [0x4e, 0x48, 0x7b, 0x71];
 
-/// Maximum length of a reason in bytes. Code may return any data.
+/// Maximum length of a reason in bytes, because code may return any data.
 const MAX_REASON: usize = 1024;
 
-/// Returns the reason if `output` encodes an `Error(string)` or a `Panic(uint256)`, and the selector of any other error.
-/// `None` if it encodes no error. Invalid UTF-8 is replaced, and long reasons are truncated.
+/// Returns the reason if `output` encodes an `Error(string)` or a `Panic(uint256)`, the selector if it encodes any
+/// other error, or `None` if it does not encode an error. Invalid UTF-8 is replaced, and long reasons are truncated.
 pub fn reason(output: &[u8]) -> Option<String> {
     let (selector, arguments) = output.split_first_chunk::<4>()?;
     match *selector {

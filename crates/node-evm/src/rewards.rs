@@ -45,8 +45,8 @@ fn block_reward(fork: Fork) -> U256 {
     U256::from(ether * ETHER)
 }
 
-/// Returns the beneficiaries and their rewards in wei. An ommer loses an eighth of the block reward per generation, and
-/// the including block gets an additional thirty-second per ommer.
+/// Returns the beneficiaries and their rewards in wei. The reward of an ommer is reduced by an eighth of the block
+/// reward per generation, and the including block gets an additional thirty-second of the block reward per ommer.
 fn rewards(fork: Fork, header: &Header, ommers: &[Header]) -> Vec<(Address, U256)> {
     let reward = block_reward(fork);
     if reward.is_zero() {
@@ -63,7 +63,7 @@ fn rewards(fork: Fork, header: &Header, ommers: &[Header]) -> Vec<(Address, U256
     rewards
 }
 
-/// Increases a balance and touches the account, which since EIP-161 deletes it if it is still empty.
+/// Increases a balance and touches the account; since EIP-161, this deletes an account that is still empty.
 fn add_balance(db: &mut StateDb<'_>, fork: Fork, address: Address, amount: U256) -> Result<(), DatabaseError> {
     let address = address.to_evm();
     let mut info = db.account(address)?.cloned().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What every execution needs, whether of a block or of a call.
+//! The parameters that executions of blocks and calls have in common.
 
 use crate::code_cache::CodeCache;
 use crate::extension::Extensions;

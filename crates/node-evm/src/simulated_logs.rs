@@ -1,7 +1,7 @@
 //! Instructions that number the logs of a simulated block and log transfers of ether.
 //!
-//! A transfer is logged like the transfer of an ERC-20 token, by a reserved address. The log is one of the frame's logs, so
-//! it is in order and is reverted with them.
+//! A transfer is logged like the transfer of an ERC-20 token, with a reserved address as the emitter. The log is one
+//! of the frame's logs, so it is in order with them and reverted with them.
 
 use crate::evm_context::{EvmContext, Instructions};
 use revm::bytecode::opcode;
@@ -14,7 +14,7 @@ use revm::interpreter::{
 };
 use revm::primitives::{Address, B256, Log, LogData, U256};
 
-/// The address that logs transfers, which stands for ether (ERC-7528).
+/// The address that represents ether and emits the logs of transfers (ERC-7528).
 const ETHER_ADDRESS: Address = Address::repeat_byte(0xee);
 
 /// Keccak of `Transfer(address,address,uint256)`.

@@ -13,7 +13,7 @@ use node_types::{Address, Bytes, U256};
 use revm::context::result::ExecutionResult;
 use std::cmp::Ordering;
 
-/// A simulated block while it is executed on revm.
+/// A simulated block that is being executed on revm.
 pub(crate) struct EvmSimulation<'a> {
     block: EvmBlock<'a>,
     validate: bool,
@@ -21,7 +21,7 @@ pub(crate) struct EvmSimulation<'a> {
 }
 
 impl<'a> EvmSimulation<'a> {
-    /// Applies the overrides to the parent's state, and then what comes before the first transaction.
+    /// Applies the overrides to the parent's state, and then the changes that precede the first transaction.
     pub(crate) fn begin(
         run: RunContext<'a>,
         header: &'a Header,
@@ -41,8 +41,8 @@ impl<'a> EvmSimulation<'a> {
         Ok(Self { block, validate: simulated.validate, blob_base_fee })
     }
 
-    /// Sets the base fees that the next transaction is checked against. A transaction that offers no fees is checked only
-    /// with validation.
+    /// Sets the base fees that the next transaction is checked against. Without validation, a transaction with a gas
+    /// price of zero is not checked.
     fn set_fees(&mut self, body: &TransactionBody) {
         let free = body.max_fee_per_gas().is_zero() && body.max_priority_fee_per_gas().is_zero();
         self.block.machine.rules().disable_base_fee = free && !self.validate;
@@ -54,7 +54,7 @@ impl<'a> EvmSimulation<'a> {
         }
     }
 
-    /// Checks the nonce with validation. This check comes before the one of fees.
+    /// With validation, checks the nonce. This check precedes the check of fees.
     fn check_nonce(&mut self, transaction: &RecoveredTransaction) -> Result<(), ExecutionError> {
         let (got, expected) = (transaction.transaction.body.nonce(), self.nonce(transaction.sender)?);
         match got.cmp(&expected) {
@@ -66,8 +66,8 @@ impl<'a> EvmSimulation<'a> {
         }
     }
 
-    /// Wraps the nonce of the sender around to 0. Only an override can set the maximum nonce, and only without validation
-    /// may it send.
+    /// Wraps the nonce of the sender around to 0. Only an override can set the maximum nonce, and only without
+    /// validation may such an account send.
     fn wrap_nonce(&mut self, sender: Address) -> Result<(), ExecutionError> {
         let address = sender.to_evm();
         let db = self.block.machine.db();

@@ -34,7 +34,7 @@ pub(crate) fn spec_id(fork: Fork) -> SpecId {
 /// Returns revm's configuration for `fork` on the chain `spec`.
 pub(crate) fn configuration(spec: &ChainSpec, fork: Fork) -> CfgEnv {
     let mut cfg = CfgEnv::new_with_spec(spec_id(fork)).with_chain_id(spec.chain_id);
-    // The limits on blobs depend on the schedule of the chain and are checked by the block.
+    // The limits on blobs depend on the schedule of the chain and are checked when the block is executed.
     cfg.clear_max_blobs_per_tx();
     if fork == Fork::Constantinople {
         eip1283::configure(&mut cfg);

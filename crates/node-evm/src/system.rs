@@ -1,4 +1,4 @@
-//! Calls of system contracts at the start and the end of a block.
+//! Calls to system contracts at the start and the end of a block.
 
 use crate::convert::{ToEvm, ToNode};
 use crate::machine::Machine;
@@ -45,7 +45,7 @@ pub(crate) fn contracts(spec: &ChainSpec, fork: Fork) -> Vec<NamedContract> {
     active.filter_map(|(name, address, _)| Some(NamedContract { name, address: address? })).collect()
 }
 
-/// Makes the calls that come before the first transaction.
+/// Makes the system calls that precede the first transaction.
 pub(crate) fn begin(machine: &mut Machine<'_>, fork: Fork, header: &Header) -> Result<(), ExecutionError> {
     if fork >= Fork::Cancun
         && let Some(root) = header.parent_beacon_block_root

@@ -20,7 +20,7 @@ pub(crate) struct TracedRun {
     pub(crate) state: EvmState,
 }
 
-/// Runs a transaction and returns its trace. `place` is its position on the chain, if it was mined.
+/// Runs a transaction and returns its trace. `place` is its position on the chain, which is empty for a call.
 pub(crate) fn run(
     machine: &mut Machine<'_>,
     transaction: TxEnv,
@@ -45,7 +45,7 @@ pub(crate) fn run(
     Ok(TracedRun { trace, result: outcome.result, state: outcome.state })
 }
 
-/// Creates the tracer that the options request: one of the caller's, or one of geth's.
+/// Creates the tracer that the options request: a custom one, or one of geth's.
 fn select(tracing: &Tracing, tracers: &TracerMap) -> Result<Box<dyn Tracer>, String> {
     let options = tracing.tracer.as_deref();
     match own(options, tracers) {
@@ -54,7 +54,8 @@ fn select(tracing: &Tracing, tracers: &TracerMap) -> Result<Box<dyn Tracer>, Str
     }
 }
 
-/// Returns the caller's tracer that the options request, with its settings, or `None` if they request none of these.
+/// Returns the custom tracer that the options request, with its settings, or `None` if they do not request a custom
+/// one.
 fn own<'t>(options: Option<&RawValue>, tracers: &'t TracerMap) -> Option<(&'t StartTracer, Option<Box<RawValue>>)> {
     if tracers.is_empty() {
         return None;
@@ -75,7 +76,7 @@ fn geths(_: Option<&RawValue>, _: u64, _: &TracerMap) -> Result<Box<dyn Tracer>,
     Err("this program was built without geth's tracers (feature `tracers` of node-evm)".to_owned())
 }
 
-/// Returns the error of a failure that is a defect.
+/// Returns the error for a failure that is a bug.
 pub(crate) fn defect(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> ExecutionError {
     BackendError::Storage(error.into()).into()
 }

@@ -10,10 +10,10 @@ use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Records one transaction or call, and makes a trace of it. geth's tracers are built in (feature `tracers`);
+/// Records one transaction or call, and produces a trace. geth's tracers are built in (feature `tracers`);
 /// [`EvmExecutor::with_tracer`](crate::EvmExecutor::with_tracer) adds others.
 pub trait Tracer: EvmInspector {
-    /// Whether the records exceed their limit. The run is then refused with [`TraceError::TooLarge`].
+    /// Returns whether the records exceed their limit. The run then fails with [`TraceError::TooLarge`].
     fn is_full(&self) -> bool {
         false
     }
@@ -25,13 +25,13 @@ pub trait Tracer: EvmInspector {
     fn finish(self: Box<Self>, run: Finished<'_, '_>) -> Result<Trace, TraceError>;
 }
 
-/// What a tracer is created from.
+/// The options from which a tracer is created.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct TracerOptions<'a> {
     /// The request's `tracerConfig`.
     pub config: Option<&'a RawValue>,
-    /// Bytes that the tracer should record at most.
+    /// Maximum number of bytes that the tracer should record.
     pub max_bytes: u64,
 }
 
@@ -50,20 +50,20 @@ pub struct Finished<'r, 'a> {
     pub place: Place,
 }
 
-/// The position of a transaction on the chain. Everything is `None` for a call.
+/// The position of a transaction on the chain. All fields are `None` for a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Place {
     /// Hash of its block.
     pub block_hash: Option<H256>,
-    /// Its index in the block.
+    /// Its index in the block, from 0.
     pub index: Option<usize>,
     /// Its hash.
     pub hash: Option<H256>,
 }
 
-/// Creates a tracer, or returns a sentence about the settings that it refuses.
+/// Creates a tracer, or returns an error message about options that it does not accept.
 pub(crate) type StartTracer = dyn Fn(&TracerOptions<'_>) -> Result<Box<dyn Tracer>, String> + Send + Sync;
 
-/// The caller's tracers by their names.
+/// Custom tracers by name.
 pub(crate) type TracerMap = BTreeMap<String, Arc<StartTracer>>;

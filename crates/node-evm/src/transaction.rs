@@ -12,8 +12,8 @@ use revm::context_interface::either::Either;
 use revm::context_interface::transaction as evm;
 use revm::primitives::TxKind;
 
-/// Converts a transaction. Prices above 128 bits saturate. This is safe: fee caps that high have been refused before, and
-/// a tip that high exceeds its fee cap.
+/// Converts a transaction. Prices above 128 bits saturate. This is safe, because fee caps that high have already been
+/// refused, and a tip that high exceeds its fee cap.
 pub(crate) fn to_evm(transaction: &RecoveredTransaction) -> TxEnv {
     let body = &transaction.transaction.body;
     let max_fee_per_blob_gas = match body {

@@ -15,7 +15,7 @@ impl Id {
         Self(raw.to_owned())
     }
 
-    /// The id of responses to invalid requests without an id.
+    /// Returns the id of responses to invalid requests without an id.
     pub(crate) fn null() -> Self {
         Self(RawValue::NULL.to_owned())
     }
@@ -24,7 +24,7 @@ impl Id {
 /// The beginning of every response.
 const HEAD: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
 
-/// Writes `value` as JSON, or null if that fails, which would be a defect.
+/// Writes `value` as JSON, or null if that fails, which would be a bug.
 fn write(out: &mut Vec<u8>, value: &impl Serialize) {
     let length = out.len();
     if serde_json::to_writer(&mut *out, value).is_err() {
@@ -33,7 +33,7 @@ fn write(out: &mut Vec<u8>, value: &impl Serialize) {
     }
 }
 
-/// Writes the response to the request `id`: what `result` writes, or its error, which is also returned.
+/// Writes the response to the request `id`: the output of `result`, or its error, which is also returned.
 pub(crate) fn answer(
     out: &mut Vec<u8>,
     id: &Id,
@@ -44,7 +44,7 @@ pub(crate) fn answer(
     let end_of_id = out.len();
     out.extend_from_slice(br#","result":"#);
     let result = result(out).inspect_err(|error| {
-        // Removes what was written before the failure.
+        // Removes the output written before the failure.
         out.truncate(end_of_id);
         out.extend_from_slice(br#","error":"#);
         write(out, error);
@@ -56,7 +56,7 @@ pub(crate) fn answer(
 /// Returns the response to an invalid message, with the id null.
 pub(crate) fn refusal(error: &RpcError) -> Vec<u8> {
     let mut out = Vec::new();
-    // The error is the response.
+    // The error is part of the response.
     let _ = answer(&mut out, &Id::null(), |_| Err(error.clone()));
     out
 }

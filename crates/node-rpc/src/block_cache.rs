@@ -1,4 +1,4 @@
-//! A cache of serialized blocks, so that popular blocks are serialized once.
+//! A cache of serialized blocks, so that popular blocks are serialized only once.
 //!
 //! Blocks are keyed by hash, so entries stay valid when the chain changes.
 
@@ -8,18 +8,18 @@ use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use std::sync::Arc;
 
-/// Rough size of a block's JSON in bytes, to estimate the number of entries.
+/// Rough size of a block's JSON in bytes, from which the number of entries is estimated.
 const TYPICAL_SIZE: usize = 8 * 1_024;
 
 /// Bytes that an entry takes besides its JSON.
 const ENTRY_OVERHEAD: u64 = 128;
 
-/// A block and the form it is serialized in.
+/// A block and the format in which it is serialized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BlockKey {
     /// Hash of the block.
     pub hash: H256,
-    /// Whether transactions are included in full, not only by hash.
+    /// Whether transactions are included in full rather than by hash.
     pub whole: bool,
     /// The interface in whose format the block is.
     pub interface: Interface,
@@ -34,7 +34,7 @@ pub enum Interface {
     Transport,
 }
 
-/// The JSON of blocks in all forms, limited to a number of bytes.
+/// The JSON of blocks in all formats, limited to a number of bytes.
 pub struct BlockCache(Cache<BlockKey, Arc<[u8]>, ByLength>);
 
 #[derive(Clone)]
@@ -52,12 +52,12 @@ impl BlockCache {
         Self(Cache::with_weighter(capacity / TYPICAL_SIZE + 1, capacity as u64, ByLength))
     }
 
-    /// Returns the JSON of a block. `None` if it is not in the cache.
+    /// Returns the JSON of a block, or `None` if it is not in the cache.
     pub fn get(&self, key: BlockKey) -> Option<Arc<[u8]>> {
         self.0.get(&key)
     }
 
-    /// Returns size and hit rate.
+    /// Returns the statistics of the cache.
     pub fn usage(&self) -> CacheUse {
         let Self(cache) = self;
         let (bytes, capacity) = (cache.weight(), cache.capacity());

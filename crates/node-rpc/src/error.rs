@@ -1,4 +1,4 @@
-//! Errors with the codes and messages of geth, so that clients recognize them.
+//! Errors with geth's codes and messages, so that clients recognize them.
 
 use crate::options::{fault_message, message, with_option};
 use node_core::executor::ExecutionError;
@@ -20,7 +20,8 @@ pub struct RpcError {
     /// Data for programs: the output of a reverted call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Box<RawValue>>,
-    /// What went wrong in the node, with its causes, if the message does not say it: for the log, and not sent to clients.
+    /// The internal error with its causes, if the message does not include it. It is for the log and never sent to
+    /// clients.
     #[serde(skip)]
     pub internal: Option<String>,
 }
@@ -34,15 +35,15 @@ impl RpcError {
     pub const METHOD_NOT_FOUND: i64 = -32601;
     /// The parameters are invalid.
     pub const INVALID_PARAMS: i64 = -32602;
-    /// A defect of the node.
+    /// A bug or a failure of the node.
     pub const INTERNAL: i64 = -32603;
     /// Any other error of the node.
     pub const SERVER: i64 = -32000;
     /// The request took too long.
     pub const TIMEOUT: i64 = -32002;
-    /// What the request needs is not available yet (EIP-1474).
+    /// A resource that the request needs is not available yet (EIP-1474).
     pub const UNAVAILABLE: i64 = -32002;
-    /// The responses of a batch are too long together.
+    /// The total length of the responses of a batch is too large.
     pub const RESPONSE_TOO_LARGE: i64 = -32003;
     /// The pool refuses a transaction (EIP-1474).
     pub const REJECTED: i64 = -32003;
@@ -80,7 +81,7 @@ impl RpcError {
         Self { code, message: message.into(), data: None, internal: None }
     }
 
-    /// Returns the error of a defect or a failure of the node. Clients do not see the `error` itself.
+    /// Returns the error for a bug or a failure of the node. `error` itself is not sent to clients.
     pub fn internal(error: &dyn Error) -> Self {
         Self { internal: Some(Sources(error).to_string()), ..Self::new(Self::INTERNAL, "internal error") }
     }
@@ -90,12 +91,12 @@ impl RpcError {
         Self::new(Self::SERVER, message)
     }
 
-    /// Returns the error of an invalid argument. `position` counts from 0.
+    /// Returns the error for an invalid argument. `position` counts from 0.
     pub fn argument(position: usize, reason: impl std::fmt::Display) -> Self {
         Self::new(Self::INVALID_PARAMS, format!("invalid argument {position}: {reason}"))
     }
 
-    /// Returns the error of a call that reverted with `output`. `reason` is its decoded message.
+    /// Returns the error for a call that reverted with `output`. `reason` is the decoded revert reason.
     pub fn reverted(reason: Option<&str>, output: &[u8]) -> Self {
         let message = reason.map_or("execution reverted".to_owned(), |reason| format!("execution reverted: {reason}"));
         let data = to_raw_value(&Data(node_types::Bytes::from(output.to_vec()))).ok();
@@ -103,7 +104,7 @@ impl RpcError {
     }
 }
 
-/// Returns the message of an error without its position, which is meaningless in a part of a text.
+/// Returns the message of an error without its position, which would be relative to a part of the text.
 pub(crate) fn plain(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.rsplit_once(" at line ").map_or(text.as_str(), |(reason, _)| reason).to_owned()
@@ -131,7 +132,7 @@ impl From<NodeError> for RpcError {
     }
 }
 
-/// The message of a fault, after the name of the parameter.
+/// Returns the message of a fault, preceded by the name of the parameter.
 fn fault(fault: &Fault) -> String {
     match fault.field {
         Field::Request | Field::Transaction => fault_message(fault),

@@ -1,13 +1,13 @@
-//! JSON-RPC 2.0 of an Ethereum execution node, without a transport.
+//! The JSON-RPC 2.0 interface of an Ethereum execution node, without a transport.
 //!
-//! A thin layer over [`Node`](node_core::node::Node), as the REST interface is: a table maps the name of a method to its
-//! typed parameters and to an operation of the node, and results are encoded as geth encodes them. A server passes in the
-//! bytes of a message and sends the bytes of the response.
+//! Like the REST interface, this is a thin layer on top of [`Node`](node_core::node::Node): a table maps the name of
+//! a method to its typed parameters and to an operation of the node, and results are encoded as in geth. A server
+//! passes in the bytes of a message and sends the bytes of the response.
 //!
-//! * [`Rpc`] reads messages and answers them; [`Client`] says what a client may do.
+//! * [`Rpc`] decodes and runs messages; [`Client`] describes what a client may do.
 //! * [`Session`] holds the subscriptions of one connection.
 //! * [`table`] lists the methods, and [`Method`] adds others.
-//! * [`RpcError`] has the code of every error.
+//! * [`RpcError`] defines the codes of all errors.
 //!
 //! # Examples
 //! ```

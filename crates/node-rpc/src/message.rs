@@ -11,10 +11,10 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// Most bytes of an unknown method's name that an error and the log repeat.
+/// Maximum number of bytes of an unknown method's name that errors and the log repeat.
 const REPEATED: usize = 64;
 
-/// Most cheap requests of a batch that is cheap as a whole.
+/// Maximum number of cheap requests in a batch that counts as cheap.
 const SHORT_BATCH: usize = 8;
 
 /// The table of methods by name.
@@ -32,7 +32,7 @@ pub enum Message {
 /// One request.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The id of the response; `None` for a notification, which has no response.
+    /// The id of the request; `None` for a notification, which has no response.
     pub(crate) id: Option<Id>,
     /// The method with its parameters, or why the request is invalid.
     pub(crate) call: Result<Call, RpcError>,
@@ -65,7 +65,7 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
 }
 
 impl Message {
-    /// Decodes a message. A batch may hold at most `limit` requests.
+    /// Decodes a message. A batch may contain at most `limit` requests.
     ///
     /// # Errors
     /// If the message is not JSON, or a batch is empty or too long. The error is sent with the id null.
@@ -76,7 +76,7 @@ impl Message {
             if let Some(request) = str::from_utf8(body).ok().and_then(|text| serde_json::from_str(text).ok()) {
                 return Ok(Self::Single(Request::of(table, request)));
             }
-            // It is not a request, or not JSON.
+            // The message is not a request, or not JSON.
             let raw: &RawValue = serde_json::from_slice(body).map_err(|error| parse_error(&error))?;
             return Ok(Self::Single(Request::read(table, raw)));
         }
@@ -101,7 +101,8 @@ impl Message {
                 let cost = requests.iter().map(Request::cost).max().unwrap_or(Cost::Instant);
                 match cost {
                     Cost::Instant if requests.len() <= SHORT_BATCH => Cost::Instant,
-                    // A brief request may be started again, which must not repeat the changes of others in the batch.
+                    // A brief request may be restarted, which must not repeat changes made by other requests of the
+                    // batch.
                     Cost::Instant | Cost::Brief => Cost::Long,
                     cost => cost,
                 }
@@ -109,7 +110,7 @@ impl Message {
         }
     }
 
-    /// Returns the name of the message in logs and metrics, which is one of few.
+    /// Returns the name of the message in logs and metrics, which is from a small fixed set.
     pub fn operation(&self) -> &'static str {
         match self {
             Self::Single(Request { call: Ok(call), .. }) => call.method.name(),
@@ -118,7 +119,7 @@ impl Message {
         }
     }
 
-    /// Whether a request of the message controls a development chain.
+    /// Returns whether any request of the message controls a development chain.
     pub fn controls(&self) -> bool {
         let controls = |request: &Request| request.call.as_ref().is_ok_and(|call| call.method.controls());
         match self {
@@ -147,7 +148,7 @@ impl Request {
         }
     }
 
-    /// An invalid request. The error response carries its id if it has one.
+    /// Returns an invalid request. The error response has its id, if it has one.
     fn invalid(id: Option<Id>, message: &str) -> Self {
         let error = RpcError::new(RpcError::INVALID_REQUEST, format!("invalid request: {message}"));
         Self { id: Some(id.unwrap_or_else(Id::null)), call: Err(error), unknown: None }
@@ -181,7 +182,7 @@ impl Request {
     }
 }
 
-/// The start of a name that a client chose.
+/// Returns the beginning of a name that a client chose.
 fn shown(name: &str) -> &str {
     &name[..name.floor_char_boundary(REPEATED)]
 }
@@ -198,7 +199,7 @@ fn parse_error(error: &serde_json::Error) -> RpcError {
     RpcError::new(RpcError::PARSE, format!("parse error: {error}"))
 }
 
-/// Decodes an array of at most `limit` elements; a longer one is `None`.
+/// Decodes an array of at most `limit` elements; the result is `None` if it is longer.
 struct Bounded {
     limit: usize,
 }

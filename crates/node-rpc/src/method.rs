@@ -1,4 +1,4 @@
-//! A method: a row of the table.
+//! Methods: the rows of the table.
 
 use crate::error::RpcError;
 use crate::parameters::{self, Parameters};
@@ -16,7 +16,7 @@ pub struct Method {
     parameters: &'static [&'static str],
     about: &'static str,
     cost: fn(&str) -> Cost,
-    /// Whether it may change the chain or the pool, so that later requests need a new view.
+    /// Whether it may change the chain or the pool, in which case later requests need a new view.
     pub(crate) changes: bool,
     controls: bool,
     pub(crate) sends: bool,
@@ -30,8 +30,8 @@ impl fmt::Debug for Method {
 }
 
 impl Method {
-    /// A method that takes a few microseconds. `parameters` are their names in order; the names of optional ones end with a
-    /// question mark. `about` is one sentence.
+    /// Creates a method that takes a few microseconds. `parameters` are the names of the parameters in order; those
+    /// of optional ones end with a question mark. `about` is a description in one sentence.
     pub fn new<P: Parameters, R: Serialize>(
         name: &'static str,
         parameters: &'static [&'static str],
@@ -41,7 +41,7 @@ impl Method {
         Self::writing(name, parameters, about, move |scope, read, out| write(out, &run(scope, read)?))
     }
 
-    /// Like [`new`](Self::new), for a method that writes the JSON of its result itself.
+    /// Like [`new`](Self::new), but for a method that writes the JSON of its result itself.
     pub(crate) fn writing<P: Parameters>(
         name: &'static str,
         parameters: &'static [&'static str],
@@ -65,37 +65,38 @@ impl Method {
         }
     }
 
-    /// The method may take long.
+    /// Declares that the method may take long.
     pub fn long(self) -> Self {
         Self { cost: |_| Cost::Long, ..self }
     }
 
-    /// The method executes code.
+    /// Declares that the method executes code.
     pub fn code(self) -> Self {
         Self { cost: |_| Cost::Code, ..self }
     }
 
-    /// The cost of the method depends on the JSON of its parameters.
+    /// Declares that the cost of the method depends on its parameters, which `cost` receives as JSON.
     pub fn costing(self, cost: fn(&str) -> Cost) -> Self {
         Self { cost, ..self }
     }
 
-    /// The method may change the chain or the pool. It takes as long as the disk and the mined blocks do.
+    /// Declares that the method may change the chain or the pool. It takes as long as writing to the disk and mining
+    /// blocks.
     pub fn changing(self) -> Self {
         Self { changes: true, ..self.long() }
     }
 
-    /// The method controls a development chain.
+    /// Declares that the method controls a development chain.
     pub fn controlling(self) -> Self {
         Self { controls: true, ..self.changing() }
     }
 
-    /// Marks a method that sends a signed transaction.
+    /// Declares that the method sends a signed transaction.
     pub fn sending(self) -> Self {
         Self { sends: true, ..self }
     }
 
-    /// The method is refused: the operator has switched it off.
+    /// Makes the method refuse all requests, because the operator has switched it off.
     pub fn switched_off(self) -> Self {
         let name = self.name;
         let run = move |_: Scope<'_>, _: Option<&RawValue>, _: &mut Vec<u8>| {
@@ -120,7 +121,7 @@ impl Method {
         self.about
     }
 
-    /// Whether the method is available only on development chains.
+    /// Returns whether the method is available only on development chains.
     pub fn controls(&self) -> bool {
         self.controls
     }

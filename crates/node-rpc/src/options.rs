@@ -1,10 +1,10 @@
-//! Names of the server options that set limits. Error messages of both interfaces end with them.
+//! Names of the server options that set limits. Error messages of both interfaces mention them at the end.
 
 use node_core::executor::TransactionError;
 use node_core::node::{Fault, Limit, NodeError};
 use node_core::pool::PoolError;
 
-/// Returns the name of `limit` in metrics, which is that of its option if there is one.
+/// Returns the name of `limit` in metrics, which is the name of its option if it has one.
 pub fn name(limit: Limit) -> &'static str {
     match limit {
         Limit::Addresses => "max-addresses",
@@ -29,7 +29,7 @@ pub(crate) fn with_option(message: impl ToString, limit: Option<Limit>) -> Strin
     }
 }
 
-/// Returns the message of an error, with the options that set the limits it is about.
+/// Returns the message of an error, followed by the options that set the exceeded limits.
 pub fn message(error: &NodeError) -> String {
     match error {
         NodeError::TransactionRejected(rejection) => {
@@ -40,12 +40,12 @@ pub fn message(error: &NodeError) -> String {
     }
 }
 
-/// Returns the message of a fault, with the option that sets the limit it is about.
+/// Returns the message of a fault, followed by the option that sets the exceeded limit.
 pub fn fault_message(fault: &Fault) -> String {
     with_option(&fault.message, fault.limit)
 }
 
-/// Returns the pool's reason to reject a transaction, with the options that set the limits it is about.
+/// Returns the pool's reason for rejecting a transaction, followed by the options that set the exceeded limits.
 pub fn pool_message(reason: &PoolError) -> String {
     let options = match reason {
         PoolError::PoolFull { .. } => " (`pool-transactions`, `pool-bytes`)",

@@ -1,15 +1,15 @@
-//! Parameters by position.
+//! Positional parameters.
 
 use crate::error::{RpcError, plain};
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-/// Types of the parameters of a method.
+/// The parameters of a method, as a tuple of their types.
 pub trait Parameters: Sized {
     /// Number of parameters.
     const COUNT: usize;
 
-    /// Decodes the parameters. The first `required` ones must be present; missing others are decoded as null.
+    /// Decodes the parameters. The first `required` ones must be present; other missing ones are decoded as null.
     ///
     /// # Errors
     /// [`RpcError::INVALID_PARAMS`] if one has the wrong type, or a required one is missing.

@@ -1,4 +1,4 @@
-//! From the bytes of a message to the bytes of its response.
+//! Processing of messages: from the bytes of a message to the bytes of its response.
 
 use crate::answer;
 use crate::block_cache::BlockCache;
@@ -16,17 +16,18 @@ use std::time::{Duration, Instant};
 /// Initial capacity of a response in bytes; most are shorter.
 const SHORT_RESPONSE: usize = 512;
 
-/// About a hundred full blocks with their transactions. Most requests are for the newest blocks.
+/// Default size of the block cache in bytes: about a hundred full blocks with their transactions. Most requests are
+/// for the newest blocks.
 const BLOCK_CACHE: usize = 32 * 1024 * 1024;
 
-/// Upper bounds.
+/// Limits of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RpcLimits {
-    /// Most requests of a batch.
+    /// Maximum number of requests in a batch.
     pub batch: usize,
-    /// Most bytes of all responses of a batch; requests after that are rejected.
+    /// Maximum total number of bytes of the responses of a batch; requests after the limit are rejected.
     pub batch_bytes: usize,
-    /// Most bytes of serialized blocks that are kept in memory.
+    /// Size of the cache of serialized blocks, in bytes.
     pub block_cache: usize,
 }
 
@@ -36,22 +37,23 @@ impl Default for RpcLimits {
     }
 }
 
-/// What a message led to.
+/// The result of a message.
 #[derive(Debug, Default)]
 pub struct Reply {
-    /// The complete response; `None` if the message has only notifications.
+    /// The complete response; `None` if the message consists of notifications.
     pub body: Option<Vec<u8>>,
-    /// What became of each request, notifications included.
+    /// The outcome of each request, including notifications.
     pub calls: Vec<CallOutcome>,
 }
 
-/// What became of one request of a message.
+/// The outcome of one request of a message.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct CallOutcome {
     /// The method; `None` if there is no such method, or the request is invalid.
     pub method: Option<&'static str>,
-    /// The start of the name that the request has instead, at most 64 bytes; `None` for known methods, and without a name.
+    /// The beginning, at most 64 bytes, of the unknown name in the request; `None` for known methods, and if the
+    /// request has no name.
     pub unknown: Option<Box<str>>,
     /// How long it ran.
     pub elapsed: Duration,
@@ -60,12 +62,12 @@ pub struct CallOutcome {
 }
 
 impl CallOutcome {
-    /// The name of the method as it was sent, perhaps cut; `None` if the request has none.
+    /// Returns the name of the method as it was sent, possibly truncated, or `None` if the request has no name.
     pub fn name(&self) -> Option<&str> {
         self.method.or(self.unknown.as_deref())
     }
 
-    /// Logs what went wrong in the node, if the response does not say it. `id` identifies the message, if anything does.
+    /// Logs the internal error, if the response does not include it. `id` identifies the message in the log.
     pub fn log_failure(&self, id: Option<&dyn fmt::Display>) {
         if let Some(error) = self.error.as_ref().and_then(|error| error.internal.as_deref()) {
             tracing::error!(id = id.map(tracing::field::display), operation = self.method, error, "request failed");
@@ -74,14 +76,14 @@ impl CallOutcome {
 }
 
 impl Reply {
-    /// Returns the first error; `None` if no request failed.
+    /// Returns the first error, or `None` if no request failed.
     pub fn error(&self) -> Option<&RpcError> {
         self.calls.iter().find_map(|call| call.error.as_ref())
     }
 }
 
 impl From<RpcError> for Reply {
-    /// The response to a message that was not decoded.
+    /// Creates the response to a message that could not be decoded.
     fn from(error: RpcError) -> Self {
         let body = Some(answer::refusal(&error));
         Self {
@@ -105,7 +107,7 @@ impl Rpc {
         Self::with_methods(node, limits, methods::table())
     }
 
-    /// Creates the interface with other methods. Of two with the same name, the later one is used.
+    /// Creates the interface with the given methods. Of two methods with the same name, the later one is used.
     pub fn with_methods(node: Arc<Node>, limits: RpcLimits, methods: Vec<Method>) -> Self {
         let table = methods.into_iter().map(|method| (method.name(), Arc::new(method))).collect();
         Self { node, table, limits, blocks: BlockCache::new(limits.block_cache) }
@@ -119,12 +121,13 @@ impl Rpc {
     /// Decodes a message.
     ///
     /// # Errors
-    /// If it is invalid; [`Reply`] makes the response to it.
+    /// If the message is invalid. Convert the error to a [`Reply`] to respond to it.
     pub fn read(&self, body: &[u8]) -> Result<Message, RpcError> {
         Message::read(&self.table, body, self.limits.batch)
     }
 
-    /// Runs a message. All requests of a batch read the same view until one of them changes something.
+    /// Runs a message and returns the response. All requests of a batch read the same view until one of them changes
+    /// something.
     pub fn answer(&self, context: &Context, message: &Message, client: Client<'_>) -> Reply {
         let scope = Scope { node: &self.node, context, client, blocks: &self.blocks };
         write(message, |request, out| match (message, context.check()) {
@@ -139,7 +142,7 @@ impl Rpc {
         })
     }
 
-    /// Returns the response to a message whose requests are all rejected for a reason of the transport.
+    /// Returns the response to a message all of whose requests are rejected by the transport, with `error`.
     pub fn refuse_message(message: &Message, error: &RpcError) -> Reply {
         write(message, |request, out| refuse(request, error.clone(), out))
     }
@@ -190,7 +193,7 @@ fn refuse(request: &Request, error: RpcError, out: &mut Vec<u8>) -> Result<(), R
     }
 }
 
-/// Collects what `write` writes for the requests of a message.
+/// Collects the output of `write` for each request of a message.
 fn write(message: &Message, mut write: impl FnMut(&Request, &mut Vec<u8>) -> Result<(), RpcError>) -> Reply {
     let mut out = Vec::with_capacity(SHORT_RESPONSE);
     let mut calls = Vec::with_capacity(message.requests());

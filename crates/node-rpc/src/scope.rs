@@ -1,4 +1,4 @@
-//! What a method may use.
+//! The environment of method calls.
 
 use crate::block_cache::BlockCache;
 use crate::session::Session;
@@ -10,25 +10,25 @@ use node_core::node::Node;
 pub struct Scope<'a> {
     /// The node.
     pub node: &'a Node,
-    /// The bounds of the request, and the view that it reads.
+    /// The limits of the request, and the view that it reads.
     pub context: &'a Context,
     /// The client.
     pub client: Client<'a>,
     pub(crate) blocks: &'a BlockCache,
 }
 
-/// What the transport knows of the client.
+/// The properties of the client that the transport knows.
 #[derive(Clone, Copy, Debug)]
 pub struct Client<'a> {
     /// The connection that subscriptions belong to; `None` if the transport cannot send notifications.
     pub session: Option<&'a Session>,
-    /// Whether the client may control a development chain: if not, the reason, as the end of an error message.
+    /// Whether the client may control a development chain. If not, the reason, worded as the end of an error message.
     pub control: Result<(), &'a str>,
-    /// Whether the client may not send transactions.
+    /// Whether the client may only read, and not send transactions.
     pub reads_only: bool,
 }
 
-/// A client that may read and send, and not control.
+/// The default is a client that may read and send transactions, but not control the chain.
 impl Default for Client<'_> {
     fn default() -> Self {
         Self { session: None, control: Err("the client may not control the chain"), reads_only: false }

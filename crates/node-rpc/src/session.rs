@@ -10,16 +10,16 @@ use node_types::BlockId;
 use node_types::wire::Data;
 use parking_lot::Mutex;
 
-/// Most events of a subscription that are read at once.
+/// Maximum number of events of a subscription that are read at once.
 const PAGE: usize = 32;
 
-/// Bytes of messages after which these are sent before more are read.
+/// Number of bytes of messages after which these are sent before more events are read.
 const BATCH_BYTES: usize = 256 * 1024;
 
-/// Upper bounds of one connection.
+/// Limits of one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionLimits {
-    /// Most subscriptions at a time.
+    /// Maximum number of subscriptions at a time.
     pub subscriptions: usize,
 }
 
@@ -38,7 +38,7 @@ pub struct Session {
 
 #[derive(Debug, Default)]
 struct Subscriptions {
-    /// Number of subscriptions ever created, from which the next id follows.
+    /// Number of subscriptions created so far, which determines the next id.
     created: u64,
     all: Vec<Subscription>,
     /// Index of the subscription that is read first, modulo their number.
@@ -49,7 +49,7 @@ struct Subscriptions {
 struct Subscription {
     id: String,
     topic: Topic,
-    /// The events that it is made from.
+    /// The events from which its notifications are made.
     query: EventQuery,
     stream: EventStream,
 }
@@ -66,7 +66,7 @@ pub(crate) enum Topic {
         /// Whether transactions are sent in full.
         whole: bool,
     },
-    /// Changes of the sync status, which never happen.
+    /// Changes of the sync status. None are ever reported.
     Syncing,
 }
 
@@ -76,19 +76,19 @@ impl Session {
         Self { limits, subscriptions: Mutex::default() }
     }
 
-    /// Whether there are no subscriptions.
+    /// Returns whether there are no subscriptions.
     pub fn is_empty(&self) -> bool {
         self.subscriptions.lock().all.is_empty()
     }
 
-    /// Subscribes to what happens from now on, and returns the id of the subscription.
+    /// Subscribes to future events, and returns the id of the subscription.
     pub(crate) fn subscribe(
         &self,
         scope: Scope<'_>,
         topic: Topic,
         query: Option<EventQuery>,
     ) -> Result<String, RpcError> {
-        // The subscription starts now, not with the view that earlier requests of the batch have read.
+        // The subscription starts now, not at the view that earlier requests of the batch have read.
         scope.context.release_view();
         let stream = query.as_ref().map(|query| scope.node.events(scope.context, query)).transpose()?;
         let mut subscriptions = self.subscriptions.lock();
@@ -113,11 +113,11 @@ impl Session {
         subscriptions.all.len() < before
     }
 
-    /// Returns the next notifications, each a complete message: about a page of each subscription in turn, until there are
-    /// enough bytes to send. An empty list means that nothing has happened.
+    /// Returns the next notifications, each a complete message: about a page of each subscription in turn, until
+    /// there are enough bytes to send. The list is empty if there are no new events.
     ///
     /// # Errors
-    /// If the chain cannot be read before anything was found. The next call tries again.
+    /// If the chain cannot be read and no event was found before that. The next call tries again.
     pub fn notifications(&self, node: &Node, context: &Context) -> Result<Vec<Vec<u8>>, RpcError> {
         let (all, first) = {
             let subscriptions = self.subscriptions.lock();
@@ -129,7 +129,7 @@ impl Session {
             let subscription = &all[turn];
             let (found, stream) = match subscription.next(node, context) {
                 Ok(found) => found,
-                // Returns what was found so far; the next call tries the rest again.
+                // Returns the messages found so far; the next call retries the rest.
                 Err(_) if !messages.is_empty() => break,
                 Err(error) => return Err(error),
             };
@@ -153,7 +153,7 @@ impl Subscription {
     fn next(&self, node: &Node, context: &Context) -> Result<(Vec<Vec<u8>>, EventStream), RpcError> {
         let (events, stream) = match node.next_events(context, self.stream.clone(), PAGE) {
             Ok(next) => next,
-            // The chain was reset, so the subscription starts again.
+            // The chain was reset, so the subscription starts over.
             Err(NodeError::BlockNotFound { .. }) => {
                 return Ok((Vec::new(), node.events(context, &self.query)?));
             }

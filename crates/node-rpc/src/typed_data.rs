@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The possible fields of a domain, in their order.
+/// The possible fields of a domain, in order.
 const DOMAIN_FIELDS: [(&str, &str); 5] = [
     ("name", "string"),
     ("version", "string"),
@@ -34,7 +34,7 @@ struct Field {
     kind: String,
 }
 
-/// Why data does not match its types, with the path to the value.
+/// Why data does not match its types, with the path to the mismatching value.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {reason}")]
 pub(crate) struct TypedDataError {

@@ -1,11 +1,11 @@
-//! What a block costs on disk: a commit of the database for each, or an append to a log that is synced.
+//! Measures the cost of a block on disk: as a commit of a database, and as an append to a synced log.
 //!
 //! ```text
 //! cargo run -p node-store --example commits -- FOLDER
 //! ```
 //!
-//! Fills a database with a million rows of random keys, and then writes the rows of 100 blocks in both ways. Bytes are those that the
-//! process had the system write (`/proc/self/io`).
+//! Fills a database with a million rows of random keys, and then writes the rows of 100 blocks in both ways. Bytes
+//! are those that the process caused the system to write (`/proc/self/io`).
 
 use redb::{Database, TableDefinition};
 use std::fs::{self, File};

@@ -1,4 +1,4 @@
-//! The encoding of an executed block. Its parts are rows of the database as well as parts of entries of the write-ahead
+//! The encoding of an executed block. Its parts are the values of rows, and also parts of entries of the write-ahead
 //! log.
 
 use crate::codec::{Malformed, Reader, put_bytes, put_varint};

@@ -13,11 +13,12 @@ use std::hash::Hash;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// What all versions of a chain share. The keys of most caches are hashes of blocks or code, or places in a snapshot of the
-/// database. The value of such a key never changes, so entries are never invalidated.
+/// The caches that all versions of a chain share. The keys of most caches are hashes of blocks or code, or positions
+/// in a snapshot of the runs. The value of such a key never changes, so entries are never invalidated.
 pub(crate) struct Caches {
     pub(crate) next: Mutex<NextState>,
-    /// The use of the nodes in `next` after the last block, for readers that do not wait for the next one.
+    /// Statistics of the trie nodes in `next` as of the last block, for readers that must not wait while a block is
+    /// being added.
     pub(crate) nodes: Mutex<CacheUse>,
     pub(crate) hashes: BlockHashes,
     pub(crate) headers: ByHash<Arc<SealedHeader>>,
@@ -25,7 +26,7 @@ pub(crate) struct Caches {
     pub(crate) receipts: ByHash<Arc<Vec<Receipt>>>,
     /// Logs of blocks that are in memory.
     pub(crate) new_logs: ByHash<Arc<BlockLogs>>,
-    /// Logs of blocks in a snapshot of the database, by number: many searches do not need the hash of a block.
+    /// Logs of blocks in a snapshot of the runs, by number, because many searches do not need the hash of a block.
     pub(crate) logs: Cached<(SnapshotId, BlockNumber), Arc<BlockLogs>>,
     pub(crate) tips: ByHash<Arc<Vec<(U256, u64)>>>,
     pub(crate) code: ByHash<Bytes>,
@@ -40,7 +41,7 @@ impl Caches {
         Self {
             nodes: Mutex::new(next.usage()),
             next: Mutex::new(next),
-            // At the default size: the hashes of 300,000 blocks.
+            // With the default size, this holds the hashes of 300,000 blocks.
             hashes: BlockHashes::new(bytes / 4),
             headers: Cached::new(bytes / 8),
             bodies: Cached::new(bytes / 8),
@@ -68,15 +69,15 @@ impl Caches {
     }
 }
 
-/// Block hashes of snapshots of the database, in runs of consecutive blocks. A snapshot never changes, so entries are
+/// Block hashes of snapshots of the runs, in groups of consecutive blocks. A snapshot never changes, so entries are
 /// never invalidated.
 pub(crate) struct BlockHashes(Cache<(SnapshotId, BlockNumber), Arc<[H256]>>);
 
 impl BlockHashes {
-    /// Blocks per run. Readers often want the hash of the next block, too.
+    /// Number of blocks in a group. Readers often need the hash of the next block as well.
     const RUN: BlockNumber = 8;
 
-    /// Bytes of a run in memory.
+    /// Size of a group in memory, in bytes.
     const BYTES: usize = Self::RUN as usize * size_of::<H256>() + ENTRY;
 
     fn new(bytes: u64) -> Self {
@@ -95,8 +96,8 @@ impl BlockHashes {
         }
     }
 
-    /// Returns the hash of block `number` in the snapshot, or `None` if the snapshot ends before. `read` returns the
-    /// hashes of a range of blocks, up to the end of the snapshot.
+    /// Returns the hash of block `number` in the snapshot, or `None` if the snapshot ends before it. `read` returns
+    /// the hashes of a range of blocks, up to the end of the snapshot.
     pub(crate) fn get<E>(
         &self,
         snapshot: SnapshotId,
@@ -190,7 +191,8 @@ impl<K: Hash + Eq + Copy, T: Decoded> Cached<K, T> {
         self.0.insert(key, (value, bytes));
     }
 
-    /// Returns the value of `key`. If it is not cached, `read` returns it with the length of its encoding.
+    /// Returns the value of `key`. If it is not cached, calls `read`, which returns it with the length of its
+    /// encoding in bytes.
     pub(crate) fn get_or<E>(&self, key: K, read: impl FnOnce() -> Result<(T, usize), E>) -> Result<T, E> {
         if let Some(value) = self.get(key) {
             return Ok(value);

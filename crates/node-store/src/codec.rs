@@ -1,8 +1,8 @@
-//! The primitives of values in the database: byte strings and integers of variable length.
+//! The primitives of stored values: byte strings and integers of variable length.
 
 use node_types::{Address, H256, U256};
 
-/// Stored bytes do not decode.
+/// Stored bytes cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0} is malformed")]
 pub struct Malformed(pub &'static str);

@@ -1,4 +1,4 @@
-//! Decoding of stored bytes without a store, for tests that try damaged ones.
+//! Decoding of stored bytes without a store, for tests with damaged bytes.
 
 use crate::block_bytes::BlockBytes;
 use crate::error::StoreError;
@@ -19,7 +19,7 @@ use std::fmt::Debug;
 /// If the value is malformed.
 ///
 /// # Panics
-/// If what was decoded is another value after it was encoded again.
+/// If encoding and decoding the decoded value again results in a different value.
 pub fn decode_row(table: Table, value: &[u8]) -> Result<(), StoreError> {
     match table {
         Table::Headers => {
@@ -39,10 +39,10 @@ pub fn decode_row(table: Table, value: &[u8]) -> Result<(), StoreError> {
         }
         Table::Accounts => again(value, AccountRow::decode, |row| row.map_or_else(Vec::new, |row| row.encode())),
         Table::Storage => again(value, values::decode_word, |word| values::encode_word(*word)),
-        // Any bytes. Side blocks are entries of the log, see [`decode_entry`].
+        // Any bytes are valid. Side blocks are also entries of the log, see [`decode_entry`].
         Table::Code | Table::SideBlocks | Table::Records => Ok(()),
         Table::Trie => {
-            // A row, and the same row after itself, as for a delta.
+            // The row twice, so that a delta has a row to which it applies.
             let mut decoder = Decoder::new(NibblePath::ROOT);
             if decoder.read(value)?.is_none() {
                 decoder.read(value)?;
@@ -76,7 +76,7 @@ pub fn decode_entry(payload: &[u8]) -> Result<(), StoreError> {
     Entry::decode(payload).map(drop)
 }
 
-/// Returns rows that belong to `block`, and rows of tables that do not depend on a block.
+/// Returns example rows of `block`, and of tables that do not depend on a block.
 pub fn sample_rows(block: &ExecutedBlock) -> Vec<(Table, Vec<u8>)> {
     let BlockBytes { header, body, receipts, accounts } = BlockBytes::encode(block);
     let account = block.changes.accounts.values().find_map(|change| change.account);
@@ -107,7 +107,7 @@ pub fn sample_rows(block: &ExecutedBlock) -> Vec<(Table, Vec<u8>)> {
     ]
 }
 
-/// Returns entries of each kind.
+/// Returns an example of each kind of log entry.
 pub fn sample_entries(block: &ExecutedBlock) -> Vec<Vec<u8>> {
     let bytes = || BlockBytes::encode(block);
     let record = Record { key: vec![1, 2], value: vec![3; 40] };

@@ -37,7 +37,7 @@ pub enum StoreError {
     /// The folder is empty, or is not a data folder.
     #[error("there is no chain in the folder")]
     NoChain,
-    /// The folder contains another chain.
+    /// The folder contains a different chain.
     #[error("the folder holds a chain with genesis {found:#x}, not {expected:#x}")]
     OtherGenesis { found: H256, expected: H256 },
     /// This version does not support the layout of the folder.
@@ -49,7 +49,7 @@ pub enum StoreError {
     /// The folder is not one of layout 1, so it cannot be migrated.
     #[error("the folder has no chain in storage layout 1")]
     NotLayout1,
-    /// The crate was compiled without the feature that reads layout 1.
+    /// The crate was compiled without the feature `layout-1`, which reads layout 1.
     #[error("this program was built without support for storage layout 1; a build with the feature layout-1 has it")]
     WithoutLayout1,
     /// The folder is not empty.
@@ -64,19 +64,19 @@ pub enum StoreError {
     /// The block cannot be stored: keys have room for 2^40 blocks with 2^24 logs each.
     #[error("block {0} exceeds the limits of the storage format")]
     BeyondLimits(BlockRef),
-    /// Writes fail at present. They are tried again regularly, and the change can be repeated once they succeed.
+    /// Writes currently fail. They are retried regularly, and the change can be repeated once they succeed.
     #[error("writes fail at present: {reason}")]
     Unwritable {
         /// The failure, with its causes.
         reason: String,
     },
-    /// An earlier write failed, so that the content of the disk is unknown. Opening the folder again recovers it.
+    /// An earlier write failed, so the content of the disk is unknown. Opening the folder again recovers it.
     #[error("an earlier write failed; the folder must be opened again")]
     Poisoned,
 }
 
 impl StoreError {
-    /// Returns the error of the operating system that is the cause, or `None` if there is another cause.
+    /// Returns the error of the operating system that caused this error, or `None` if there is another cause.
     pub(crate) fn io(&self) -> Option<&io::Error> {
         let mut cause: Option<&(dyn Error + 'static)> = Some(self);
         while let Some(error) = cause {

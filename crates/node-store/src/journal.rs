@@ -13,7 +13,7 @@ const SIDE_BLOCK: u8 = 3;
 const RECORDS: u8 = 4;
 const SWITCH_TO: u8 = 5;
 
-/// A change that is repeated after a crash.
+/// A logged change, which is applied again after a crash.
 #[derive(Debug)]
 pub(crate) enum Entry {
     Append(ExecutedBlock),
@@ -109,7 +109,7 @@ fn decode_write(reader: &mut Reader<'_>) -> Result<RecordWrite, Malformed> {
     })
 }
 
-/// Returns the byte that stands for the kind of a record in the log and in runs.
+/// Returns the byte that represents the kind of a record in the log and in runs.
 pub(crate) fn kind_byte(kind: RecordKind) -> u8 {
     match kind {
         RecordKind::PoolTransaction => 0,

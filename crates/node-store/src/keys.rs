@@ -10,7 +10,7 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-/// Block numbers have 40 bits in keys: room for 34,000 years of one block per second.
+/// Block numbers have 40 bits in keys, enough for 34,000 years of one block per second.
 pub(crate) const MAX_BLOCK: BlockNumber = (1 << 40) - 1;
 
 /// The index of a log in its block has 24 bits.
@@ -130,16 +130,16 @@ impl Table {
     }
 }
 
-/// The trie of accounts, or a storage trie.
+/// The account trie, or a storage trie.
 ///
 /// A storage trie is identified by the block that created it and a number within that block. An account that is
-/// recreated, or whose storage was empty, gets a new storage trie. So the slots of a deleted account need not be
-/// deleted one by one.
+/// recreated, or whose storage was empty, gets a new storage trie. Therefore the slots of a deleted account need not
+/// be deleted one by one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct TrieId(pub(crate) u64);
 
 impl TrieId {
-    /// The trie of accounts.
+    /// The account trie.
     pub(crate) const ACCOUNTS: Self = Self(0);
 
     /// Returns the id of storage trie `index` among those that `block` creates.
@@ -147,7 +147,7 @@ impl TrieId {
         Self((block << 24 | u64::from(index)) + 1)
     }
 
-    /// Appends a length byte and the significant bytes, so that no encoding is a prefix of another.
+    /// Appends a length byte and the significant bytes. No encoding is a prefix of another.
     fn append(self, key: &mut Key) {
         let bytes = self.0.to_be_bytes();
         let significant = &bytes[self.0.leading_zeros() as usize / 8..];
@@ -166,7 +166,7 @@ impl LogId {
         Self(block << 24)
     }
 
-    /// Returns the first id at or after `position`, or `None` if there is none.
+    /// Returns the first id at or after `position`, or `None` if it would exceed the range of ids.
     pub(crate) fn at_or_after(position: LogPosition) -> Option<Self> {
         match position {
             LogPosition { block, .. } if block > MAX_BLOCK => None,
@@ -180,7 +180,7 @@ impl LogId {
     }
 }
 
-/// A property of logs by which the index finds them.
+/// A property by which the index finds logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Term {
     /// Every log.
@@ -193,7 +193,8 @@ pub(crate) enum Term {
     AddressTopic(Address, H256),
 }
 
-/// A table and the prefix of a key in it. Stored inline, because there are hundreds of thousands of them in memory.
+/// A table and the prefix of a key in it. The bytes are stored inline, because hundreds of thousands of keys are in
+/// memory.
 #[derive(Clone, Copy)]
 pub(crate) struct Key {
     length: u8,
@@ -292,7 +293,7 @@ impl Key {
         key
     }
 
-    /// Returns the number of the table and the prefix, with which the keys of the rows begin.
+    /// Returns the number of the table and the prefix, which are the beginning of the keys of the rows.
     pub(crate) fn as_slice(&self) -> &[u8] {
         &self.bytes[..usize::from(self.length)]
     }
@@ -301,8 +302,8 @@ impl Key {
         self.extend(&[byte]);
     }
 
-    /// Callers do not exceed the capacity: hashes, addresses and integers have fixed lengths, and a path has at most 32
-    /// bytes.
+    /// Appends bytes. Callers do not exceed the capacity: hashes, addresses and integers have fixed lengths, and a
+    /// path has at most 32 bytes.
     fn extend(&mut self, bytes: &[u8]) {
         let start = usize::from(self.length);
         self.bytes[start..start + bytes.len()].copy_from_slice(bytes);
@@ -361,13 +362,13 @@ impl std::ops::Deref for RowKey {
     }
 }
 
-/// Returns the block number in the key of a row of a table of which [`Table::is_numbered`] is true.
+/// Returns the block number in the key of a row. [`Table::is_numbered`] must be true for its table.
 pub(crate) fn number_of(key: &[u8]) -> BlockNumber {
     key.iter().skip(1).fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
-/// Returns the part of a row's key by which filters know it: all but the version. `None` in tables in which no filter is
-/// needed, because the block that wrote the row is known.
+/// Returns the part of a row's key that filters contain: everything except the version. Returns `None` for tables
+/// that need no filter, because the block that wrote the row is known.
 pub(crate) fn filter_part(key: &[u8]) -> Option<&[u8]> {
     let table = Table::of_key(key).filter(|table| !table.is_numbered())?;
     key.get(..key.len().checked_sub(table.suffix().len())?)

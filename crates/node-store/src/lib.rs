@@ -1,16 +1,18 @@
-//! An archive of a chain, durable in one folder or in memory: every state of the chain with Merkle proofs, and an index of its logs.
+//! Stores a chain as an archive, in a folder or in memory: every state of the chain with Merkle proofs, and an index
+//! of its logs.
 //!
 //! [`Store`] is a [`StateBackend`](node_core::backend::StateBackend). The newest blocks are in memory, and in a
-//! [write-ahead log](wal) that is synced before a change is acknowledged. Later they are in runs: immutable sorted files, merged in the background.
-//! `docs/storage.md` describes the format of the files.
+//! [write-ahead log](wal) that is synced before a change is acknowledged. Later they are moved to runs: immutable
+//! sorted files that are merged in the background. `docs/storage.md` describes the format of the files.
 //!
 //! | Module | Contents |
 //! |---|---|
-//! | [`files`] | the folder under a store, which may be another than one on disk |
+//! | [`files`] | the folder that a store uses, which need not be on disk |
 //! | [`wal`] | the write-ahead log |
 //!
 //! # Features
-//! * `test-faults`, off by default: a disk in memory that loses power, tears writes, fills up and rots; decoders of stored bytes.
+//! * `test-faults`, off by default: a simulated disk with power failures, torn writes, lack of space and corruption;
+//!   decoders of stored bytes.
 //!
 //! # Examples
 //! ```

@@ -1,7 +1,8 @@
-//! The index of logs: for each term the ids of the logs that have it, in chunks of ascending ids.
+//! The log index: for each term, the ids of the logs that have it, in chunks of ascending ids.
 //!
-//! A chunk is a row whose key ends with its last id. The value contains the distance from each id to the one before, from
-//! the last to the first. A block writes one chunk per term; in runs, chunks of the same term are joined.
+//! A chunk is a row whose key ends with its last id. The value contains the difference between each id and the
+//! previous one, starting from the last. A block writes one chunk per term; in runs, chunks of the same term are
+//! joined.
 
 use crate::codec::{Malformed, Reader, put_varint};
 use crate::error::StoreError;
@@ -20,8 +21,8 @@ pub(crate) const CHUNK: usize = 256;
 /// Maximum number of pairs of address and first topic that are looked up one by one.
 const MAX_PAIRS: usize = 64;
 
-/// Returns the terms of a block's logs, each with the logs that have it. `None` if the block has more logs than there
-/// are ids.
+/// Returns the terms of a block's logs, each with the logs that have it, or `None` if the block has more logs than
+/// there are ids.
 pub(crate) fn terms_of(block: BlockNumber, receipts: &[Receipt]) -> Option<HashMap<Key, Vec<LogId>>> {
     let mut terms: HashMap<Key, Vec<LogId>> = HashMap::new();
     let first = LogId::first_of(block);
@@ -40,7 +41,7 @@ pub(crate) fn terms_of(block: BlockNumber, receipts: &[Receipt]) -> Option<HashM
     Some(terms)
 }
 
-/// Encodes ascending `ids` as a chunk. The last one is in its key.
+/// Encodes ascending `ids` as a chunk. The last id is not included, because it is in the key.
 pub(crate) fn encode(ids: &[LogId]) -> Vec<u8> {
     let mut out = Vec::with_capacity(ids.len() * 4);
     ids.windows(2).rev().for_each(|pair| put_varint(&mut out, pair[1].0 - pair[0].0));
@@ -71,8 +72,8 @@ pub(crate) fn join(chunks: &[(u64, Value)]) -> Result<Vec<(LogId, Vec<u8>)>, Mal
 
 /// Returns the logs from `from` up to and including block `to` that may match `filter`, ascending, at most `limit`.
 ///
-/// Each part of the filter is an ordered list of logs. The lists are searched in turn, each from the position that the
-/// previous search reached, so that the number of reads follows the shortest list.
+/// Each part of the filter corresponds to an ordered list of logs. The lists are searched in turn, each from the
+/// position that the previous search reached, so the number of reads is determined by the shortest list.
 pub(crate) fn candidates(
     rows: &Rows,
     context: &Context,
@@ -101,7 +102,7 @@ pub(crate) fn candidates(
                 _ => break 'next,
             }
         }
-        // All parts have the log at which the first arrived, or one of them is ahead of the others.
+        // Either all parts contain the log that the first one reached, or one of them is ahead of the others.
         if wanted == first || parts.len() == 1 || parts.iter().all(|part| part.current() == Some(wanted)) {
             found.push(wanted);
             wanted = LogId(wanted.0 + 1);
@@ -110,7 +111,7 @@ pub(crate) fn candidates(
     Ok(found)
 }
 
-/// Returns the parts of a filter as lists of terms. A log must have at least one term of every part.
+/// Returns the parts of a filter as lists of terms. A matching log has at least one term of every part.
 fn parts_of(filter: &LogFilter) -> Vec<Vec<Term>> {
     let mut parts = Vec::new();
     let addresses: BTreeSet<_> = filter.addresses.iter().copied().collect();
@@ -137,7 +138,7 @@ fn parts_of(filter: &LogFilter) -> Vec<Vec<Term>> {
 /// An ordered list of the logs that have any of several terms.
 struct Union {
     cursors: Vec<Cursor>,
-    /// Cursors that are not at their end. The one at the first log is on top.
+    /// Cursors that have not reached their end. The one at the first log is on top.
     heap: BinaryHeap<Reverse<(LogId, usize)>>,
 }
 
@@ -174,10 +175,10 @@ impl Union {
     }
 }
 
-/// A position in the list of logs that have one term.
+/// A position in the list of logs with one term.
 struct Cursor {
     key: Key,
-    /// The last chunk that was read, in which `index` is the position.
+    /// The chunk that was read last; `index` is the position in it.
     chunk: Vec<LogId>,
     index: usize,
     /// Whether no run has later chunks.

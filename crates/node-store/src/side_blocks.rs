@@ -9,13 +9,13 @@ use node_core::block::{BlockRef, ExecutedBlock};
 use node_types::{BlockNumber, H256};
 use rpds::HashTrieMapSync;
 
-/// All side blocks. Only those that no run has are in memory. Cheap to clone.
+/// All side blocks. Only those that are not in runs are in memory. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct SideBlocks {
     recent: HashTrieMapSync<H256, ExecutedBlock>,
-    /// The numbers of those in runs.
+    /// The numbers of the side blocks in runs.
     in_runs: HashTrieMapSync<H256, BlockNumber>,
-    /// The numbers of those in runs that are canonical again, or in `recent`.
+    /// The numbers of the side blocks in runs that are canonical again, or in `recent`.
     obsolete: HashTrieMapSync<H256, BlockNumber>,
 }
 
@@ -33,7 +33,8 @@ impl SideBlocks {
         Ok(Self { recent: HashTrieMapSync::new_sync(), in_runs, obsolete: HashTrieMapSync::new_sync() })
     }
 
-    /// Returns a side block. `tables` are those of the same version of the chain.
+    /// Returns a side block, or `None` if there is none with this hash. `tables` must be those of the same version of
+    /// the chain.
     pub(crate) fn get(&self, hash: H256, tables: &Tables) -> Result<Option<ExecutedBlock>, StoreError> {
         if let Some(block) = self.recent.get(&hash) {
             return Ok(Some(block.clone()));
@@ -60,12 +61,12 @@ impl SideBlocks {
         }
     }
 
-    /// Returns the number of blocks that no run has.
+    /// Returns the number of side blocks that are not in runs.
     pub(crate) fn in_memory(&self) -> usize {
         self.recent.size()
     }
 
-    /// Returns the rows that runs lack: keys, and their values with the byte that precedes them.
+    /// Returns the rows that are not in runs yet: keys, and values with the byte that precedes them.
     pub(crate) fn new_rows(&self) -> impl Iterator<Item = (Key, Vec<u8>)> {
         let obsolete = self.obsolete.iter().filter(|(hash, _)| !self.recent.contains_key(hash));
         let deleted = obsolete.map(|(hash, number)| (BlockRef { number: *number, hash: *hash }, vec![DELETED]));
@@ -77,14 +78,14 @@ impl SideBlocks {
         deleted.chain(added).map(|(block, value)| (Key::of_side_block(block), value))
     }
 
-    /// Notes that runs have the [new rows](Self::new_rows) of `written`, an earlier version of this.
+    /// Records that the [new rows](Self::new_rows) of `written`, an earlier version of this value, are now in runs.
     pub(crate) fn are_in_runs(&mut self, written: &Self) {
         for hash in written.obsolete.keys() {
             self.obsolete.remove_mut(hash);
         }
         for (hash, block) in written.recent.iter() {
             let BlockRef { number, .. } = block.header.block_ref();
-            // It may have become canonical meanwhile.
+            // It may have become canonical in the meantime.
             let side = self.recent.remove_mut(hash);
             if side { &mut self.in_runs } else { &mut self.obsolete }.insert_mut(*hash, number);
         }

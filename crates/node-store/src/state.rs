@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Returns an account as of block `at`.
+/// Returns an account as of block `at`, or `None` if it does not exist.
 pub(crate) fn account(rows: &Rows, address_hash: H256, at: BlockNumber) -> Result<Option<AccountRow>, StoreError> {
     let mut account = None;
     rows.newest_first(&Key::of_hash(Table::Accounts, address_hash), at, |_, value| {
@@ -71,9 +71,10 @@ impl Weighter<(TrieId, NibblePath), Arc<Stored>> for NodeBytes {
 pub(crate) struct TrieReader<'a> {
     pub(crate) rows: &'a Rows,
     pub(crate) trie: TrieId,
-    /// `None` for a new trie, which has no nodes.
+    /// The block as of which nodes are read; `None` for a new trie, which has no nodes.
     pub(crate) at: Option<BlockNumber>,
-    /// Whether new rows replace those that are read, because the same block wrote them. Then they must not be deltas.
+    /// Whether new rows replace the rows that are read, because the same block wrote them. New rows must then not be
+    /// deltas.
     pub(crate) replaces: bool,
     pub(crate) cache: Option<&'a mut NodeCache>,
 }
@@ -121,14 +122,14 @@ impl Source for TrieReader<'_> {
     }
 }
 
-/// A new state, as the rows in which it differs from the one before.
+/// A new state, as the rows in which it differs from the previous one.
 #[derive(Default)]
 pub(crate) struct NewState {
     /// The state root.
     pub(crate) root: H256,
     /// Rows of accounts and storage, then of tries.
     pub(crate) rows: Vec<(Key, Value)>,
-    /// Positions at which nodes were written, with the nodes.
+    /// The written nodes with their positions.
     pub(crate) nodes: Vec<(TrieId, NibblePath, Arc<Stored>)>,
 }
 
@@ -137,7 +138,8 @@ pub(crate) struct NewState {
 pub(crate) enum Before {
     /// The state as of a block.
     Block(BlockNumber),
-    /// The state of the genesis block, as far as it is stored: this number of accounts. The changes are other accounts.
+    /// The part of the genesis state that is stored so far, with this number of accounts. The changes are further
+    /// accounts.
     Genesis { accounts: u32 },
 }
 
@@ -150,7 +152,7 @@ impl Before {
         number.checked_sub(1).map_or(Self::NOTHING, Self::Block)
     }
 
-    /// Returns the block as of which rows are read, or `None` if there are none.
+    /// Returns the block as of which rows are read, or `None` if there are no rows.
     fn at(self) -> Option<BlockNumber> {
         match self {
             Self::Block(number) => Some(number),
@@ -229,15 +231,15 @@ pub(crate) fn apply(
     Ok(new)
 }
 
-/// What happens to the storage trie of an account.
+/// The change of an account's storage trie.
 enum Storage {
     Unchanged(Option<(TrieId, H256)>),
     Changed(TrieId),
 }
 
 impl NewState {
-    /// Adds the changed slots of one account whose storage trie was `before`. Returns its storage trie with the changes, or
-    /// `None` if there are none.
+    /// Adds the changed slots of one account whose storage trie was `before`. Returns the storage trie with the
+    /// changes to it, or `None` if there are no changes.
     fn change_storage(
         &mut self,
         rows: &Rows,
@@ -247,7 +249,7 @@ impl NewState {
         fresh: TrieId,
         change: &AccountChange,
     ) -> Result<Option<(TrieId, Planned)>, StoreError> {
-        // A new trie has no slots that could become zero.
+        // A new trie has no slots that could be set to zero.
         let changed = change.storage.iter().filter(|(_, value)| before.is_some() || !value.is_zero());
         let (names, words): (Vec<&H256>, Vec<_>) = changed.map(|(slot, value)| (slot, encode_word(*value))).unzip();
         let slots: BTreeMap<_, _> = keccak256_all(&names).into_iter().zip(words).collect();

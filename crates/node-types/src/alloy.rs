@@ -1,10 +1,11 @@
-//! Conversions from and to the types of alloy, for programs that use both.
+//! Conversions to and from alloy's types, for programs that use both.
 //!
-//! [`ToAlloy`] and [`ToNode`] convert what both sides can hold: primitive types, block identifiers, logs, accounts,
-//! withdrawals. Headers, transactions (signed, unsigned, and with blobs), receipts, blocks and requests convert with `TryFrom`
-//! through the encoding that Ethereum defines for them, and fail if one side does not have a field of the other. Only a
-//! block hash loses something, alloy's `require_canonical`: a [`BlockId`] has none, and no operation needs it. Encodings of the HTTP interface, such as
-//! [`HashData`](crate::wire::HashData), dereference to what they hold, and convert like it.
+//! [`ToAlloy`] and [`ToNode`] convert types that are equivalent on both sides: primitive types, block identifiers,
+//! logs, accounts, withdrawals. Headers, transactions (signed, unsigned, and with blobs), receipts, blocks and
+//! requests convert with `TryFrom` through their RLP encoding; the conversion fails if one side lacks a field of the
+//! other. The only information lost is alloy's `require_canonical` of a block hash, for which [`BlockId`] has no
+//! counterpart and which no operation needs. The wrapper types of the HTTP interface, such as
+//! [`HashData`](crate::wire::HashData), dereference to the wrapped value and convert like it.
 //!
 //! # Examples
 //! ```
@@ -36,21 +37,21 @@ use alloy_eips::{Decodable2718, Encodable2718, eip2930, eip4895, eip7702};
 use alloy_primitives as theirs;
 use alloy_rlp::Decodable;
 
-/// Conversion to a type of alloy.
+/// Conversion to a type of alloy's.
 pub trait ToAlloy {
-    /// The type of alloy.
+    /// The corresponding alloy type.
     type Alloy;
 
     /// Returns this value as alloy's type.
     fn to_alloy(&self) -> Self::Alloy;
 }
 
-/// Conversion of a type of alloy to ours.
+/// Conversion from one of alloy's types.
 pub trait ToNode {
-    /// Our type.
+    /// The corresponding type of this workspace.
     type Node;
 
-    /// Returns this value as our type.
+    /// Returns this value as this workspace's type.
     fn to_node(&self) -> Self::Node;
 }
 
@@ -215,7 +216,7 @@ impl<T: ToNode> ToNode for [T] {
     }
 }
 
-/// Implements `TryFrom` in both directions through the encoding of both sides.
+/// Implements `TryFrom` in both directions through the RLP encoding.
 macro_rules! convert_encoded {
     ($($ours:ty, $theirs:ty: $error:ty, $decode:expr, $encode:expr;)+) => {$(
         impl TryFrom<&$ours> for $theirs {

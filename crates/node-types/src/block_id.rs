@@ -124,8 +124,8 @@ impl fmt::Display for BlockNumberOrTag {
 impl FromStr for BlockNumberOrTag {
     type Err = TextError;
 
-    /// Parses a tag, or a number in decimal or `0x` hex. Exactly 64 hex digits are a hash, and rejected, even if their
-    /// value is small.
+    /// Parses a tag, or a number in decimal or `0x` hex. Rejects exactly 64 hex digits, which are a hash, even if
+    /// their value is small.
     fn from_str(text: &str) -> Result<Self, TextError> {
         match text {
             "earliest" => Ok(Self::Earliest),

@@ -3,8 +3,8 @@
 use crate::{Address, keccak256};
 use std::fmt;
 
-/// Formats an address with the checksum of EIP-55: letters are in upper case where the hash of the lower-case form says
-/// so.
+/// Displays an address with the checksum of EIP-55, in which the hash of the lower-case form determines which letters
+/// are upper case.
 #[derive(Clone, Copy, Debug)]
 pub struct Checksummed(pub Address);
 

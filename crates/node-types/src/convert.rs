@@ -1,4 +1,4 @@
-//! Conversions between data types: from and to the encodings of the HTTP interface, byte strings and texts.
+//! Conversions to and from the wrapper types of the HTTP interface, byte strings and text.
 
 use crate::consensus::{BlockNonce, Bloom};
 use crate::wire::{AddressFilter, Data, Quantity, StorageKey, TextError, TopicFilter, Word};
@@ -33,7 +33,7 @@ unwrap! {
     Bytes => ::bytes::Bytes,
 }
 
-/// Implements `From` for what is inside.
+/// Implements `From` the wrapped value.
 macro_rules! wrap {
     ($($value:ty => $encoding:ty),+ $(,)?) => {$(
         impl From<$value> for $encoding {

@@ -1,20 +1,20 @@
-//! Ids of streamed events, after which a client can resume.
+//! Ids of streamed events, which clients use to resume a stream.
 
 use crate::H256;
 use crate::wire::{Data, HashData, TextError};
 use std::fmt;
 use std::str::FromStr;
 
-/// The id of an event of the chain. It identifies a position: the end of a block, or the log in it that was sent last.
+/// The id of a log or block event: the position in the chain up to which a stream has been sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ChainEventId {
     /// Hash of the block.
     pub block: H256,
-    /// Index of the last log of the block that was sent; `None` if all were.
+    /// Index of the last log of the block that was sent; `None` if the whole block was.
     pub log_index: Option<u64>,
 }
 
-/// The id of an event, after which a client can resume a stream.
+/// The id of an event. A client can resume a stream after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EventId {
     /// An event about a log or a block.

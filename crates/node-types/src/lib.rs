@@ -1,13 +1,15 @@
 //! The data types of an Ethereum execution node: consensus objects with their RLP encodings, and the requests and
 //! responses of its HTTP interface with their JSON encodings.
 //!
-//! * [`consensus`] holds the objects that Ethereum hashes, signs and stores: headers, transactions, receipts, accounts.
-//! * [`rlp`] writes strings and list headers, for tries and for objects alike.
-//! * [`trie`] checks proofs of what a Merkle Patricia trie holds.
-//! * [`wire`] holds the requests and responses of the HTTP interface.
+//! * [`consensus`] defines the objects that Ethereum hashes, signs and stores: headers, transactions, receipts,
+//!   accounts.
+//! * [`rlp`] writes RLP strings and list headers, for tries and consensus objects.
+//! * [`trie`] checks proofs that a Merkle Patricia trie contains, or lacks, a key.
+//! * [`wire`] defines the requests and responses of the HTTP interface.
 //! * [`proof`] verifies responses against a header: see [`verify_proof`].
 //!
-//! The crate does no I/O and links no C code, so a client can be built on it alone, also for `wasm32-unknown-unknown`.
+//! The crate does no I/O and links no C code, so it suffices for building a client, including for
+//! `wasm32-unknown-unknown`.
 //!
 //! # Examples
 //! ```
@@ -32,12 +34,12 @@
 //! ```
 //!
 //! # Features
-//! None is on by default.
+//! No feature is enabled by default.
 //!
-//! * `alloy`: conversions from and to the types of alloy; see the module `alloy`.
+//! * `alloy`: conversions to and from alloy's types; see the module `alloy`.
 //! * `schema`: a JSON Schema for every wire type; see the module `wire::schema`.
-//! * `serde`: `Serialize` and `Deserialize` for [`Address`], [`H256`] and [`U256`],
-//!   as `0x` and hex digits, for types of your own. The encodings of [`wire`] are the same with and without it.
+//! * `serde`: `Serialize` and `Deserialize` for [`Address`], [`H256`] and [`U256`], as `0x` and hex digits, for use
+//!   in your own types. The feature does not affect the encodings of [`wire`].
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -67,7 +69,8 @@ pub use primitive_types::{H160, H256, U256};
 
 /// A 20-byte account address.
 ///
-/// It is parsed with or without `0x`. It implements serde's traits with feature `serde`; [`wire::AddressData`] does so without.
+/// `FromStr` accepts it with or without `0x`. It implements serde's traits only with the feature `serde`;
+/// [`wire::AddressData`] always does.
 pub type Address = H160;
 
 /// Height of a block; the genesis block has number 0.

@@ -1,4 +1,4 @@
-//! Verifying what a server says about accounts and their storage, given a header that is trusted (EIP-1186).
+//! Verification of proofs of accounts and their storage (EIP-1186) against a trusted header.
 
 use crate::consensus::{Account, DecodeError, Header};
 use crate::trie::{self, ProofError};
@@ -6,15 +6,17 @@ use crate::wire::{GetProofInput, GetProofOutput};
 use crate::{Address, H256, U256, keccak256};
 use rlp::Rlp;
 
-/// Verifies the response of getProof to `request` against the state root of `header`: the account, every slot, and that the
-/// response has what was requested. Returns the account, or `None` if the proof shows that it does not exist; the values of
-/// [`storage_proof`](GetProofOutput::storage_proof) are proven then, too.
+/// Verifies a getProof response against `request` and the state root of `header`: that it is for the requested
+/// account and slots, and that the account and the value of every slot are proven. Returns the account, or `None` if
+/// the proof shows that it does not exist. If this succeeds, the values in
+/// [`storage_proof`](GetProofOutput::storage_proof) are proven as well.
 ///
-/// The header must be trusted: decode its RLP with [`Header::decode`], or convert the block of a response with
-/// [`Block::header`](crate::wire::Block::header), and compare [`Header::hash`] with a hash from a source other than the server.
+/// The header must be trusted: decode its RLP with [`Header::decode`], or convert the block in a response with
+/// [`Block::header`](crate::wire::Block::header), and compare [`Header::hash`] with a hash from a source other than
+/// the server.
 ///
 /// # Errors
-/// [`InvalidProof`] says which part of the response is not proven.
+/// An [`InvalidProof`] that identifies the part of the response that is not proven.
 ///
 /// # Examples
 /// ```
@@ -22,14 +24,10 @@ use rlp::Rlp;
 /// use node_types::verify_proof;
 /// use node_types::wire::{GetProofInput, GetProofOutput};
 ///
-/// // No account exists in an empty state, and no nodes are needed to prove that.
-/// let header = Header { state_root: EMPTY_ROOT, ..Header::default() };
-/// let mut response = GetProofOutput {
-///     code_hash: node_types::KECCAK_EMPTY.into(),
-///     storage_hash: EMPTY_ROOT.into(),
-///     ..GetProofOutput::default()
-/// };
-/// assert_eq!(verify_proof(&header, &GetProofInput::default(), &response), Ok(None));
+/// // No account exists in the empty state, and proving that takes no nodes. let header = Header { state_root:
+/// EMPTY_ROOT, ..Header::default() }; let mut response = GetProofOutput { code_hash: node_types::KECCAK_EMPTY.into(),
+/// storage_hash: EMPTY_ROOT.into(), ..GetProofOutput::default() }; assert_eq!(verify_proof(&header,
+/// &GetProofInput::default(), &response), Ok(None));
 ///
 /// response.balance = node_types::U256::one().into();
 /// assert!(verify_proof(&header, &GetProofInput::default(), &response).is_err());
@@ -68,11 +66,12 @@ pub fn verify_proof(
     Ok(account)
 }
 
-/// Returns the account that `proof` shows at `address` in the state with the root `state_root`, or `None` if it shows that
-/// the account does not exist.
+/// Returns the account at `address` in the state with the root `state_root`, according to `proof`, or `None` if the
+/// proof shows that the account does not exist.
 ///
 /// # Errors
-/// [`InvalidProof::Account`] and [`InvalidProof::NotAnAccount`].
+/// [`InvalidProof::Account`] if the proof is invalid, and [`InvalidProof::NotAnAccount`] if the proven value is not
+/// an account.
 pub fn prove_account<N: AsRef<[u8]>>(
     state_root: H256,
     address: Address,
@@ -82,11 +81,12 @@ pub fn prove_account<N: AsRef<[u8]>>(
     leaf.map(|leaf| Account::decode(&leaf)).transpose().map_err(InvalidProof::NotAnAccount)
 }
 
-/// Returns the value that `proof` shows for `slot` in the storage with the root `storage_root`. Slots that the trie does not
-/// hold are zero.
+/// Returns the value of `slot` in the storage with the root `storage_root`, according to `proof`. If the proof shows
+/// that the trie does not contain the slot, the value is zero.
 ///
 /// # Errors
-/// [`InvalidProof::Slot`] and [`InvalidProof::NotAValue`].
+/// [`InvalidProof::Slot`] if the proof is invalid, and [`InvalidProof::NotAValue`] if the proven bytes are not a
+/// number.
 pub fn prove_slot<N: AsRef<[u8]>>(storage_root: H256, slot: H256, proof: &[N]) -> Result<U256, InvalidProof> {
     let leaf = trie::verify_proof(storage_root, keccak256(slot).as_bytes(), proof)
         .map_err(|source| InvalidProof::Slot { slot, source })?;
@@ -95,7 +95,7 @@ pub fn prove_slot<N: AsRef<[u8]>>(storage_root: H256, slot: H256, proof: &[N]) -
     value.ok_or(InvalidProof::NotAValue { slot })
 }
 
-/// What a proof does not prove.
+/// Why a response is not proven.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages say what the fields are")]
@@ -109,7 +109,7 @@ pub enum InvalidProof {
     /// The account proof leads to a value that is not an account.
     #[error("the account proof leads to a value that is not an account")]
     NotAnAccount(#[source] DecodeError),
-    /// The account proof proves another account than the one claimed.
+    /// The account in the response differs from the proven one.
     #[error("the account of the response differs from the one that its proof proves")]
     OtherAccount,
     /// The response has more or fewer slots than were requested.
@@ -121,7 +121,7 @@ pub enum InvalidProof {
     /// The proof of a slot leads to bytes that are not a 256-bit number.
     #[error("the proof of slot {slot:#x} leads to a value that is not a number")]
     NotAValue { slot: H256 },
-    /// The response has another slot at this place, or the proof shows another value than the one claimed.
+    /// The response has a different slot at this position, or the proven value differs from the one in the response.
     #[error("the proof of slot {slot:#x} shows another value")]
     OtherValue { slot: H256 },
 }

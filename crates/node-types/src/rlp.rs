@@ -1,7 +1,7 @@
 //! Writing RLP (Yellow Paper, appendix B) into a byte vector.
 //!
-//! The `rlp` crate's stream copies strings byte by byte. That is too slow for trie nodes, where most of the time of an
-//! update goes into encoding and hashing, and for code, blooms and blobs. Consensus objects use that stream for lists and
+//! The stream of the `rlp` crate copies strings byte by byte, which is too slow for trie nodes, whose updates consist
+//! mostly of encoding and hashing, and for code, blooms and blobs. Consensus objects use that stream for lists and
 //! integers, and this module for strings.
 
 /// Appends `bytes` as a string.
@@ -17,7 +17,7 @@ pub fn put_string(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// Appends the header of a list whose encoded items have `length` bytes in total.
+/// Appends the header of a list whose encoded items have a total of `length` bytes.
 pub fn put_list_header(out: &mut Vec<u8>, length: usize) {
     out.extend_from_slice(Header::new(0xc0, length).as_bytes());
 }
@@ -42,7 +42,7 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// `kind` is 0x80 for a string and 0xc0 for a list; `length` is that of the payload.
+    /// `kind` is 0x80 for a string and 0xc0 for a list; `length` is the length of the payload.
     fn new(kind: u8, length: usize) -> Self {
         let mut bytes = [0; 9];
         if length < 56 {

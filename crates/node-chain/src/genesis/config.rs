@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
-/// An object whose property values have not been parsed yet.
+/// A JSON object whose property values have not been parsed yet.
 pub(super) type RawObject<'a> = BTreeMap<String, &'a RawValue>;
 
 /// Keys of block numbers that are not in [`UPGRADES`].
@@ -85,7 +85,7 @@ impl Config<'_> {
         self.get(key).map(|value| number::typed(&format!("config.{key}"), value)).transpose()
     }
 
-    /// Refuses keys of unknown forks and of other consensus engines. Other unknown keys are ignored.
+    /// Refuses keys of unknown forks and other consensus engines. Other unknown keys are ignored.
     fn refuse_unknown_rules(&self, terminal_total_difficulty: Option<U256>) -> Result<(), GenesisError> {
         let known = |key: &str| {
             OTHER_BLOCKS.contains(&key) || UPGRADES.iter().any(|upgrade| upgrade.activation.key() == Some(key))
@@ -96,7 +96,7 @@ impl Config<'_> {
             if enabled || is_fork && !known(key) {
                 return Err(GenesisError::UnknownFork { key: key.clone() });
             }
-            // A chain that is merged from genesis has no blocks of the older engine.
+            // A chain that is merged from genesis has no blocks that the older engine sealed.
             let foreign = FOREIGN_CONSENSUS.contains(&key.as_str());
             if foreign && !terminal_total_difficulty.is_some_and(|difficulty| difficulty.is_zero()) {
                 return Err(GenesisError::UnsupportedConsensus { key: key.clone() });
@@ -120,7 +120,7 @@ impl Config<'_> {
     }
 
     /// Returns the selected upgrades that are set, in order. An upgrade must not activate before an earlier one, and
-    /// only optional ones may be missing before it.
+    /// all earlier ones must be set unless they are optional.
     fn upgrades(&self, select: fn(&Upgrade) -> bool) -> Result<Vec<(&'static Upgrade, u64)>, GenesisError> {
         let mut set = Vec::new();
         let mut last: Option<(&str, u64)> = None;
@@ -154,7 +154,7 @@ impl Config<'_> {
         Ok(set)
     }
 
-    /// Returns the blob parameters of the upgrades since Cancun. Those of a fork default to mainnet's.
+    /// Returns the blob parameters of the upgrades since Cancun. For forks they default to mainnet's.
     fn blob_schedule(&self, by_time: &[(&Upgrade, u64)]) -> Result<Vec<(BlobParams, u64)>, GenesisError> {
         let given: RawObject<'_> = match self.get("blobSchedule") {
             Some(value) => number::typed("config.blobSchedule", value)?,

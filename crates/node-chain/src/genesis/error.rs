@@ -20,7 +20,7 @@ pub enum GenesisError {
     /// A fork is unknown.
     #[error("unknown fork {key}")]
     UnknownFork { key: String },
-    /// The chain uses another consensus engine than Ethereum's mainnet.
+    /// The chain uses a different consensus engine than Ethereum's mainnet.
     #[error("consensus by {key} is not supported")]
     UnsupportedConsensus { key: String },
     /// A fork activates before an earlier one.

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Read;
 
-/// An account in a file. Numbers stay text, because JSON integers may have more than 64 bits.
+/// An account in a file. Numbers are kept as text, because JSON integers may have more than 64 bits.
 #[derive(Deserialize)]
 struct FileAccount {
     balance: Option<Box<RawValue>>,
@@ -35,7 +35,8 @@ pub(super) fn parse(json: &[u8]) -> Result<Genesis, GenesisError> {
     Ok(Genesis { alloc, ..genesis })
 }
 
-/// Reads a file whose accounts need not fit into memory. The genesis has none of them.
+/// Reads a file whose accounts need not fit into memory: passes each account to `each`, and returns a genesis without
+/// accounts.
 pub(super) fn read_large(file: impl Read, each: Receiver<'_>) -> Result<Genesis, GenesisError> {
     read(serde_json::Deserializer::from_reader(file), each)
 }
@@ -90,7 +91,7 @@ impl File {
     }
 }
 
-/// Reads the object of a file.
+/// Reads the top-level object of a file.
 struct FileReader<'a, 'b> {
     file: &'a mut File,
     accounts: Accounts<'a, 'b>,
@@ -165,7 +166,7 @@ impl<'de> Visitor<'de> for &mut Accounts<'_, '_> {
     }
 }
 
-/// Returns the header. Fields that the active forks require and the file omits have defaults.
+/// Returns the header. Fields that the active forks require but the file omits have defaults.
 fn header(spec: &ChainSpec, file: &File) -> Result<Header, GenesisError> {
     let required = |field: &str| GenesisError::Missing { field: field.to_owned() };
     let timestamp = file.u64("timestamp")?.unwrap_or(0);
@@ -174,8 +175,8 @@ fn header(spec: &ChainSpec, file: &File) -> Result<Header, GenesisError> {
         return Err(GenesisError::BlockNumber { got: number });
     }
     let before_merge = spec.fork_at(number, timestamp, false);
-    // The encoding requires all earlier optional fields: without London's base fee there are no fields of later forks,
-    // even if the timestamp is after them.
+    // The encoding requires all earlier optional fields: without London's base fee there can be no fields of later
+    // forks, even if the timestamp is after their activation.
     let fork = if before_merge >= Fork::London { spec.fork_at(number, timestamp, true) } else { before_merge };
     let optional = |field, key, given: Option<u64>, default| match (fork.has(field), given) {
         (true, given) => Ok(Some(given.unwrap_or(default))),

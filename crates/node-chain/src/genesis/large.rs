@@ -9,18 +9,18 @@ use rlp::{DecoderError, Rlp, RlpStream};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 
-/// Number of temporary files. Each has the accounts whose hashes begin with one byte.
+/// Number of temporary files. Each has the accounts whose address hashes begin with a given byte.
 const FILES: usize = 256;
 
 /// Size of the buffers for reading the genesis file, in bytes.
 const READ_BUFFER: usize = 1 << 20;
 
-/// Accounts and slots from which on a part of the state is large enough.
+/// Number of accounts and slots after which a part of the state ends.
 const PART: usize = 100_000;
 
-/// A genesis whose accounts are sorted in temporary files, in memory for a small part of them.
+/// A genesis whose accounts are sorted in temporary files. Only a small part of them is in memory at a time.
 ///
-/// The files take about as much room as the genesis file.
+/// The files take about as much disk space as the genesis file.
 #[derive(Debug)]
 pub struct LargeGenesis {
     genesis: Genesis,
@@ -28,11 +28,13 @@ pub struct LargeGenesis {
 }
 
 impl LargeGenesis {
-    /// Reads a genesis file in geth's JSON format, from which [`Genesis::parse`] would make the same chain. `new_file` returns a
-    /// new empty file to write and read, such as `tempfile::tempfile` of the crate tempfile; it is called 256 times.
+    /// Reads a genesis file in geth's JSON format; [`Genesis::parse`] would produce the same chain from it.
+    /// `new_file` is called 256 times and must return a new, empty file opened for reading and writing, such as
+    /// `tempfile::tempfile` of the crate tempfile does.
     ///
     /// # Errors
-    /// As [`Genesis::parse`], [`GenesisError::Scratch`], and [`GenesisError::Interrupted`].
+    /// Those of [`Genesis::parse`], [`GenesisError::Scratch`] if a temporary file cannot be used, and
+    /// [`GenesisError::Interrupted`].
     pub fn read(
         file: impl Read,
         context: &Context,
@@ -59,7 +61,8 @@ impl LargeGenesis {
         &self.genesis
     }
 
-    /// Returns the initial state in parts, which hold all accounts in ascending order of the hashes of their addresses.
+    /// Returns the initial state in parts. Together they contain all accounts, in ascending order of the hashes of
+    /// their addresses.
     ///
     /// # Errors
     /// Items are [`GenesisError::Scratch`] if a temporary file cannot be read.
@@ -116,7 +119,7 @@ fn write(file: &mut BufWriter<File>, address: Address, account: &GenesisAccount)
     file.write_all(&rlp)
 }
 
-/// Returns the accounts in a temporary file with the hashes of their addresses, by which they are sorted.
+/// Returns the accounts in a temporary file with the hashes of their addresses, sorted by these hashes.
 fn read_sorted(mut file: &File) -> Result<Vec<(H256, Address, GenesisAccount)>, GenesisError> {
     let mut bytes = Vec::new();
     let mut read = || file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_end(&mut bytes));

@@ -29,12 +29,12 @@ use std::sync::Arc;
 pub struct Genesis {
     /// The rules.
     pub spec: ChainSpec,
-    /// The header of block 0, without the state root, which [`Genesis::block`] adds.
+    /// The header of block 0, except for the state root, which [`Genesis::block`] adds.
     pub header: Header,
     /// The initial accounts. Empty if `state_root` is set.
     pub alloc: BTreeMap<Address, GenesisAccount>,
-    /// The root of an initial state whose accounts are not in `alloc`, such as that of a [`LargeGenesis`]. A file has it as
-    /// `stateRoot` instead of `alloc`.
+    /// The root of an initial state whose accounts are not in `alloc`, such as that of a [`LargeGenesis`]. In files
+    /// it is the property `stateRoot`, which replaces `alloc`.
     pub state_root: Option<H256>,
 }
 
@@ -63,7 +63,7 @@ impl Genesis {
         file::parse(json)
     }
 
-    /// Writes geth's JSON format. [`parse`](Self::parse) reads the same genesis from it.
+    /// Encodes the genesis in geth's JSON format. [`parse`](Self::parse) decodes the same genesis from it.
     pub fn to_json(&self) -> Vec<u8> {
         write::to_json(self).to_string().into_bytes()
     }
@@ -107,7 +107,7 @@ impl GenesisAccount {
         if self.code.is_empty() { KECCAK_EMPTY } else { keccak256(&self.code) }
     }
 
-    /// Adds the account to changes of an empty state.
+    /// Adds the account to changes to an empty state.
     fn add_to(&self, changes: &mut StateChanges, address: Address) {
         let state = AccountState { nonce: self.nonce, balance: self.balance, code_hash: self.code_hash() };
         if !self.code.is_empty() {
@@ -117,12 +117,12 @@ impl GenesisAccount {
         changes.accounts.insert(address, AccountChange { account: Some(state), storage_cleared: false, storage });
     }
 
-    /// Returns the slots that are not zero.
+    /// Returns the nonzero slots.
     fn slots(&self) -> impl Iterator<Item = (&H256, &U256)> {
         self.storage.iter().filter(|(_, value)| !value.is_zero())
     }
 
-    /// Returns the RLP of the account in the trie of accounts.
+    /// Returns the RLP of the account in the state trie.
     fn leaf(&self) -> Vec<u8> {
         let slots: Vec<&H256> = self.slots().map(|(slot, _)| slot).collect();
         let values = self.slots().map(|(_, value)| rlp::encode(value).to_vec());
@@ -132,7 +132,7 @@ impl GenesisAccount {
     }
 }
 
-/// Returns the root of the trie with these leaves: hashes of keys with the RLP of their values.
+/// Returns the root of the trie with these leaves, each the hash of a key and the RLP of its value.
 fn root(mut leaves: Vec<(H256, Vec<u8>)>) -> H256 {
     leaves.sort_unstable();
     match sorted_root(leaves.into_iter().map(Ok::<_, Infallible>)) {

@@ -17,7 +17,7 @@ pub(super) fn u256(field: &str, value: &RawValue) -> Result<U256, GenesisError> 
     parsed.map_err(|source| malformed(field, source))
 }
 
-/// Parses like [`u256`], at most 64 bits.
+/// Like [`u256`], with at most 64 bits.
 pub(super) fn u64(field: &str, value: &RawValue) -> Result<u64, GenesisError> {
     u64::try_from(u256(field, value)?).map_err(|_| malformed(field, NumberError::Overflow { bits: 64 }))
 }
@@ -61,7 +61,7 @@ fn u256_text(text: &str) -> Result<U256, NumberError> {
     }
 }
 
-/// No digits at all are zero.
+/// Parses digits. An empty string is zero.
 fn digits_to_u256(digits: &str, radix: u32) -> Result<U256, NumberError> {
     if digits.is_empty() {
         return Ok(U256::zero());

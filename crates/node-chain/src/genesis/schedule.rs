@@ -1,4 +1,4 @@
-//! Continuing a chain with the rules that its blocks were executed under.
+//! Checks that a chain is continued under the rules by which its blocks were executed.
 
 use super::{Genesis, GenesisError};
 use node_core::block::SealedHeader;
@@ -7,12 +7,12 @@ use node_types::{BlockNumber, U256};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// How a genesis differs from the recorded one.
+/// The difference between a genesis and the recorded one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Continued {
-    /// Whether the genesis should be recorded: none is, or its rules differ.
+    /// Whether the genesis should be recorded, because none is recorded or the rules differ.
     pub is_new: bool,
-    /// What is scheduled differently than in the recorded genesis, all of it after the head.
+    /// The forks that are scheduled differently than in the recorded genesis, all of them after the head.
     pub changes: Vec<ForkChange>,
 }
 
@@ -24,10 +24,10 @@ pub enum ContinueError {
     /// The recorded genesis cannot be read.
     #[error("the genesis that is recorded in the folder is damaged")]
     Record(#[source] GenesisError),
-    /// The chain has another identifier.
+    /// The chain has a different id.
     #[error("the chain has the id {recorded}, expected {given}")]
     ChainId { recorded: u64, given: u64 },
-    /// Existing blocks were executed under other rules.
+    /// Existing blocks were executed under different rules.
     #[error("the fork schedules differ at or below the head, block {head} at time {time}: {change}")]
     Schedule {
         head: BlockNumber,
@@ -42,9 +42,9 @@ pub enum ContinueError {
 pub struct ForkChange {
     /// The fork, or the parameters that change.
     pub fork: String,
-    /// Where the recorded genesis activates it.
+    /// Where the recorded genesis activates it; `None` if it does not.
     pub recorded: Option<ActivationPoint>,
-    /// Where the given genesis activates it.
+    /// Where the given genesis activates it; `None` if it does not.
     pub given: Option<ActivationPoint>,
 }
 
@@ -88,11 +88,13 @@ impl ActivationPoint {
 }
 
 impl Genesis {
-    /// Checks that the chain with the head `head`, which begins with this genesis block, can be continued under this
-    /// schedule. `recorded` is the genesis file of the chain so far, or `None` if it was not recorded.
+    /// Checks whether a chain with this genesis block and the head `head` can be continued under this genesis's fork
+    /// schedule. `recorded` is the genesis file under which the chain was executed so far, or `None` if it was not
+    /// recorded.
     ///
     /// # Errors
-    /// [`ContinueError::Schedule`] if the two schedules differ at or below the head.
+    /// [`ContinueError::Schedule`] if the two schedules differ at or below the head, [`ContinueError::ChainId`] if
+    /// the chain ids differ, and [`ContinueError::Record`] if the recorded genesis cannot be parsed.
     pub fn continue_from(&self, recorded: Option<&[u8]>, head: &SealedHeader) -> Result<Continued, ContinueError> {
         let Some(recorded) = recorded else {
             return Ok(Continued { is_new: true, changes: Vec::new() });
@@ -127,7 +129,7 @@ fn changes(recorded: &ChainSpec, given: &ChainSpec) -> Vec<ForkChange> {
     changes
 }
 
-/// Everything that a chain schedules, by name, with where it becomes active.
+/// Returns everything that a chain schedules, by name, with its activation point.
 fn points(spec: &ChainSpec) -> BTreeMap<String, ActivationPoint> {
     let mut points = BTreeMap::new();
     for (forks, point) in [

@@ -4,7 +4,7 @@ use super::{Genesis, GenesisAccount};
 use node_core::forks::{Activation, ChainSpec, Fork, UPGRADES, Upgrade};
 use serde_json::{Map, Value, json};
 
-/// Returns the file, of which [`Genesis::parse`] makes the same genesis.
+/// Returns the JSON of a file from which [`Genesis::parse`] produces the same genesis.
 pub(super) fn to_json(genesis: &Genesis) -> Value {
     let header = &genesis.header;
     let mut file = Map::new();
@@ -105,8 +105,8 @@ fn config(spec: &ChainSpec) -> Value {
     config.into()
 }
 
-/// Returns the upgrades that set the blob parameters of a chain, in the order of its schedule. Osaka need not set any: it
-/// does if there are parameters from its time on.
+/// Returns the upgrades that set the blob parameters of a chain, in the order of its schedule. Osaka is included only
+/// if there are parameters that start at its activation time.
 fn blob_upgrades(spec: &ChainSpec) -> impl Iterator<Item = &'static Upgrade> {
     let time_of = |fork| spec.time_forks.iter().find(|(active, _)| *active == fork).map(|(_, time)| *time);
     let [cancun, prague, osaka] = [Fork::Cancun, Fork::Prague, Fork::Osaka].map(time_of);

@@ -8,8 +8,8 @@ use node_types::consensus::HeaderField;
 
 /// Checks the form of the body under the rules of `fork`, and that its ommers and withdrawals match the header.
 ///
-/// The executor checks the transactions. [`validate_outcome`](super::validate_outcome) checks the transactions root, after
-/// execution, because an invalid transaction is a better explanation than a root that does not match.
+/// The executor checks the transactions. [`validate_outcome`](super::validate_outcome) checks the transactions root
+/// after execution, because an invalid transaction is a better explanation than a root that does not match.
 ///
 /// # Errors
 /// Returns a [`BlockError`] for the first rule that the body violates.

@@ -26,7 +26,7 @@ pub enum BlockError {
     #[error("gas limit {got} is not within 1/1024 of the parent's {parent}")]
     GasLimitStep {
         got: u64,
-        /// The parent's, doubled for the first London block.
+        /// The parent's gas limit, doubled for the first London block.
         parent: u64,
     },
     /// The gas limit is outside of the valid range.
@@ -45,7 +45,7 @@ pub enum BlockError {
     #[error("difficulty 0 before the merge: total difficulty {total_difficulty}, terminal {terminal:?}")]
     MergedTooEarly {
         total_difficulty: U256,
-        /// The chain's. `None` if the chain never merges.
+        /// The chain's terminal total difficulty. `None` if the chain never merges.
         terminal: Option<U256>,
     },
     /// The nonce is not zero after the merge (EIP-3675).

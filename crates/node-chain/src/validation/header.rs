@@ -12,8 +12,8 @@ use node_types::consensus::{EMPTY_OMMERS_HASH, Header, HeaderField};
 /// Extra data of the first blocks of the DAO fork (EIP-779).
 const DAO_EXTRA_DATA: &[u8] = b"dao-hard-fork";
 
-/// Number of blocks from the DAO fork on that must have its extra data, or must not have it on a chain that refuses the
-/// fork (EIP-779).
+/// Number of blocks, starting with the DAO fork block, that must have its extra data, or must not have it on a chain
+/// that refuses the fork (EIP-779).
 const DAO_EXTRA_RANGE: u64 = 10;
 
 /// Checks all rules that depend only on a header and its parent, except for seals.

@@ -1,4 +1,4 @@
-//! The rules for a valid block, by fork. Proof-of-work seals are not checked.
+//! The rules for a valid block under each fork. Proof-of-work seals are not checked.
 //!
 //! Before execution: [`validate_header`] against the parent, [`validate_ommers`] against the ancestors,
 //! [`validate_body`] against the header. After it: [`validate_outcome`].

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 /// The path from the canonical chain to a block.
 pub struct Branch {
-    /// Number of the last block that is canonical.
+    /// Number of the last canonical block on the path.
     pub ancestor: BlockNumber,
-    /// Side blocks from there up to the block, ascending; empty if the block is canonical itself.
+    /// The side blocks after it, up to and including the block, ascending; empty if the block is canonical.
     pub blocks: Vec<ExecutedBlock>,
 }
 
@@ -47,12 +47,13 @@ impl Branch {
     }
 }
 
-/// A branch to which blocks are added.
+/// A branch to which blocks are added one at a time.
 pub struct GrowingBranch {
     base: Arc<dyn View>,
     ancestor: BlockNumber,
     blocks: Vec<ExecutedBlock>,
-    /// The backend's fork with all blocks so far; `None` if the backend has no forks, so that layers are used.
+    /// The backend's fork with all blocks so far; `None` if the backend does not support forks, in which case layers
+    /// are used.
     fork: Option<Arc<dyn View>>,
 }
 

@@ -9,7 +9,7 @@ pub(super) struct Candidates<'a> {
     filter: &'a LogFilter,
     from: LogPosition,
     limit: usize,
-    /// For each part of the filter, the bloom bits of the items of which a log must have one.
+    /// For each part of the filter, the bloom bits of the items, of which a log must have at least one.
     wanted: Vec<Vec<BloomBits>>,
     found: Vec<LogPosition>,
 }

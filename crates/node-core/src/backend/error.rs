@@ -15,7 +15,7 @@ pub enum BackendError {
     /// The state of the block was pruned.
     #[error("the state as of block {block} is not kept; the earliest kept is that of block {earliest}")]
     StatePruned { block: BlockNumber, earliest: BlockNumber },
-    /// Proofs are made only for blocks that the backend stores as canonical.
+    /// The backend makes proofs only for canonical blocks that it stores.
     #[error("no proofs are made for block {0}, which is not on the canonical chain")]
     NoProofs(BlockNumber),
     /// The account was changed after the block was sealed, so no header commits to it.
@@ -24,10 +24,10 @@ pub enum BackendError {
     /// The first block of a chain must have number 0.
     #[error("block {0} is not a genesis block")]
     NotGenesis(BlockRef),
-    /// The folder holds a chain with another identifier, whose transactions are not valid under the expected one.
+    /// The folder contains a chain with a different id, so its transactions are not valid for the expected one.
     #[error("the chain has the id {found}, expected {expected}")]
     OtherChainId { found: u64, expected: u64 },
-    /// The block is not a child of the block that it was to follow.
+    /// The block's parent is not the block that it should follow.
     #[error("block {block} does not follow block {parent}")]
     NotAChild { block: BlockRef, parent: BlockRef },
     /// The changes of a block do not produce the state root in its header.

@@ -1,20 +1,20 @@
-//! Whether a backend can read and write.
+//! The health of a backend.
 
 /// Failures of a backend since it was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BackendHealth {
     /// Number of changes that were refused because they could not be written.
     pub failed_writes: u64,
-    /// Why changes are refused at present; `None` if they are not.
+    /// Why changes are currently refused; `None` if they are accepted.
     pub write_failure: Option<String>,
     /// Number of reads that failed.
     pub failed_reads: u64,
-    /// The failure of a read that would fail again; `None` if there is none. Other reads succeed.
+    /// The error of a failed read that would fail again; `None` if there is none. Other reads may succeed.
     pub read_failure: Option<String>,
-    /// Number of immutable files that have the chain, 0 if it is stored differently.
+    /// Number of immutable files that store the chain; 0 if the backend does not use such files.
     pub files: u64,
     /// Whether such files are being merged in the background.
     pub is_merging: bool,
-    /// Bytes that this has written since the start.
+    /// Bytes that merging has written since the backend was opened.
     pub merged_bytes: u64,
 }

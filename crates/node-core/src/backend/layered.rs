@@ -1,4 +1,4 @@
-//! Executed blocks, or edits of a state, on top of a view.
+//! Executed blocks, or state edits, on top of a view.
 
 use super::candidates::Candidates;
 use super::fees::fee_row;
@@ -14,11 +14,12 @@ use node_types::{Address, BlockNumber, Bytes, H256, U256};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// A view whose chain leaves the one of its base after a common ancestor: a side branch during its import, or the
-/// pending block on top of the head. Or a view with edits of the state of one block, whose chain is that of the base.
+/// A view whose chain branches off from its base after a common ancestor: a side branch during import, or the pending
+/// block on top of the head. It can also be a view with edits to the state of one block, on the same chain as the
+/// base.
 ///
-/// Blocks up to the ancestor are those of the base; blocks above it are the layers. By hash, all blocks of the base and
-/// side blocks are found too. There are no proofs above the ancestor, nor of edited accounts.
+/// Up to the ancestor, blocks are those of the base; above it, they are the layers. All blocks of the base, including
+/// side blocks, can also be read by hash. There are no proofs for blocks above the ancestor, nor for edited accounts.
 pub struct LayeredView {
     base: Arc<dyn View>,
     ancestor: BlockNumber,
@@ -30,7 +31,7 @@ pub struct LayeredView {
     cache: Option<Arc<StateCache>>,
 }
 
-/// Edits of the state as of a block, to which no header commits.
+/// Edits to the state as of a block, to which no header commits.
 struct Edited {
     block: BlockNumber,
     changes: Arc<StateChanges>,
@@ -40,8 +41,8 @@ impl LayeredView {
     /// Puts `layers` on top of the canonical block `ancestor` of `base`.
     ///
     /// # Errors
-    /// [`BackendError::UnknownBlock`] if `base` has no canonical block `ancestor`, and [`BackendError::NotAChild`] unless
-    /// each layer is the child of the one before and the first that of the ancestor.
+    /// [`BackendError::UnknownBlock`] if `base` has no canonical block `ancestor`, and [`BackendError::NotAChild`]
+    /// unless the first layer is a child of the ancestor and each other layer a child of the previous one.
     pub fn new(base: Arc<dyn View>, ancestor: BlockNumber, layers: Vec<ExecutedBlock>) -> Result<Self, BackendError> {
         let hash = base.canonical_hash(ancestor)?.ok_or(BackendError::UnknownBlock(ancestor))?;
         let mut head = BlockRef { number: ancestor, hash };
@@ -55,14 +56,14 @@ impl LayeredView {
         Ok(Self { base, ancestor, head, layers, edits: None, cache: None })
     }
 
-    /// Applies `changes` to the state as of `block`. All else is that of the base.
+    /// Returns a view of `base` with `changes` applied to the state as of `block`. Everything else is unchanged.
     pub fn with_edits(base: Arc<dyn View>, block: BlockNumber, changes: Arc<StateChanges>) -> Self {
         let head = base.head();
         let edits = Some(Edited { block, changes });
         Self { base, ancestor: head.number, head, layers: Vec::new(), edits, cache: None }
     }
 
-    /// Reads the state as of the head through `cache`, which forgets what it knows of another state.
+    /// Reads the state as of the head through `cache`, which discards its content if it belongs to another state.
     pub fn with_cache(self, cache: Arc<StateCache>) -> Self {
         cache.begin(self.head.hash);
         Self { cache: Some(cache), ..self }
@@ -134,8 +135,8 @@ impl View for LayeredView {
         })
     }
 
-    /// `None` unless the fork begins below the edits: a second layer over this view serves as well, and the base's fork
-    /// would not contain the edits.
+    /// Returns `None` unless the fork begins below the edits, because the base's fork would not contain the edits. A
+    /// second layer on top of this view works instead.
     fn fork(&self, ancestor: BlockNumber, branch: &[ExecutedBlock]) -> Result<Option<Arc<dyn View>>, BackendError> {
         match &self.edits {
             Some(edits) if ancestor < edits.block => self.base.fork(ancestor, branch),
@@ -228,7 +229,7 @@ struct ChangedState<'a> {
 }
 
 impl ChangedState<'_> {
-    /// The changes of an account, newest first.
+    /// Returns the changes of an account, newest first.
     fn of(&self, address: Address) -> impl DoubleEndedIterator<Item = &AccountChange> {
         self.changes.iter().rev().filter_map(move |changes| changes.accounts.get(&address))
     }

@@ -1,23 +1,24 @@
 //! The port to the database.
 //!
-//! A backend stores blocks, receipts and every state of the canonical chain. It knows one rule of Ethereum: it computes
-//! state roots itself, and refuses a block whose header has another.
+//! A backend stores blocks, receipts and every state of the canonical chain. It enforces only one of Ethereum's
+//! rules: it computes state roots itself, and refuses a block whose header has a different one.
 //!
 //! The state "as of block n" is the state after block n was executed.
 //!
-//! The shortest backend holds a [`MemoryBackend`] for reads, stores each change in the closure of
-//! [`append_with`](MemoryBackend::append_with) and the like, and blocks as the bytes of [`ExecutedBlock::encode`].
+//! The shortest backend serves reads from a [`MemoryBackend`], and stores each change in the closure that it passes
+//! to [`append_with`](MemoryBackend::append_with) and similar methods, with blocks encoded by
+//! [`ExecutedBlock::encode`].
 //!
-//! The traits are the contract, and `suite` (feature backend-tests) tests all of it but durability, since it cannot open a backend
-//! again. In short:
+//! The traits define the contract. The module `suite` (feature backend-tests) tests all of it except durability,
+//! because it cannot reopen a backend. In short:
 //!
-//! * A [`View`] is a snapshot: nothing that happens later shows in it.
+//! * A [`View`] is a snapshot: later changes do not affect it.
 //! * A change that fails leaves everything as it was.
 //! * Reads of numbers above the head fail with [`BackendError::UnknownBlock`] where a state or a range is requested, and
 //!   return `None` where a block is requested.
-//! * Listeners receive exactly the changes that moved the head, in their order.
-//! * [`View::log_candidates`] may return logs that do not match, up to every log of the range; it must not leave out one that
-//!   does.
+//! * Listeners receive exactly the changes that moved the head, in order.
+//! * [`View::log_candidates`] may return logs that do not match, even every log of the range, but must not leave out
+//!   any that match.
 
 mod branch;
 mod candidates;
@@ -63,29 +64,30 @@ pub trait StateBackend: Send + Sync {
     /// changes do not produce the state root of its header.
     fn append(&self, block: ExecutedBlock) -> Result<(), BackendError>;
 
-    /// Replaces all canonical blocks above `ancestor` by `branch`, in one step. The replaced blocks become side blocks. An
-    /// empty `branch` makes `ancestor` the head. On an error nothing has changed.
+    /// Replaces all canonical blocks above `ancestor` with `branch`, in one step. The replaced blocks become side
+    /// blocks. An empty `branch` makes `ancestor` the head. On an error nothing has changed.
     ///
     /// # Errors
     /// Those of [`append`](Self::append); [`BackendError::UnknownBlock`] if `ancestor` is above the head, and
     /// [`BackendError::StatePruned`] if its state is not kept.
     fn switch(&self, ancestor: BlockNumber, branch: Vec<ExecutedBlock>) -> Result<HeadChange, BackendError>;
 
-    /// Stores a block that is not canonical. Side blocks are kept however far below the head they are, since a branch of
-    /// any length may become canonical. A block that is canonical already is ignored. Listeners are not notified.
+    /// Stores a block that is not canonical. Side blocks are kept no matter how far below the head they are, since a
+    /// branch of any length may become canonical. A block that is already canonical is ignored. Listeners are not
+    /// notified.
     fn keep_side_block(&self, block: ExecutedBlock) -> Result<(), BackendError>;
 
-    /// Registers a listener that is called after each change of the head from now on, in the order of the changes. Changes
-    /// that failed, and switches that changed nothing, are not reported.
+    /// Registers a listener, which is called after each future change of the head, in the order of the changes.
+    /// Failed changes, and switches that change nothing, are not reported.
     fn subscribe(&self, listener: Arc<dyn HeadListener>);
 
-    /// Whether [`StateView::proof`] takes microseconds for every block. `false` if proofs of old states need a trie to be
-    /// rebuilt.
+    /// Returns whether [`StateView::proof`] takes microseconds for every block. Must be `false` if proofs of old
+    /// states rebuild a trie.
     fn proves_quickly(&self) -> bool;
 
-    /// Applies all of `writes` or none of them. They are durable once [`sync_records`](Self::sync_records) returns or any
-    /// later change is durable. If a write fails before that, on behalf of any caller, they are undone:
-    /// [`record`](Self::record) returns what was there before.
+    /// Applies all of `writes` or none of them. They are durable once [`sync_records`](Self::sync_records) returns or
+    /// any later change is durable. If any caller's write fails before that, they are undone, and
+    /// [`record`](Self::record) returns the previous values.
     fn write_records_unsynced(&self, writes: &[RecordWrite]) -> Result<(), BackendError>;
 
     /// Makes all records durable.
@@ -103,10 +105,10 @@ pub trait StateBackend: Send + Sync {
     /// Returns all records of one kind, in the order of their keys as byte strings.
     fn records(&self, kind: RecordKind) -> Result<Vec<Record>, BackendError>;
 
-    /// Returns the use of each of the backend's caches; empty if it has none. Must not wait for other work.
+    /// Returns the statistics of each of the backend's caches; empty if it has none. Must not wait for other work.
     fn caches(&self) -> Vec<CacheUse>;
 
-    /// Returns whether the backend can read and write. Must not wait for other work.
+    /// Returns whether reads and writes succeed, with counts of failures. Must not wait for other work.
     fn health(&self) -> BackendHealth;
 }
 
@@ -121,6 +123,6 @@ pub struct HeadChange {
 
 /// Receives changes of the head.
 pub trait HeadListener: Send + Sync {
-    /// Called once `change` is committed, on the thread that made it. Must return quickly.
+    /// Called after `change` was committed, on the thread that made it. Must return quickly.
     fn head_changed(&self, change: &HeadChange);
 }

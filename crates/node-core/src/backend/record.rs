@@ -1,4 +1,4 @@
-//! Small durable records beside the chain.
+//! Small durable records that are not part of the chain.
 
 /// The purpose of a durable record. Backends treat all kinds alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -9,7 +9,7 @@ pub enum RecordKind {
     Filter,
     /// An edit of the head's state that no block includes yet; see [`edits`](crate::edits).
     PendingEdit,
-    /// What makes a block invalid for other nodes; see [`edits`](crate::edits).
+    /// A description of what makes a block invalid for other nodes; see [`edits`](crate::edits).
     EditedBlock,
     /// A snapshot of a development chain, to which it can be reverted.
     Snapshot,

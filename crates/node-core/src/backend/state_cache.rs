@@ -1,4 +1,4 @@
-//! Accounts and slots of one state, in memory.
+//! A cache of accounts and slots of one state.
 
 use super::{AccountProof, BackendError, StateView};
 use crate::state::{AccountState, StateChanges};
@@ -6,20 +6,21 @@ use node_types::{Address, Bytes, H256, U256};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 
-/// Remembers the accounts and slots of one state that were read or changed lately, for executing a chain block by block.
+/// Caches the accounts and slots of one state that were recently read or changed, for executing consecutive blocks of
+/// a chain.
 ///
-/// [`LayeredView::with_cache`](super::LayeredView::with_cache) reads through it, and [`advance`](Self::advance) turns it into the
-/// cache of the next state, so that what consecutive blocks share, such as the slots of system contracts, is read from the
-/// backend once.
+/// [`LayeredView::with_cache`](super::LayeredView::with_cache) reads through it, and [`advance`](Self::advance) turns
+/// it into the cache of the next state. Data that consecutive blocks share, such as the slots of system contracts, is
+/// therefore read from the backend only once.
 #[derive(Debug, Default)]
 pub struct StateCache(Mutex<Known>);
 
-/// Maximum number of accounts and slots that the next block finds, each of about 100 bytes.
+/// Maximum number of accounts and slots that are kept for the next block, each of about 100 bytes.
 const MAX_KNOWN: usize = 100_000;
 
 #[derive(Debug, Default)]
 struct Known {
-    /// The block after which this is the state. `None` if nothing is known.
+    /// The block whose state (after its execution) is cached. `None` if the cache is empty.
     block: Option<H256>,
     /// `None` if there is no such account.
     accounts: HashMap<Address, Option<AccountState>>,
@@ -40,12 +41,12 @@ impl Known {
 }
 
 impl StateCache {
-    /// Forgets everything.
+    /// Empties the cache.
     pub fn clear(&self) {
         *self.0.lock() = Known::default();
     }
 
-    /// Makes this the cache of the state after `block`: empty, unless it is that already and not too large.
+    /// Makes this the cache of the state after `block`. Empties it if it is the cache of another state, or too large.
     pub(super) fn begin(&self, block: H256) {
         let known = &mut *self.0.lock();
         if known.block != Some(block) || known.count > MAX_KNOWN {
@@ -53,7 +54,8 @@ impl StateCache {
         }
     }
 
-    /// Applies the changes that `block` made to this state: the cache is then that of the state after `block`.
+    /// Applies the changes that `block` made to the cached state. Afterwards this is the cache of the state after
+    /// `block`.
     pub fn advance(&self, block: H256, changes: &StateChanges) {
         let known = &mut *self.0.lock();
         known.block = Some(block);

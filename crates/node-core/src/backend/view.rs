@@ -11,7 +11,7 @@ use node_types::{Address, BlockNumber, Bytes, H256, U256};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// A consistent snapshot of a chain. Later changes of the chain do not show in it.
+/// A consistent snapshot of a chain. Later changes to the chain do not affect it.
 ///
 /// # Errors
 /// All methods fail if the backend cannot be read.
@@ -33,7 +33,7 @@ pub trait View: Send + Sync {
     /// Returns the newest canonical block.
     fn head(&self) -> BlockRef;
 
-    /// Returns the lowest block whose state is kept.
+    /// Returns the number of the earliest block whose state is kept.
     fn earliest_state(&self) -> BlockNumber;
 
     /// Returns the state as of the canonical block `at`.
@@ -43,46 +43,48 @@ pub trait View: Send + Sync {
     /// [`earliest_state`](View::earliest_state).
     fn state(&self, at: BlockNumber) -> Result<Box<dyn StateView + '_>, BackendError>;
 
-    /// Returns the chain as it would be if `branch` replaced all blocks above the canonical block `ancestor`. `None` if
-    /// the backend has nothing better for that than a [`LayeredView`](super::LayeredView).
+    /// Returns a view of the chain as it would be if `branch` replaced all blocks above the canonical block
+    /// `ancestor`. Returns `None` if the backend cannot do this better than a [`LayeredView`](super::LayeredView),
+    /// which callers then use.
     fn fork(&self, ancestor: BlockNumber, branch: &[ExecutedBlock]) -> Result<Option<Arc<dyn View>>, BackendError>;
 
-    /// Returns the header of a block, canonical or not.
+    /// Returns the header of a block, canonical or not, or `None` if the block is unknown.
     fn header(&self, id: BlockHashOrNumber) -> Result<Option<Arc<SealedHeader>>, BackendError>;
 
-    /// Returns the body of a block, canonical or not.
+    /// Returns the body of a block, canonical or not, or `None` if the block is unknown.
     fn body(&self, id: BlockHashOrNumber) -> Result<Option<Arc<Body>>, BackendError>;
 
-    /// Returns the receipts of a block, canonical or not, in the order of its transactions.
+    /// Returns the receipts of a block, canonical or not, in the order of its transactions, or `None` if the block is
+    /// unknown.
     fn receipts(&self, id: BlockHashOrNumber) -> Result<Option<Arc<Vec<Receipt>>>, BackendError>;
 
-    /// Returns the hash of the canonical block `number`.
+    /// Returns the hash of the canonical block `number`, or `None` if it is above the head.
     fn canonical_hash(&self, number: BlockNumber) -> Result<Option<H256>, BackendError>;
 
-    /// Returns the logs of the canonical block `number`.
+    /// Returns the logs of the canonical block `number`, or `None` if it is above the head.
     fn logs(&self, number: BlockNumber) -> Result<Option<Arc<BlockLogs>>, BackendError>;
 
-    /// Returns a block that is stored beside the canonical chain.
+    /// Returns the side block `hash`, or `None` if no side block has this hash.
     fn side_block(&self, hash: H256) -> Result<Option<ExecutedBlock>, BackendError>;
 
-    /// Returns the changes that the canonical block `number` made to its parent's state; for the genesis block, the whole
-    /// genesis state. `None` if they are not kept.
+    /// Returns the changes that the canonical block `number` made to its parent's state; for the genesis block, the
+    /// whole genesis state. Returns `None` if they are not kept.
     fn changes(&self, number: BlockNumber) -> Result<Option<Arc<StateChanges>>, BackendError>;
 
-    /// Returns the place of a transaction on the canonical chain.
+    /// Returns the position of a transaction on the canonical chain, or `None` if no canonical block contains it.
     fn transaction_position(&self, hash: H256) -> Result<Option<TransactionPosition>, BackendError>;
 
     /// Returns the positions of logs that may match `filter`, ascending, from `from` up to the last log of block `to`
     /// (both inclusive), at most `limit` of them.
     ///
-    /// Every matching log between `from` and the last returned position is among them. Fewer than `limit` positions are
-    /// returned only if no more follow up to `to`. Positions of logs that do not match may be among them, so a backend
-    /// without an index may return every position; every returned position must be that of a log. If `from` comes after
-    /// `to`, nothing is returned.
+    /// The result includes every matching log between `from` and the last returned position. Fewer than `limit`
+    /// positions are returned only if no more follow up to `to`. Positions of logs that do not match may be included,
+    /// so a backend without an index may return every position, but every returned position must be that of a log. If
+    /// `from` is after `to`, nothing is returned.
     ///
     /// # Errors
-    /// [`BackendError::UnknownBlock`] with `to` if it is above the head, and [`BackendError::Interrupted`] if `context` is
-    /// interrupted, also before the first block.
+    /// [`BackendError::UnknownBlock`] with `to` if it is above the head, and [`BackendError::Interrupted`] if
+    /// `context` is interrupted, even before the first block.
     fn log_candidates(
         &self,
         context: &Context,
@@ -92,7 +94,8 @@ pub trait View: Send + Sync {
         limit: usize,
     ) -> Result<Vec<LogPosition>, BackendError>;
 
-    /// Returns what the fee history needs of consecutive canonical blocks, one row for each; none for an empty range.
+    /// Returns the data for the fee history of consecutive canonical blocks, one row for each block; no rows if the
+    /// range is empty.
     ///
     /// # Errors
     /// [`BackendError::UnknownBlock`] with the end of `range` if it is above the head.
@@ -108,19 +111,19 @@ pub trait StateView: Send + Sync {
     /// Returns an account, or `None` if it does not exist.
     fn account(&self, address: Address) -> Result<Option<AccountState>, BackendError>;
 
-    /// Returns the value of a storage slot, zero if nothing is stored there.
+    /// Returns the value of a storage slot, which is zero if it was never set.
     fn storage(&self, address: Address, slot: H256) -> Result<U256, BackendError>;
 
-    /// Whether any storage slot of the account is not zero.
+    /// Returns whether any storage slot of the account is nonzero.
     fn has_storage(&self, address: Address) -> Result<bool, BackendError>;
 
-    /// Returns code by its hash, or `None` if no account ever had it.
+    /// Returns code by its hash, or `None` if it was never deployed.
     fn code(&self, hash: H256) -> Result<Option<Bytes>, BackendError>;
 
-    /// Returns an account with Merkle proofs of itself and of `slots`.
+    /// Returns an account with Merkle proofs of the account and of `slots`.
     ///
     /// # Errors
-    /// [`BackendError::NoProofs`] and [`BackendError::Uncommitted`] where no header of a stored block commits to the
+    /// [`BackendError::NoProofs`] or [`BackendError::Uncommitted`] if no header of a stored block commits to the
     /// account.
     fn proof(&self, address: Address, slots: &[H256]) -> Result<AccountProof, BackendError>;
 
@@ -128,7 +131,7 @@ pub trait StateView: Send + Sync {
     fn root_after(&self, changes: &StateChanges) -> Result<H256, BackendError>;
 }
 
-/// Whether any storage slot of the account is not zero after `change` is applied to `state`.
+/// Returns whether any storage slot of the account is nonzero after `change` is applied to `state`.
 ///
 /// # Errors
 /// Failures of the backend.
@@ -146,7 +149,7 @@ pub fn has_storage_after(
     if change.storage.is_empty() {
         return state.has_storage(address);
     }
-    // The change only frees slots. Storage is left exactly if clearing the rest makes a difference.
+    // The change only clears slots. Some storage is left if and only if clearing all of it as well changes the root.
     let root = |change| {
         let accounts = [(address, change)].into();
         state.root_after(&StateChanges { accounts, ..StateChanges::default() })
@@ -164,7 +167,7 @@ pub struct LogFilter {
     pub topics: Vec<Vec<H256>>,
 }
 
-/// What the fee history needs of one block.
+/// The data of one block for the fee history.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FeeRow {
     /// The block's header.
@@ -178,7 +181,7 @@ pub struct FeeRow {
 pub struct AccountProof {
     /// The account, or `None` if the proof is an exclusion proof.
     pub account: Option<Account>,
-    /// RLP of the trie nodes on the path from the state root to keccak(address).
+    /// RLP of the trie nodes on the path from the state root towards keccak(address).
     pub proof: Vec<Bytes>,
     /// A proof of each requested slot, in the order of the request.
     pub storage: Vec<StorageProof>,
@@ -191,6 +194,6 @@ pub struct StorageProof {
     pub slot: H256,
     /// Its value; zero if the proof is an exclusion proof.
     pub value: U256,
-    /// RLP of the trie nodes on the path from the storage root to keccak(slot); empty if the trie is empty.
+    /// RLP of the trie nodes on the path from the storage root towards keccak(slot); empty if the trie is empty.
     pub proof: Vec<Bytes>,
 }

@@ -1,7 +1,7 @@
 //! Edits as durable records.
 //!
-//! Each pending edit is a record. The next block includes all pending edits in its changes. A record of that block then
-//! says what in it does not follow from the protocol's rules.
+//! Each pending edit is a record. The next block includes all pending edits in its changes, and a record of that
+//! block then states which of its parts do not follow from the protocol's rules.
 
 use crate::backend::{BackendError, Record, RecordKind, RecordWrite, StateBackend};
 use crate::block::BlockRef;
@@ -10,21 +10,21 @@ use node_types::{Address, BlockNumber, Bytes, H256, U256};
 use rlp::{DecoderError, Rlp, RlpStream};
 use std::collections::BTreeMap;
 
-/// What makes a block invalid for other nodes.
+/// The properties of a block that make it invalid for other nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Edits {
-    /// Edits of the parent's state that the block includes.
+    /// Edits to the parent's state that the block includes.
     pub state: StateChanges,
-    /// Whether its base fee was set by a request.
+    /// Whether the block's base fee was set by a request.
     pub base_fee: bool,
-    /// Whether it contains a transaction that its sender did not sign.
+    /// Whether the block contains a transaction that its sender did not sign.
     pub unsigned: bool,
-    /// Whether its gas limit was set by a request, and differs from its parent's by more than the rules allow.
+    /// Whether the block's gas limit was set by a request and differs from its parent's by more than the rules allow.
     pub gas_limit: bool,
 }
 
 impl Edits {
-    /// Whether other nodes would accept the block.
+    /// Returns whether there are no edits, so that other nodes would accept the block.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -39,7 +39,8 @@ pub fn edited_blocks(backend: &dyn StateBackend) -> Result<Vec<(BlockRef, Edits)
     records.iter().map(|record| decode_block(record).map_err(unreadable)).collect()
 }
 
-/// Returns the first edited block on the canonical chain up to and including block `to`.
+/// Returns the number of the first edited block on the canonical chain up to and including block `to`, or `None` if
+/// there is none.
 ///
 /// # Errors
 /// Failures of the backend.
@@ -53,7 +54,7 @@ pub fn first_edited_block(backend: &dyn StateBackend, to: BlockNumber) -> Result
     Ok(None)
 }
 
-/// Returns the edits of the state that `block` includes, if any.
+/// Returns the state edits that `block` includes, if any.
 pub(super) fn state_edits(backend: &dyn StateBackend, block: BlockRef) -> Result<Option<StateChanges>, BackendError> {
     let key = block_key(block);
     let records = backend.records(RecordKind::EditedBlock)?;

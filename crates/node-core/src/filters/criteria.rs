@@ -1,4 +1,4 @@
-//! The subject of a filter, and its reports.
+//! What a filter selects, and what it reports.
 
 use super::ChainPosition;
 use crate::backend::LogFilter;
@@ -7,7 +7,7 @@ use crate::logs::FoundLog;
 use crate::pool::Arrival;
 use node_types::BlockNumber;
 
-/// The subject of a filter.
+/// What a filter selects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FilterCriteria {
     /// Logs.
@@ -25,11 +25,11 @@ pub struct LogCriteria {
     pub filter: LogFilter,
     /// First block, inclusive. May be above the head.
     pub from: BlockNumber,
-    /// Last block, inclusive. May be above the head; `None` for no end.
+    /// Last block, inclusive. May be above the head; `None` if there is no upper bound.
     pub to: Option<BlockNumber>,
 }
 
-/// What happened since the last successful poll.
+/// Changes since the last successful poll.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FilterChanges {
     /// For a log filter: the logs of blocks that left the chain, then those of blocks that joined it, both in chain

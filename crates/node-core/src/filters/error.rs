@@ -4,20 +4,20 @@ use super::FilterId;
 use crate::backend::BackendError;
 use crate::block::BlockRef;
 
-/// Why a filter could not be created or polled. Its cursor has not moved.
+/// Why a filter could not be created or polled. On an error its cursor has not moved.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FilterError {
     /// There is no such filter, or it has expired.
     #[error("there is no filter {0}")]
     NotFound(FilterId),
-    /// Only a log filter has logs.
+    /// The operation is only for log filters.
     #[error("filter {0} is not a log filter")]
     NotALogFilter(FilterId),
-    /// The limit of filters is reached, or the share of the client.
+    /// The limit on the number of filters, or the client's share of it, is reached.
     #[error("no more filters can be installed: {0} are the most, and a client may have as many as it leaves to others")]
     TooMany(usize),
-    /// The block of the last poll was reorganized away and is no longer stored, so the removed logs cannot be
+    /// The block of the last poll is no longer canonical and no longer stored, so the removed logs cannot be
     /// determined.
     #[error("block {0}, up to which the filter has reported, is no longer stored; install a new filter")]
     CursorForgotten(BlockRef),
@@ -30,7 +30,7 @@ pub enum FilterError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChangesError {
-    /// The block of the cursor was reorganized away and is no longer stored, so the removed logs cannot be determined.
+    /// The block of the cursor is no longer canonical and no longer stored, so the removed logs cannot be determined.
     #[error("block {0}, up to which everything was reported, is no longer stored")]
     CursorForgotten(BlockRef),
     /// The backend failed.

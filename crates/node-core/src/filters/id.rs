@@ -4,7 +4,8 @@ use crate::random::random_bytes;
 use std::fmt;
 use std::str::FromStr;
 
-/// Identifier of a filter: a UUID of version 4 with 122 random bits, so that clients cannot guess each other's filters.
+/// Identifier of a filter: a version 4 UUID, whose 122 random bits prevent clients from guessing each other's
+/// filters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FilterId(pub(super) [u8; 16]);
 

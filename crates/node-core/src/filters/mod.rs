@@ -1,8 +1,8 @@
-//! Filters, which report what happened since they were last polled.
+//! Filters, which report changes since they were last polled.
 //!
 //! A filter stores a cursor: the position in the chain up to which it has reported. Each poll walks from there to the
-//! head via their common ancestor. Reorganizations are thus detected without listening to them, even across a restart.
-//! The cursor moves only when a poll succeeds. A stream of events is the same walk with a cursor stored by the client.
+//! head via their common ancestor. This detects reorganizations without listening for them, even across a restart.
+//! The cursor moves only when a poll succeeds. Event streams use the same walk, with a cursor that the client stores.
 
 mod criteria;
 mod error;
@@ -33,11 +33,12 @@ use std::time::Duration;
 /// Limits of filters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FilterLimits {
-    /// Time after its last use when a filter expires.
+    /// Time after its last use after which a filter expires.
     pub ttl: Duration,
-    /// The most filters at a time. A client may have at most as many as it leaves to others.
+    /// Maximum number of filters. A client may have at most as many as it leaves free for others.
     pub count: usize,
-    /// The most entries that one poll reports; the rest follows with the next poll. A page may end inside a block.
+    /// Maximum number of entries that one poll reports; the next poll reports the rest. A page may end inside a
+    /// block.
     pub page: usize,
 }
 
@@ -47,16 +48,16 @@ impl Default for FilterLimits {
     }
 }
 
-/// All filters. All methods may be called from any thread. A poll that searches the chain blocks nothing else, not even
-/// another poll or the removal of the same filter.
+/// All filters of a node. All methods may be called from any thread. A poll that searches the chain blocks nothing
+/// else, not even another poll or the removal of the same filter.
 pub struct Filters {
     backend: Arc<dyn StateBackend>,
     pool: Arc<Pool>,
     clock: Arc<dyn Clock>,
     limits: FilterLimits,
-    /// Held while filters are created and expired ones removed, so that their number stays within the limit.
+    /// Held while filters are created and expired ones are removed, which keeps their number within the limit.
     installing: Mutex<()>,
-    /// Locked only briefly; never while something is written.
+    /// Locked only briefly; never during a write.
     filters: Mutex<HashMap<FilterId, Arc<Filter>>>,
 }
 
@@ -68,7 +69,7 @@ struct Filter {
     state: Mutex<Option<Subscription>>,
     /// Time of the last successful use in milliseconds since the Unix epoch.
     last_used: AtomicU64,
-    /// The same in the record, so that polls without news rarely write.
+    /// The time in the record, which may be older, so that polls without changes rarely write.
     recorded_use: AtomicU64,
 }
 
@@ -102,7 +103,7 @@ impl Filters {
                     if let Cursor::Arrival(next) = state.cursor {
                         filters.pool.continue_arrivals_from(next);
                     }
-                    // The last use may have been this much later than recorded.
+                    // The last use may have been later than recorded by up to this interval.
                     let last_used = recorded_use.saturating_add(filters.record_interval()).min(filters.now());
                     filters.filters.lock().insert(id, Filter::new(None, state, last_used));
                 }
@@ -119,15 +120,15 @@ impl Filters {
         Ok(filters)
     }
 
-    /// Returns the number of filters, including expired ones that are not removed yet.
+    /// Returns the number of filters, including expired ones that have not been removed yet.
     pub fn count(&self) -> usize {
         self.filters.lock().len()
     }
 
-    /// Creates a filter of the client of `context`, which reports what happens from now on.
+    /// Creates a filter owned by the client of `context`, which reports changes from now on.
     ///
     /// # Errors
-    /// [`FilterError::TooMany`], and failures of the backend.
+    /// [`FilterError::TooMany`] if a limit is reached, and failures of the backend.
     pub fn install(&self, context: &Context, criteria: FilterCriteria) -> Result<FilterId, FilterError> {
         let _installing = self.installing.lock();
         self.sweep()?;
@@ -148,7 +149,7 @@ impl Filters {
         Ok(id)
     }
 
-    /// Whether there may be one more filter, and `owner` may have it.
+    /// Returns whether the limits allow one more filter for `owner`.
     fn has_room_for(&self, owner: Option<ClientId>) -> bool {
         let filters = self.filters.lock();
         let Some(left) = self.limits.count.checked_sub(filters.len() + 1) else { return false };
@@ -156,14 +157,14 @@ impl Filters {
         owner.is_none() || is_fair_share(owned() + 1, left)
     }
 
-    /// Returns what happened since the last successful poll, or since the filter was created.
+    /// Returns the changes since the last successful poll, or since the filter was created.
     ///
-    /// On `Ok` the cursor has moved durably. If more happened than fits one page, the next poll continues, in the order
-    /// of [`Subscription::next`]. Of concurrent polls one moves the cursor; the others start again from there, so that
-    /// everything is reported once.
+    /// On `Ok` the cursor has moved durably. If the changes do not fit on one page, the next poll continues, in the
+    /// order of [`Subscription::next`]. Of concurrent polls, one moves the cursor and the others start again from
+    /// there, so everything is reported exactly once.
     ///
     /// # Errors
-    /// [`FilterError::NotFound`], [`FilterError::CursorForgotten`], and failures of the backend.
+    /// [`FilterError::NotFound`] or [`FilterError::CursorForgotten`], and failures of the backend.
     pub fn changes(&self, context: &Context, id: FilterId) -> Result<FilterChanges, FilterError> {
         let filter = self.find(id)?;
         loop {
@@ -171,7 +172,7 @@ impl Filters {
             // Opened after the cursor was read, since an older view might not contain its block.
             let view = self.backend.view()?;
             let (changes, cursor) = before.next(context, view.as_ref(), &self.pool, self.limits.page)?;
-            // Results that are not returned must not count as reported.
+            // Results that the client will not receive must not count as reported.
             context.check().map_err(BackendError::from)?;
             if self.advance(id, &filter, &before, cursor)? {
                 return Ok(changes);
@@ -179,7 +180,7 @@ impl Filters {
         }
     }
 
-    /// Moves the cursor of a filter from `before`. Returns `false` if another poll has moved it meanwhile.
+    /// Moves the cursor of a filter from `before`. Returns `false` if another poll has moved it in the meantime.
     fn advance(
         &self,
         id: FilterId,
@@ -204,10 +205,11 @@ impl Filters {
         Ok(true)
     }
 
-    /// Returns the first `limit` logs in the whole range of a log filter up to the head, whether reported or not.
+    /// Returns the first `limit` logs in the whole range of a log filter up to the head, regardless of what it has
+    /// reported.
     ///
     /// # Errors
-    /// [`FilterError::NotFound`], [`FilterError::NotALogFilter`], and failures of the backend.
+    /// [`FilterError::NotFound`] or [`FilterError::NotALogFilter`], and failures of the backend.
     pub fn logs(&self, context: &Context, id: FilterId, limit: usize) -> Result<LogScan, FilterError> {
         let filter = self.find(id)?;
         let criteria = match filter.state.lock().as_ref().ok_or(FilterError::NotFound(id))? {
@@ -255,8 +257,8 @@ impl Filters {
         Ok(())
     }
 
-    /// Removes a filter, unless that has already happened, or `only_expired` is set and a poll has renewed it
-    /// meanwhile.
+    /// Removes a filter, unless it has already been removed, or `only_expired` is set and a poll has renewed it in
+    /// the meantime.
     fn end(&self, id: FilterId, filter: &Filter, only_expired: bool) -> Result<bool, BackendError> {
         let mut state = filter.state.lock();
         if state.is_none() || (only_expired && !self.has_expired(filter)) {
@@ -277,7 +279,7 @@ impl Filters {
         self.clock.steady_millis()
     }
 
-    /// Returns how much older than the true last use the recorded one may be, in milliseconds.
+    /// Returns by how many milliseconds the recorded last use may be older than the actual one.
     fn record_interval(&self) -> u64 {
         u64::try_from(self.limits.ttl.as_millis() / 10).unwrap_or(u64::MAX)
     }

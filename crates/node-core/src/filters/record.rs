@@ -1,8 +1,8 @@
 //! Filters as durable records.
 //!
-//! The key is the filter's identifier. The value is an RLP list that starts with the kind, the time of the last use in
-//! milliseconds since the Unix epoch, and the cursor. The cursor of logs and blocks is the number and the hash of a
-//! block, and a list that holds the index of its last reported log, or is empty.
+//! The key is the filter's identifier. The value is an RLP list that starts with the kind, the time of the last use
+//! in milliseconds since the Unix epoch, and the cursor. The cursor of log and block filters is the number and hash
+//! of a block, and a list with the index of its last reported log, which is empty if the whole block was reported.
 
 use super::{ChainPosition, Cursor, FilterCriteria, FilterId, LogCriteria, Subscription};
 use crate::backend::{LogFilter, Record, RecordKind, RecordWrite};

@@ -6,16 +6,16 @@ use crate::block::{BlockRef, LogPosition};
 use crate::context::Context;
 use crate::pool::Pool;
 
-/// The state of a filter or of a stream of events.
+/// The state of a filter or an event stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subscription {
     /// What is reported.
     pub criteria: FilterCriteria,
-    /// Up to where it was reported.
+    /// The position up to which it was reported.
     pub cursor: Cursor,
 }
 
-/// The position up to which something was reported.
+/// The position up to which a filter or stream has reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cursor {
     /// For logs and blocks.
@@ -24,10 +24,10 @@ pub enum Cursor {
     Arrival(u64),
 }
 
-/// A position in a chain; everything up to and including it was reported. The block may no longer be canonical.
+/// A position in the chain, up to which, inclusive, everything was reported. The block may no longer be canonical.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChainPosition {
-    /// The last block of which anything was reported.
+    /// The last block that was reported completely or in part.
     pub block: BlockRef,
     /// Index of its last reported log; `None` if the whole block was reported.
     pub log_index: Option<u64>,
@@ -47,7 +47,7 @@ impl ChainPosition {
         }
     }
 
-    /// Whether the log `index` of its block was reported.
+    /// Returns whether the log with the given index in its block was reported.
     pub(super) fn covers(&self, index: u64) -> bool {
         self.log_index.is_none_or(|last| index <= last)
     }
@@ -57,11 +57,11 @@ impl Subscription {
     /// Returns the changes between the cursor and the head of `view`, and the cursor after them. At most `page` entries
     /// are returned; the next call continues after them.
     ///
-    /// After a reorganization the removed logs come first, in chain order. If they exceed a page, the first page holds
-    /// those that were reported last.
+    /// After a reorganization the removed logs come first, in chain order. If they do not fit on one page, the first
+    /// page has those that were reported last.
     ///
     /// # Errors
-    /// Those of reading the chain; the position stays as it was.
+    /// Errors of reading the chain. The cursor is not changed.
     pub fn next(
         &self,
         context: &Context,

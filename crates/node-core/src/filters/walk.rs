@@ -11,7 +11,7 @@ use node_types::consensus::Receipt;
 /// The path from a position to the head.
 struct Path {
     start: ChainPosition,
-    /// Blocks up to the start that left the chain, oldest first.
+    /// Blocks up to the start that have left the chain, oldest first.
     removed: Vec<BlockRef>,
     /// The end of the newest common block, or the start itself.
     common: ChainPosition,
@@ -92,7 +92,7 @@ pub(super) fn log_changes(
 /// Returns the last `page` reported logs of removed blocks, oldest first, and the position after their removal is
 /// reported.
 ///
-/// Pages go down the removed branch, so that a position always describes everything that was reported.
+/// Pages go down the removed branch, so a position always describes everything that was reported.
 fn removed_logs(
     context: &Context,
     view: &dyn View,

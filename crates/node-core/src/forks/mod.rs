@@ -1,7 +1,7 @@
 //! The forks of Ethereum and the schedule by which a chain activates them.
 //!
-//! [`UPGRADES`] is the one table of forks: what each one is called, how it is activated and what it adds. A chain's
-//! [`ChainSpec`] holds when each one activates.
+//! [`UPGRADES`] is the only table of forks: it has the names of each fork, how it is activated and what it adds. A
+//! chain's [`ChainSpec`] specifies when each one activates.
 
 mod spec;
 mod table;

@@ -1,4 +1,4 @@
-//! When a chain activates which fork.
+//! The schedule by which a chain activates forks.
 
 use super::{Activation, BlobParams, Fork, UPGRADES};
 use node_types::consensus::Header;
@@ -13,7 +13,7 @@ pub struct ChainSpec {
     pub chain_id: u64,
     /// The forks before the merge with the first block of each, ascending. [`Fork::Frontier`] is implied.
     pub block_forks: Vec<(Fork, BlockNumber)>,
-    /// How the chain treats the DAO fork (EIP-779). `None` if it takes no notice of it.
+    /// How the chain treats the DAO fork (EIP-779). `None` if it ignores the fork.
     pub dao_fork: Option<DaoFork>,
     /// Terminal total difficulty: the child of a block that reaches it follows [`Fork::Paris`] (EIP-3675). `None` if the
     /// chain never merges.
@@ -22,7 +22,7 @@ pub struct ChainSpec {
     pub time_forks: Vec<(Fork, u64)>,
     /// Blob parameters with the first timestamp of each in Unix seconds, ascending.
     pub blob_schedule: Vec<(BlobParams, u64)>,
-    /// Merge netsplit block, which counts in fork identifiers (EIP-2124) although no rule changes there.
+    /// Merge netsplit block, which is part of fork identifiers (EIP-2124) although it changes no rules.
     pub merge_netsplit: Option<BlockNumber>,
     /// Deposit contract, whose logs are deposit requests (EIP-6110). `None` if the chain has no deposits.
     pub deposit_contract: Option<Address>,
@@ -33,13 +33,14 @@ pub struct ChainSpec {
 pub struct DaoFork {
     /// Number of the fork block.
     pub block: BlockNumber,
-    /// Whether the balances of the DAO move to the refund contract in that block. Ten blocks from there on must have the
-    /// extra data of the fork if so, and must not have it otherwise.
+    /// Whether that block moves the balances of the DAO to the refund contract. If so, this block and the nine after
+    /// it must have the extra data of the fork; otherwise they must not.
     pub supported: bool,
 }
 
 impl ChainSpec {
-    /// A chain on which every upgrade up to `fork` is active from genesis, with mainnet's blob parameters.
+    /// Returns the specification of a chain on which every upgrade up to `fork` is active from genesis, with
+    /// mainnet's blob parameters.
     ///
     /// Upgrades that only change blob parameters are not active.
     pub fn at_genesis(chain_id: u64, fork: Fork) -> Self {
@@ -61,8 +62,8 @@ impl ChainSpec {
         self.fork_at(header.number, header.timestamp, header.difficulty.is_zero())
     }
 
-    /// Returns the fork in force at a block number and a timestamp in Unix seconds. `merged` says whether the block
-    /// comes after the merge.
+    /// Returns the fork in force at a block number and a timestamp in Unix seconds. `merged` is whether the block is
+    /// after the merge.
     pub fn fork_at(&self, number: BlockNumber, timestamp: u64, merged: bool) -> Fork {
         if merged {
             last_active(&self.time_forks, timestamp).unwrap_or(Fork::Paris)

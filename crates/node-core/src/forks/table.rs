@@ -56,13 +56,13 @@ impl Fork {
         self.active_upgrades().any(|upgrade| upgrade.header_fields.contains(&field))
     }
 
-    /// Returns the upgrade that activates this fork, rather than one that changes only its blob parameters.
+    /// Returns the upgrade that activates this fork, not one that only changes its blob parameters.
     pub fn upgrade(self) -> &'static Upgrade {
         let of_forks = self.active_upgrades().filter(|upgrade| !upgrade.activation.is_of_blobs());
         of_forks.last().unwrap_or(&UPGRADES[0])
     }
 
-    /// The upgrades up to and including this fork's.
+    /// Returns the upgrades up to and including this fork's.
     fn active_upgrades(self) -> impl Iterator<Item = &'static Upgrade> {
         UPGRADES.iter().take_while(move |upgrade| upgrade.fork <= self)
     }
@@ -141,7 +141,7 @@ pub enum Activation {
 }
 
 impl Activation {
-    /// The property of `config` in a genesis file. `None` for upgrades that are always active.
+    /// Returns the property of `config` in a genesis file, or `None` for upgrades that are always active.
     pub fn key(self) -> Option<&'static str> {
         match self {
             Self::Genesis => None,
@@ -156,12 +156,12 @@ impl Activation {
         matches!(self, Self::Block { optional: true, .. }) || self.is_of_blobs()
     }
 
-    /// Whether the upgrade only changes blob parameters.
+    /// Returns whether the upgrade only changes blob parameters.
     pub fn is_of_blobs(self) -> bool {
         matches!(self, Self::BlobTime { .. })
     }
 
-    /// Whether the upgrade activates at a timestamp.
+    /// Returns whether the upgrade activates at a timestamp.
     pub fn is_by_time(self) -> bool {
         matches!(self, Self::Time { .. }) || self.is_of_blobs()
     }
@@ -186,7 +186,7 @@ const fn block(key: &'static str) -> Activation {
     Activation::Block { key, optional: false }
 }
 
-/// The forks that only delay the difficulty bomb.
+/// Returns the activation of a fork that only delays the difficulty bomb, which chains may skip.
 const fn glacier(key: &'static str) -> Activation {
     Activation::Block { key, optional: true }
 }

@@ -9,10 +9,10 @@ use node_types::{BlockId, BlockNumberOrTag, H256};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The content of a block for which this much gas was paid takes a nanosecond to read and serialize, roughly.
+/// Roughly, the gas used by a block divided by this is the time in nanoseconds to read and serialize the block.
 const GAS_PER_NANOSECOND: u64 = 20;
 
-/// No block is expected to take longer.
+/// Upper bound of that estimate.
 const LONGEST_READ: Duration = Duration::from_millis(1);
 
 /// A block of any branch, or the pending block.
@@ -72,7 +72,7 @@ impl Node {
         }
     }
 
-    /// Returns the hash of a block, canonical or not. `None` if it is unknown, and for the pending block.
+    /// Returns the hash of a block, canonical or not, or `None` if the block is unknown or pending.
     ///
     /// # Errors
     /// [`NodeError::Backend`].

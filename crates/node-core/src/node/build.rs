@@ -11,7 +11,8 @@ use crate::gas::gas_limit_towards;
 use node_types::consensus::{BlobSidecar, Header, PooledTransaction, Request, Withdrawal};
 use node_types::{Address, Bytes, H256, U256};
 
-/// The gas limit that blocks approach on chains that the node does not produce: that of most block producers of mainnet.
+/// The gas limit towards which built blocks move on chains that the node does not produce: the one that most block
+/// producers on mainnet use.
 const GAS_LIMIT: u64 = 60_000_000;
 
 /// A block to build.
@@ -19,17 +20,17 @@ const GAS_LIMIT: u64 = 60_000_000;
 pub struct BlockRequest {
     /// Hash of the parent, which must be canonical.
     pub parent: H256,
-    /// Unix seconds.
+    /// Timestamp in Unix seconds.
     pub timestamp: u64,
     /// PREVRANDAO.
     pub prev_randao: H256,
-    /// Receiver of the tips.
+    /// Recipient of the tips.
     pub fee_recipient: Address,
     /// Withdrawals; ignored before Shanghai.
     pub withdrawals: Vec<Withdrawal>,
     /// Root of the parent beacon block; ignored before Cancun.
     pub parent_beacon_block_root: Option<H256>,
-    /// All transactions, encoded as they are sent; `None` takes those of the pool.
+    /// All transactions, in the encoding in which they are sent; `None` to take those of the pool.
     pub transactions: Option<Vec<Bytes>>,
     /// Extra data of the header.
     pub extra_data: Bytes,
@@ -40,9 +41,9 @@ pub struct BlockRequest {
 pub struct BuiltBlock {
     /// The block.
     pub block: ExecutedBlock,
-    /// Sidecars of its blob transactions in their order, as far as they are known.
+    /// Sidecars of its blob transactions, in order, as far as they are known.
     pub sidecars: Vec<BlobSidecar>,
-    /// Its execution requests, since Prague.
+    /// Its execution requests; `None` before Prague.
     pub requests: Option<Vec<Request>>,
     /// Sum of the tips in wei.
     pub value: U256,

@@ -33,7 +33,8 @@ pub struct NodeBuilder {
 }
 
 impl Node {
-    /// Starts building a node over the chain that `backend` stores. `execution` executes its code by the rules of `spec`.
+    /// Starts building a node on the chain that `backend` stores. `execution` executes its code under the rules of
+    /// `spec`.
     ///
     /// # Examples
     /// ```
@@ -73,7 +74,7 @@ impl Node {
 }
 
 impl NodeBuilder {
-    /// Sets the accounts whose keys the node holds, for which it signs. Default: none.
+    /// Sets the accounts whose keys the node has and for which it signs. Default: none.
     #[must_use]
     pub fn accounts(self, accounts: Arc<dyn Accounts>) -> Self {
         Self { accounts: Some(accounts), ..self }
@@ -85,7 +86,7 @@ impl NodeBuilder {
         Self { clock, ..self }
     }
 
-    /// Enables block production. Default: the chain grows only by what is imported.
+    /// Enables block production. By default, the chain grows only by imports.
     #[must_use]
     pub fn production(self, production: Production) -> Self {
         Self { production: Some(production), ..self }
@@ -125,7 +126,7 @@ impl NodeBuilder {
     /// block production if it is enabled.
     ///
     /// # Errors
-    /// [`BackendError::OtherChainId`] if the stored chain has another identifier than the specification, and failures of
+    /// [`BackendError::OtherChainId`] if the stored chain has a different id than the specification, and failures of
     /// the backend.
     pub fn open(self) -> Result<Node, BackendError> {
         let Self { execution, clock, spec, .. } = self;
@@ -149,7 +150,7 @@ impl NodeBuilder {
         };
         let pool = Arc::new(Pool::open(pool_parts, self.pool_limits)?);
         backend.subscribe(Arc::new(Arc::downgrade(&pool)));
-        // After the pool, so that listeners see it as of the new head.
+        // Subscribed after the pool, so that listeners see the pool as of the new head.
         let head_listeners = Arc::new(Listeners::<dyn HeadListener>::default());
         backend.subscribe(head_listeners.clone());
         let filters = Filters::open(backend.clone(), pool.clone(), clock, self.filter_limits)?;

@@ -7,10 +7,11 @@ use crate::executor::{CallOutcome, EstimateOutcome};
 use node_types::{BlockId, Bytes};
 
 impl Node {
-    /// Executes a call on the state after a block, in the environment of that block, and returns its output.
+    /// Executes a call on the state as of a block, in the environment of that block, and returns its output.
     ///
     /// # Errors
-    /// [`NodeError::ExecutionReverted`] and [`NodeError::ExecutionFailed`].
+    /// [`NodeError::ExecutionReverted`] or [`NodeError::ExecutionFailed`] if the call fails, and those of reading the
+    /// block.
     pub fn call(&self, context: &Context, call: &Call, block: BlockId) -> Result<Bytes, NodeError> {
         let snapshot = self.snapshot_for(context, block)?;
         let header = snapshot.header(snapshot.state(block, Field::BlockNumber)?)?;
@@ -26,10 +27,11 @@ impl Node {
         }
     }
 
-    /// Returns a gas limit with which a call succeeds on the state after a block, in the environment of that block.
+    /// Returns a gas limit with which a call succeeds on the state as of a block, in the environment of that block.
     ///
     /// # Errors
-    /// [`NodeError::ExecutionReverted`] and [`NodeError::ExecutionFailed`].
+    /// [`NodeError::ExecutionReverted`] or [`NodeError::ExecutionFailed`] if the call fails, and those of reading the
+    /// block.
     pub fn estimate_gas(&self, context: &Context, call: &Call, block: BlockId) -> Result<u64, NodeError> {
         let outcome = self.estimate(context, call, block)?;
         self.observed(call, block);
@@ -39,8 +41,8 @@ impl Node {
         }
     }
 
-    /// Returns the gas limit of a transaction that will be sent. The call is observed only if it fails: otherwise the
-    /// transaction will be.
+    /// Returns the gas limit for a transaction that will be sent. The call is reported to observers only if it fails,
+    /// because otherwise they will see the transaction.
     pub(super) fn gas_to_send(&self, context: &Context, call: &Call) -> Result<u64, NodeError> {
         match self.estimate(context, call, BlockId::latest())? {
             EstimateOutcome::Gas(gas) => Ok(gas),
@@ -60,7 +62,7 @@ impl Node {
             .map_err(|error| NodeError::of_call(error, &context))
     }
 
-    /// Reports a call that was executed.
+    /// Reports an executed call to observers.
     fn observed(&self, call: &Call, block: BlockId) {
         if let Some(observer) = self.call_observer.get() {
             observer(call, block);

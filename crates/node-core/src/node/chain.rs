@@ -1,4 +1,4 @@
-//! The head, and suggestions of fees.
+//! The head, and suggested fees.
 
 use super::resolve::RequestView;
 use super::{Node, NodeError};
@@ -8,7 +8,7 @@ use crate::fees;
 use node_types::{Address, BlockNumber, U256};
 use std::sync::Arc;
 
-/// Blocks whose tips a suggestion takes into account.
+/// Number of blocks whose tips a suggestion considers.
 const SAMPLED_BLOCKS: u64 = 20;
 
 /// The suggested tip in wei per gas if these blocks have no transactions.
@@ -18,7 +18,7 @@ const DEFAULT_TIP: u64 = 1_000_000_000;
 const HIGHEST_TIP: u64 = 500_000_000_000;
 
 impl Node {
-    /// Returns the header of the head. Also reads an account, so that success shows that the backend can read states.
+    /// Returns the header of the head. Also reads an account, so success shows that the backend can read states.
     ///
     /// # Errors
     /// [`NodeError::Backend`].
@@ -42,8 +42,8 @@ impl Node {
         &self.client_version
     }
 
-    /// Returns a gas price in wei that gets a transaction into one of the next blocks: the next base fee plus the
-    /// suggested tip.
+    /// Returns a gas price in wei with which a transaction should be included in one of the next blocks: the next
+    /// base fee plus the suggested tip.
     ///
     /// # Errors
     /// [`NodeError::Backend`].
@@ -54,7 +54,7 @@ impl Node {
         Ok(self.suggested_tip(&snapshot)? + U256::from(base_fee))
     }
 
-    /// Returns a tip in wei per gas that gets a transaction into one of the next blocks.
+    /// Returns a tip in wei per gas with which a transaction should be included in one of the next blocks.
     ///
     /// # Errors
     /// [`NodeError::Backend`].
@@ -95,7 +95,8 @@ impl Node {
         Ok(fees::blob_base_fee(&self.spec, &self.next_header.after(&head)).unwrap_or_default())
     }
 
-    /// Returns the median of the median tips of the latest blocks that have transactions, at least the pool's minimum.
+    /// Returns the median of the median tips of the latest blocks that have transactions, but at least the pool's
+    /// minimum.
     fn suggested_tip(&self, snapshot: &RequestView) -> Result<U256, NodeError> {
         let latest = snapshot.latest();
         let rows = snapshot.view.fee_rows(latest.saturating_sub(SAMPLED_BLOCKS - 1)..=latest)?;

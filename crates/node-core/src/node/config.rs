@@ -9,14 +9,14 @@ use crate::fork_id::{self, fork_id};
 use crate::forks::BlobParams;
 use node_types::BlockNumber;
 
-/// The rules at three times (EIP-7910).
+/// The current, the next and the last scheduled fork rules (EIP-7910).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForkConfigs {
     /// Rules of the head.
     pub current: ForkConfig,
-    /// Rules of the next scheduled fork.
+    /// Rules of the next scheduled fork; `None` if no fork is scheduled.
     pub next: Option<ForkConfig>,
-    /// Rules of the last scheduled fork.
+    /// Rules of the last scheduled fork; `None` if no fork is scheduled.
     pub last: Option<ForkConfig>,
 }
 
@@ -25,7 +25,7 @@ pub struct ForkConfigs {
 pub struct ForkConfig {
     /// Unix seconds; zero for rules that do not activate by timestamp.
     pub activation_time: u64,
-    /// Blob parameters, since Cancun.
+    /// Blob parameters; `None` before Cancun.
     pub blob_params: Option<BlobParams>,
     /// Chain id.
     pub chain_id: u64,

@@ -1,4 +1,4 @@
-//! Control of a development chain that the node produces itself.
+//! Operations that control a development chain, which the node produces itself.
 //!
 //! Each operation fails with [`NodeError::NotProducing`] if the node does not produce blocks.
 
@@ -17,8 +17,8 @@ impl Node {
         self.producer.as_ref().ok_or(NodeError::NotProducing)
     }
 
-    /// Mines `blocks` blocks with the transactions of the pool, or empty ones, and returns the head. `interval` is the
-    /// number of seconds between them. The withdrawals go into the first block.
+    /// Mines `blocks` blocks from the transactions of the pool, or empty ones if it has none, and returns the new
+    /// head. `interval` is the number of seconds between them. `withdrawals` are those of the first block.
     ///
     /// # Errors
     /// [`NodeError::NotProducing`], [`NodeError::Control`] if the change is refused, and [`NodeError::Backend`].
@@ -36,7 +36,7 @@ impl Node {
         }
     }
 
-    /// Sets the timestamp of the next block in Unix seconds. The time of the chain continues from there.
+    /// Sets the timestamp of the next block in Unix seconds. The chain's clock continues from there.
     ///
     /// # Errors
     /// [`NodeError::NotProducing`], [`NodeError::Control`] if the change is refused, and [`NodeError::Backend`].
@@ -44,7 +44,7 @@ impl Node {
         Ok(self.controlled(context)?.set_next_timestamp(timestamp)?)
     }
 
-    /// Moves the time of the chain ahead by `seconds`.
+    /// Moves the chain's clock ahead by `seconds`.
     ///
     /// # Errors
     /// [`NodeError::NotProducing`], [`NodeError::Control`] if the change is refused, and [`NodeError::Backend`].

@@ -12,8 +12,8 @@ use node_types::proof::InvalidProof;
 use node_types::{Address, BlockId, BlockNumber, Bytes, H256};
 use std::fmt;
 
-/// Why an operation failed. `Display` is one sentence for the caller, and [`kind`](Self::kind) is for programs.
-/// `field` is what in the request caused the error.
+/// Why an operation failed. `Display` is one sentence for the caller; programs should use [`kind`](Self::kind).
+/// `field` is the field of the request that caused the error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages say what the fields are")]
@@ -40,14 +40,16 @@ pub enum NodeError {
         reason: Option<String>,
         output: Bytes,
     },
-    /// The call could not be executed, or not to its end. The limit is [`Limit::CallTimeout`] if its time ran out.
+    /// The call could not be executed, or failed for a reason other than a revert. The limit is
+    /// [`Limit::CallTimeout`] if it timed out.
     #[error("{reason}")]
     ExecutionFailed {
-        /// A sentence that begins with geth's words.
+        /// A sentence that begins with geth's text for the reason.
         reason: String,
         /// The limit that the call exceeded, if that is the reason.
         limit: Option<Limit>,
-        /// The properties of the call that may be at fault, most likely first; empty if it is the call as a whole.
+        /// The properties of the call that may have caused the error, most likely first; empty if it is the call as a
+        /// whole.
         fields: Vec<Field>,
     },
     /// The pool rejected the transaction.
@@ -56,10 +58,10 @@ pub enum NodeError {
     /// The chain cannot be changed as requested.
     #[error(transparent)]
     Control(ProducerError),
-    /// The chain is being imported, and transactions are refused meanwhile.
+    /// The chain is being imported, during which transactions are refused.
     #[error("the chain is being imported, and transactions are refused until that has ended")]
     Importing,
-    /// The node does not produce blocks, and its chain cannot be controlled.
+    /// The node does not produce blocks, so its chain cannot be controlled.
     #[error("this node does not produce blocks")]
     NotProducing,
     /// The node has no key of the account, and the account is not impersonated.
@@ -87,7 +89,7 @@ pub enum NodeError {
         to_block: Option<BlockNumber>,
         field: Field,
     },
-    /// Too many logs match a filter, whose range is fixed.
+    /// Too many logs match a filter. Its range cannot be changed.
     #[error("more than {limit} logs match the filter")]
     TooManyFilterLogs { limit: usize },
     /// The canonical chain has no such transaction.
@@ -96,7 +98,7 @@ pub enum NodeError {
     /// The genesis block has no transactions to trace, and no parent.
     #[error("genesis is not traceable")]
     GenesisNotTraceable,
-    /// The trace takes too much memory.
+    /// The trace needs too much memory.
     #[error("the trace takes more than {limit} bytes of memory")]
     TraceTooLarge { limit: u64 },
     /// The request was cancelled or its time ran out.
@@ -120,17 +122,18 @@ pub enum NodeError {
 }
 
 impl NodeError {
-    /// A single invalid field.
+    /// Returns the error for a single invalid field.
     pub(super) fn invalid(field: Field, message: impl Into<String>) -> Self {
         Self::Invalid(vec![Fault::new(field, message)])
     }
 
-    /// A call that failed for a reason other than a limit.
+    /// Returns the error for a call that failed for a reason other than a limit.
     pub(super) fn execution_failed(reason: impl ToString) -> Self {
         Self::ExecutionFailed { reason: reason.to_string(), limit: None, fields: Vec::new() }
     }
 
-    /// The limit that the request exceeded, if that is why it failed. The faults of [`NodeError::Invalid`] have their own.
+    /// Returns the limit that the request exceeded, or `None` if it failed for another reason. The faults of
+    /// [`NodeError::Invalid`] have their own limits.
     pub fn limit(&self) -> Option<Limit> {
         match self {
             Self::TooManyFilters { .. } => Some(Limit::Filters),
@@ -200,14 +203,14 @@ impl From<FilterError> for NodeError {
     }
 }
 
-/// Returns the faults after a colon, or nothing if there are none.
+/// Returns a colon followed by the faults, or an empty string if there are none.
 fn listed(faults: &[Fault]) -> String {
     let faults: Vec<_> = faults.iter().map(Fault::to_string).collect();
     if faults.is_empty() { String::new() } else { format!(": {}", faults.join("; ")) }
 }
 
 impl From<InvalidFilterId> for NodeError {
-    /// No filter has an invalid id.
+    /// An invalid id is reported as an unknown filter.
     fn from(_: InvalidFilterId) -> Self {
         Self::FilterNotFound
     }
@@ -227,7 +230,8 @@ impl From<ProducerError> for NodeError {
 }
 
 impl TransactionError {
-    /// The properties of the transaction that the error may be about, most likely first; empty if it is about none.
+    /// Returns the properties of the transaction that may have caused the error, most likely first; empty if no
+    /// property did.
     pub fn fields(&self) -> Vec<Field> {
         properties(match self {
             Self::NonceTooLow { .. } | Self::NonceTooHigh { .. } | Self::NonceOverflow => &["nonce"],
@@ -258,7 +262,8 @@ impl TransactionError {
 }
 
 impl PoolError {
-    /// The properties of the transaction that the error may be about, most likely first; empty if it is about none.
+    /// Returns the properties of the transaction that may have caused the error, most likely first; empty if no
+    /// property did.
     pub fn fields(&self) -> Vec<Field> {
         properties(match self {
             Self::Invalid(error) => return error.fields(),
@@ -287,7 +292,7 @@ fn properties(names: &'static [&'static str]) -> Vec<Field> {
 }
 
 impl ProducerError {
-    /// The field of the request that the error is about.
+    /// Returns the field of the request that caused the error.
     pub fn field(&self) -> Field {
         match self {
             Self::TimestampTooLow { .. } | Self::TimestampTooHigh { .. } => Field::Timestamp,
@@ -347,7 +352,7 @@ impl From<CallFailure> for NodeError {
     }
 }
 
-/// The reason of a revert as the end of a sentence; empty without a reason.
+/// Displays the reason of a revert as the end of a sentence; empty if there is no reason.
 struct Reason<'a>(Option<&'a str>);
 
 impl fmt::Display for Reason<'_> {

@@ -1,7 +1,7 @@
-//! Streams of events: what filters report, as it happens.
+//! Event streams, which report the same changes as filters, as they happen.
 //!
-//! The node stores nothing for a stream. Its cursor is the id of its last event, so that a client can resume anywhere, at
-//! any time.
+//! The node stores nothing for a stream. The cursor of a stream is the id of its last event, so a client can resume
+//! it at any position and time.
 
 use super::fault::Field;
 use super::logs::filter_faults;
@@ -32,7 +32,7 @@ pub enum EventQuery {
     },
     /// Transactions that enter the pool.
     PendingTransactions {
-        /// Start after the transaction with this arrival number; `None` for transactions from now on.
+        /// Starts after the transaction with this arrival number; `None` for transactions from now on.
         after: Option<u64>,
     },
 }
@@ -53,11 +53,11 @@ pub enum EventStart {
 pub struct Event {
     /// Identifies the position after the event; `None` if a stream cannot resume there.
     pub id: Option<EventId>,
-    /// What happened; `None` if only the position has moved.
+    /// The change that is reported; `None` if only the position has moved.
     pub data: Option<EventData>,
 }
 
-/// What happened.
+/// The change that an event reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::large_enum_variant, reason = "most events are logs, and few exist at a time")]
 pub enum EventData {
@@ -75,7 +75,8 @@ pub struct EventStream {
     subscription: Subscription,
     /// The last id that the client has received.
     last_id: Option<EventId>,
-    /// The genesis block, if it must be reported first: no position is before it.
+    /// The genesis block, if it must be reported first; this cannot be expressed by an id, because no position
+    /// precedes it.
     genesis: Option<BlockRef>,
 }
 
@@ -83,8 +84,8 @@ impl Node {
     /// Opens a stream of events.
     ///
     /// # Errors
-    /// [`NodeError::BlockNotFound`] if the block of the client's last event is unknown, [`NodeError::Invalid`] for a filter
-    /// beyond the limits or a first block above the block after the head.
+    /// [`NodeError::BlockNotFound`] if the block of the client's last event is unknown, and [`NodeError::Invalid`] if
+    /// the filter exceeds the limits, or if the first block is more than one above the head.
     pub fn events(&self, context: &Context, query: &EventQuery) -> Result<EventStream, NodeError> {
         context.check()?;
         let snapshot = self.snapshot(context)?;
@@ -120,13 +121,14 @@ impl Node {
         Ok(EventStream { subscription: Subscription { criteria, cursor }, last_id, genesis })
     }
 
-    /// Returns the next events, about `page` of them at most, and the stream after them. No events means that nothing has
-    /// happened.
+    /// Returns the next events, at most about `page` of them, and the stream after them. Returns no events if nothing
+    /// has changed.
     ///
-    /// The last event has the id of the position that the stream has reached. It has no data if nothing matched on the way.
+    /// The last event has the id of the position that the stream has reached. It has no data if nothing up to there
+    /// matched.
     ///
     /// # Errors
-    /// [`NodeError::BlockNotFound`] if the block of the last event is not known any more.
+    /// [`NodeError::BlockNotFound`] if the block of the last event is no longer known.
     pub fn next_events(
         &self,
         context: &Context,
@@ -175,7 +177,7 @@ fn start(snapshot: &RequestView, start: &EventStart) -> Result<ChainPosition, No
         EventStart::Block(tag) => tag,
     };
     let first = if tag == BlockNumberOrTag::Pending { head.number.saturating_add(1) } else { snapshot.height(tag) };
-    // The genesis block has no logs, and no parent to start after.
+    // The genesis block has no logs, and no parent after which to start.
     let number = first.saturating_sub(1);
     match view.canonical_hash(number)? {
         Some(hash) => Ok(ChainPosition::end_of(BlockRef { number, hash })),

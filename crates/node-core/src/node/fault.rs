@@ -1,26 +1,26 @@
-//! Faults of a request: which field is wrong, and why.
+//! Faults of a request: the invalid field, and the reason.
 
 use super::Limit;
 use std::fmt;
 
-/// A field of a request that is wrong.
+/// An invalid field of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The field.
     pub field: Field,
     /// What is wrong with it.
     pub message: String,
-    /// The limit that the field exceeds, if that is the fault.
+    /// The limit that the field exceeds; `None` for other faults.
     pub limit: Option<Limit>,
 }
 
 impl Fault {
-    /// A fault of `field` that is not about a limit.
+    /// Returns a fault of `field` that is not caused by a limit.
     pub fn new(field: Field, message: impl Into<String>) -> Self {
         Self { field, message: message.into(), limit: None }
     }
 
-    /// A list of `got` items where at most `most` are allowed.
+    /// Returns the fault of a list with `got` items of which at most `most` are allowed.
     pub(super) fn too_many(field: Field, got: usize, most: usize, items: &str, limit: Limit) -> Self {
         Self { field, message: format!("expected at most {most} {items}, got {got}"), limit: Some(limit) }
     }
@@ -48,7 +48,7 @@ pub enum Field {
     BlobVersionedHash(usize),
     /// Number of blocks of a fee history.
     BlockCount,
-    /// The block whose logs are searched.
+    /// The hash of the block whose logs are searched.
     BlockHash,
     /// The block whose state, receipts or body is read.
     BlockNumber,
@@ -78,7 +78,7 @@ pub enum Field {
     RewardPercentile(usize),
     /// All percentiles of a fee history.
     RewardPercentiles,
-    /// Seconds by which the time moves.
+    /// Seconds by which the chain's clock is advanced.
     Seconds,
     /// Sender of a transaction.
     Sender,

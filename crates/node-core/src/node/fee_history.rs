@@ -14,11 +14,11 @@ use node_types::{BlockNumber, BlockNumberOrTag, U256};
 pub struct FeeHistory {
     /// Number of the first block.
     pub oldest_block: BlockNumber,
-    /// Base fee of each block and of the block after the last, in wei per gas; zero before London.
+    /// Base fee of each block and of the block after the last one, in wei per gas; zero before London.
     pub base_fees: Vec<U256>,
     /// Gas used of each block divided by its gas limit.
     pub gas_used_ratios: Vec<f64>,
-    /// Blob base fee of each block and of the block after the last, in wei per blob gas; zero before Cancun.
+    /// Blob base fee of each block and of the block after the last one, in wei per blob gas; zero before Cancun.
     pub blob_base_fees: Vec<U256>,
     /// Blob gas used of each block divided by the maximum; zero before Cancun.
     pub blob_gas_used_ratios: Vec<f64>,
@@ -27,19 +27,21 @@ pub struct FeeHistory {
 }
 
 impl FeeHistory {
-    /// Most blocks in one result.
+    /// Maximum number of blocks in one result.
     pub const MAX_BLOCKS: u64 = 1_024;
 
-    /// Most blocks that are read in a few microseconds, apart from their rewards.
+    /// Maximum number of blocks that can be read in a few microseconds, not counting their rewards.
     pub const FEW_BLOCKS: u64 = 32;
 }
 
 impl Node {
-    /// Returns base fees, gas used ratios and tips of `block_count` consecutive blocks that end with `newest_block`; fewer
-    /// if the chain is shorter. `percentiles` are from 0 to 100 and must not decrease.
+    /// Returns base fees, gas used ratios and tips of the `block_count` consecutive blocks that end with
+    /// `newest_block`, inclusive; fewer if the chain is shorter. `percentiles` are from 0 to 100 and must not
+    /// decrease.
     ///
     /// # Errors
-    /// [`NodeError::Invalid`] for a count or percentiles out of range, [`NodeError::BlockNotFound`] above the head.
+    /// [`NodeError::Invalid`] if the count or a percentile is out of range, and [`NodeError::BlockNotFound`] if the
+    /// newest block is above the head.
     pub fn fee_history(
         &self,
         context: &Context,
@@ -125,8 +127,8 @@ fn ratio(used: u64, limit: u64) -> f64 {
     if limit == 0 { 0.0 } else { used as f64 / limit as f64 }
 }
 
-/// Returns for each percentile the tip of the transaction at which this percentage of the block's gas is reached, when the
-/// transactions are sorted by tip; zeros for an empty block. The percentiles must not decrease.
+/// Returns for each percentile the tip of the transaction at which this percentage of the block's gas used is
+/// reached, with transactions sorted by tip; zeros for an empty block. The percentiles must not decrease.
 fn rewards(row: &FeeRow, percentiles: &[f64]) -> Vec<U256> {
     let gas_used = row.header.header.gas_used as f64;
     let mut tips = row.tips.iter();
@@ -134,7 +136,7 @@ fn rewards(row: &FeeRow, percentiles: &[f64]) -> Vec<U256> {
         return vec![U256::zero(); percentiles.len()];
     };
     let reward = |percentile: &f64| {
-        // Rounded down, as a conversion from a float does.
+        // The conversion rounds down.
         let threshold = (gas_used * percentile / 100.0) as u64;
         while gas_so_far < threshold
             && let Some((next, gas)) = tips.next()

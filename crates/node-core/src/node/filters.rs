@@ -9,13 +9,13 @@ use crate::logs::FoundLog;
 use node_types::BlockNumberOrTag;
 
 impl Node {
-    /// Installs a filter for logs that appear or disappear from now on.
+    /// Installs a filter that reports logs of blocks that join or leave the chain from now on.
     ///
-    /// The range may lie above the head. Without a first block it starts with the latest one. `latest`, `pending` or no
-    /// last block leave the range open.
+    /// The range may be above the head. If it has no first block, it starts with the latest one. If its last block is
+    /// `latest`, `pending` or missing, the range is open-ended.
     ///
     /// # Errors
-    /// [`NodeError::Invalid`] for a range that ends before it starts or a filter beyond the limits,
+    /// [`NodeError::Invalid`] if the range ends before it starts or the filter exceeds the limits, and
     /// [`NodeError::TooManyFilters`].
     pub fn new_filter(&self, context: &Context, filter: LogFilter, range: BlockRange) -> Result<FilterId, NodeError> {
         context.check()?;
@@ -59,10 +59,11 @@ impl Node {
         Ok(self.filters.install(context, FilterCriteria::PendingTransactions)?)
     }
 
-    /// Returns what happened since the last successful poll, or since the filter was installed.
+    /// Returns the changes since the last successful poll, or since the filter was installed.
     ///
     /// # Errors
-    /// [`NodeError::FilterNotFound`]; [`NodeError::BlockNotFound`] if the block of the last poll is not known any more.
+    /// [`NodeError::FilterNotFound`], or [`NodeError::BlockNotFound`] if the block of the last poll is no longer
+    /// known.
     pub fn get_filter_changes(&self, context: &Context, id: FilterId) -> Result<FilterChanges, NodeError> {
         Ok(self.filters.changes(context, id)?)
     }
@@ -70,7 +71,8 @@ impl Node {
     /// Returns all logs in the range of a log filter.
     ///
     /// # Errors
-    /// [`NodeError::FilterNotFound`], [`NodeError::Invalid`] if it is not a log filter, [`NodeError::TooManyFilterLogs`].
+    /// [`NodeError::FilterNotFound`], [`NodeError::Invalid`] if it is not a log filter, or
+    /// [`NodeError::TooManyFilterLogs`].
     pub fn get_filter_logs(&self, context: &Context, id: FilterId) -> Result<Vec<FoundLog>, NodeError> {
         let limit = self.limits.logs;
         let scan = self.filters.logs(context, id, limit)?;

@@ -4,20 +4,20 @@ use super::{Node, NodeError};
 use crate::context::Context;
 use node_types::BlockNumber;
 
-/// Progress of an import, of which a client sees what is done already.
+/// Progress of an import during which the node serves the blocks imported so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ImportProgress {
     /// The head when the import began.
     pub starting_block: BlockNumber,
-    /// The head now, which is also the highest block that the node knows: how many blocks follow is not known.
+    /// The current head, which is also the highest known block: the node does not know how many blocks follow.
     pub current_block: BlockNumber,
 }
 
 impl Node {
-    /// Reports from now on that the chain is being imported, and refuses transactions, until
-    /// [`end_import`](Self::end_import) is called. A transaction could be mined in a block that is yet to come, and what the
-    /// pool checks depends on the head.
+    /// Reports that the chain is being imported, and refuses transactions, until [`end_import`](Self::end_import) is
+    /// called. Transactions are refused because a later block of the import may contain them, and because the pool's
+    /// checks depend on the head.
     ///
     /// # Errors
     /// [`NodeError::Backend`].
@@ -27,7 +27,7 @@ impl Node {
         Ok(())
     }
 
-    /// Accepts transactions again.
+    /// Ends the import: accepts transactions again.
     pub fn end_import(&self) {
         *self.importing.lock() = None;
     }

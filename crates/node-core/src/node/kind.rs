@@ -1,4 +1,4 @@
-//! The kinds of errors, for programs that decide by them.
+//! The kinds of errors, for programs that handle them.
 
 use super::NodeError;
 use crate::context::Interrupted;
@@ -31,7 +31,7 @@ pub enum ErrorKind {
     AccountEdited,
     /// A call reverted.
     ExecutionReverted,
-    /// A call or block could not be executed to its end.
+    /// A call or a block could not be executed.
     ExecutionFailed,
     /// The pool rejected the transaction.
     TransactionRejected,
@@ -41,7 +41,7 @@ pub enum ErrorKind {
     Importing,
     /// The node does not produce blocks.
     NotProducing,
-    /// The node has no key of the account.
+    /// The node has no key for the account.
     UnknownAccount,
     /// The block cannot be traced.
     NotTraceable,
@@ -53,12 +53,12 @@ pub enum ErrorKind {
     Timeout,
     /// The caller cancelled the operation.
     Cancelled,
-    /// The backend failed, or the node has a defect.
+    /// The backend failed, or the node has a bug.
     Internal,
 }
 
 impl fmt::Display for ErrorKind {
-    /// Writes the [slug](Self::slug).
+    /// Displays the [slug](Self::slug).
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.slug())
     }
@@ -88,7 +88,7 @@ impl ErrorKind {
         Self::Internal,
     ];
 
-    /// Returns the name of the kind for logs and for interfaces that transport text.
+    /// Returns the name of the kind in kebab case, for logs and text-based interfaces.
     pub const fn slug(self) -> &'static str {
         match self {
             Self::InvalidRequest => "invalid-request",

@@ -1,27 +1,27 @@
-//! Upper bounds of requests and results.
+//! Limits of requests and results.
 
 use std::time::Duration;
 
-/// Upper bounds of one request and its result.
+/// Limits of one request and its result. All are inclusive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Most logs in one result.
+    /// Maximum number of logs in one result.
     pub logs: usize,
-    /// Most blocks that one query for logs may span, both ends included.
+    /// Maximum number of blocks that a log query may span, counting both ends.
     pub block_range: u64,
-    /// Most addresses in one log filter.
+    /// Maximum number of addresses in a log filter.
     pub addresses: usize,
-    /// Most words at one topic position of a log filter.
+    /// Maximum number of words at each topic position of a log filter.
     pub topics: usize,
-    /// Most storage keys in one request for a proof.
+    /// Maximum number of storage keys in a proof request.
     pub storage_keys: usize,
-    /// Most percentiles in one request for the fee history.
+    /// Maximum number of percentiles in a fee history request.
     pub percentiles: usize,
-    /// Most gas that a call or an estimate may use.
+    /// Maximum gas of a call or an estimate.
     pub gas_cap: u64,
-    /// Longest time that a call or an estimate may take.
+    /// Maximum duration of a call or an estimate.
     pub call_timeout: Duration,
-    /// Most bytes of memory for the traces of one request.
+    /// Maximum memory for recording the traces of one request, in bytes.
     pub trace_bytes: u64,
 }
 
@@ -41,7 +41,7 @@ impl Default for Limits {
     }
 }
 
-/// An upper bound that a request exceeded.
+/// A limit that a request exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// [`Limits::addresses`].

@@ -1,4 +1,4 @@
-//! Searches for logs, whole or by pages.
+//! Searches for logs, with or without paging.
 
 use super::fault::{Fault, Field};
 use super::resolve::RequestView;
@@ -13,10 +13,10 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-/// Most topics of a log: the EVM's highest LOG instruction writes four.
+/// Maximum number of topics of a log: LOG4 writes four.
 const MAX_TOPICS: usize = 4;
 
-/// Which logs to return.
+/// A query for logs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogQuery {
     /// Addresses and topics of the logs.
@@ -30,7 +30,7 @@ pub struct LogQuery {
 pub enum LogBlocks {
     /// The canonical block with this hash.
     Hash(H256),
-    /// Consecutive canonical blocks. An end that is `None` is the latest block.
+    /// Consecutive canonical blocks. If an end of the range is `None`, it is the latest block.
     Range(BlockRange),
 }
 
@@ -50,14 +50,15 @@ pub struct BlockRange {
 }
 
 impl BlockRange {
-    /// The fault of a range that ends before it starts, in an end that was given. `first` and `last` are the resolved ends.
+    /// Returns the fault of a range that ends before it starts, in an end that the request specified. `first` and
+    /// `last` are the resolved ends.
     pub(super) fn reversed(&self, first: BlockNumber, last: BlockNumber) -> Fault {
         let field = match (self.from, self.to) {
             (None, Some(_)) => Field::ToBlock,
             (Some(_), _) => Field::FromBlock,
             (None, None) => Field::Request,
         };
-        // A block that the request does not mention needs an explanation.
+        // If the request does not specify the first block, the message explains which one is used.
         let latest = if self.from.is_none() { ", the latest, as no first block was given," } else { "" };
         Fault::new(
             field,
@@ -68,16 +69,17 @@ impl BlockRange {
     }
 }
 
-/// Some of the logs that match a query.
+/// One page of the logs that match a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogPage {
     /// The logs.
     pub logs: Vec<FoundLog>,
-    /// Start of the next page, or `None` if this is the last.
+    /// Start of the next page, or `None` if this is the last page.
     pub next: Option<LogCursor>,
 }
 
-/// Start of a page of logs. It is valid for one query, and as long as its block is canonical.
+/// Start of a page of logs. It is valid only for the query that it was returned for, and only as long as its block is
+/// canonical.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogCursor {
     /// The first log of the page.
@@ -92,8 +94,8 @@ impl Node {
     /// Returns all logs that match, in the order of the chain.
     ///
     /// # Errors
-    /// [`NodeError::TooManyLogs`] if more than [`Limits::logs`] match, [`NodeError::TooManyBlocks`] for a range longer than
-    /// [`Limits::block_range`], [`NodeError::Invalid`] for an invalid range or filter.
+    /// [`NodeError::TooManyLogs`] if more than [`Limits::logs`] match, [`NodeError::TooManyBlocks`] if the range is
+    /// longer than [`Limits::block_range`], and [`NodeError::Invalid`] if the range or filter is invalid.
     pub fn get_logs(&self, context: &Context, query: &LogQuery) -> Result<Vec<FoundLog>, NodeError> {
         let (_, range, found) = self.find_logs(context, query, None)?;
         match found.next {
@@ -112,8 +114,8 @@ impl Node {
     /// Returns the first [`Limits::logs`] logs that match, or those from `cursor` on. A page may end inside a block.
     ///
     /// # Errors
-    /// As [`get_logs`](Self::get_logs); [`NodeError::Invalid`] for a cursor of another query, and
-    /// [`NodeError::BlockNotFound`] if the block of the cursor is not canonical any more.
+    /// Those of [`get_logs`](Self::get_logs), [`NodeError::Invalid`] if the cursor belongs to another query, and
+    /// [`NodeError::BlockNotFound`] if the block of the cursor is no longer canonical.
     pub fn get_logs_page(
         &self,
         context: &Context,
@@ -176,7 +178,7 @@ impl Node {
     }
 }
 
-/// Resolves the ends of a range. If this adds faults, the result is meaningless.
+/// Resolves the ends of a range. If this adds faults, the result must not be used.
 fn resolve_range(snapshot: &RequestView, range: &BlockRange, faults: &mut Vec<Fault>) -> RangeInclusive<BlockNumber> {
     let (from, to) = (range.from.unwrap_or_default(), range.to.unwrap_or_default());
     let (first, last) = (snapshot.height(from), snapshot.height(to));
@@ -200,7 +202,7 @@ fn check_span(range: &RangeInclusive<BlockNumber>, limit: u64, field: Field) -> 
     Err(NodeError::TooManyBlocks { blocks, limit, to_block: range.start() + (limit - 1), field })
 }
 
-/// Returns where a filter exceeds the limits.
+/// Returns a fault for each limit that a filter exceeds.
 pub(super) fn filter_faults(filter: &LogFilter, limits: &Limits) -> Vec<Fault> {
     let mut faults = Vec::new();
     let addresses = filter.addresses.len();
@@ -220,7 +222,7 @@ pub(super) fn filter_faults(filter: &LogFilter, limits: &Limits) -> Vec<Fault> {
     faults
 }
 
-/// Returns the keccak of the RLP list of all fields, which binds a cursor to its query.
+/// Returns the Keccak-256 of the RLP list of all fields, which binds a cursor to its query.
 fn digest(query: &LogQuery) -> H256 {
     let tag = |tag: Option<BlockNumberOrTag>| tag.map(|tag| tag.to_string()).unwrap_or_default();
     let mut stream = RlpStream::new();

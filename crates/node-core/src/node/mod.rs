@@ -1,7 +1,7 @@
-//! All operations of the node, on a backend and an executor.
+//! The node: all operations, implemented on a backend and an executor.
 //!
-//! Operations take and return domain values. Each read opens one view of the backend, so that a block that is added
-//! meanwhile does not affect the result. Nothing here knows of HTTP or JSON-RPC.
+//! Operations take and return domain values; nothing here depends on HTTP or JSON-RPC. Each read opens one view of
+//! the backend, so blocks that are added in the meantime do not affect the result.
 
 mod block;
 mod build;
@@ -88,16 +88,16 @@ pub struct Node {
     head_listeners: Arc<Listeners<dyn HeadListener>>,
     producer: Option<Arc<Producer>>,
     filters: Filters,
-    /// The least tip that the pool accepts, in wei per gas.
+    /// Minimum tip that the pool accepts, in wei per gas.
     minimum_tip: u64,
     pending: Mutex<Option<CachedPending>>,
-    /// The head when an import began; `None` unless one is running.
+    /// The head when the current import began; `None` if no import is running.
     importing: Mutex<Option<BlockNumber>>,
     call_observer: OnceLock<Box<CallObserver>>,
     traces: TraceTurns,
 }
 
-/// What is called with a call that ran, and the block on whose state it did.
+/// A function that is called with each executed call, and the block on whose state it ran.
 type CallObserver = dyn Fn(&Call, BlockId) + Send + Sync;
 
 impl Node {
@@ -106,19 +106,19 @@ impl Node {
         &self.backend
     }
 
-    /// Calls `listener` after each change of the head from now on, until `listener` is dropped. The backend's own
-    /// [`subscribe`](StateBackend::subscribe) calls its listeners as long as the backend exists.
+    /// Calls `listener` after each future change of the head, until `listener` is dropped. By contrast, listeners
+    /// passed to the backend's own [`subscribe`](StateBackend::subscribe) are called as long as the backend exists.
     pub fn subscribe<L: HeadListener + 'static>(&self, listener: &Arc<L>) {
         self.head_listeners.add(Arc::<L>::downgrade(listener));
     }
 
-    /// Calls `observer` with each call and each estimate that was executed, before its result is returned. There is one
-    /// observer: later ones are ignored.
+    /// Calls `observer` with each executed call and estimate, before its result is returned. Only one observer can be
+    /// set; later ones are ignored.
     pub fn observe_calls(&self, observer: impl Fn(&Call, BlockId) + Send + Sync + 'static) {
         let _ = self.call_observer.set(Box::new(observer));
     }
 
-    /// Whether a proof takes microseconds at any block.
+    /// Returns whether a proof takes microseconds at any block.
     pub fn proves_quickly(&self) -> bool {
         self.backend.proves_quickly()
     }
@@ -128,7 +128,7 @@ impl Node {
         self.producer.as_ref()
     }
 
-    /// Returns the pool of transactions to be mined.
+    /// Returns the transaction pool.
     pub fn pool(&self) -> &Arc<Pool> {
         &self.pool
     }
@@ -143,19 +143,19 @@ impl Node {
         &self.spec
     }
 
-    /// Returns the upper bounds of requests.
+    /// Returns the limits of requests.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// Returns the usage of the caches of the backend and of the executor.
+    /// Returns the statistics of the caches of the backend and the executor.
     pub fn caches(&self) -> Vec<CacheUse> {
         let mut caches = self.backend.caches();
         caches.extend(self.executor.caches());
         caches
     }
 
-    /// Returns a snapshot of the mined chain, and notes in `context` which one.
+    /// Returns a snapshot of the mined chain, and records its head in `context`.
     fn snapshot(&self, context: &Context) -> Result<RequestView, NodeError> {
         self.snapshot_of(context, RequestView::new(context.view_or(|| self.backend.view())?, self.finality))
     }
@@ -165,7 +165,8 @@ impl Node {
         Ok(snapshot)
     }
 
-    /// Returns a snapshot in which `block` can be resolved: with the pending block if it is `pending`.
+    /// Returns a snapshot in which `block` can be resolved: one that includes the pending block if `block` is
+    /// `pending`.
     fn snapshot_for(&self, context: &Context, block: BlockId) -> Result<RequestView, NodeError> {
         if block.is_pending() {
             self.snapshot_of(context, RequestView::with_pending(self.pending_view(context)?, self.finality))

@@ -9,7 +9,7 @@ use crate::executor::BlockExecution;
 use node_types::consensus::Header;
 use std::sync::Arc;
 
-/// The pending block when it was last assembled.
+/// The most recently assembled pending block.
 #[derive(Clone)]
 pub(super) struct CachedPending {
     /// Version of the pool's contents.
@@ -29,7 +29,7 @@ impl Node {
         let head = view.head().number;
         let parent = view.header(head.into())?.ok_or(BackendError::UnknownBlock(head))?;
         let template = self.next_header.after(&parent);
-        // Held while a block is assembled, so that concurrent requests assemble it once.
+        // Held while a block is assembled, so that concurrent requests assemble it only once.
         let mut cache = context.lock(&self.pending)?;
         let cached = cache.as_ref().filter(|cached| cached.pool_version == pool_version && cached.template == template);
         let block = match cached {
@@ -44,7 +44,7 @@ impl Node {
         Ok(Arc::new(LayeredView::new(view, head, vec![block])?))
     }
 
-    /// Executes the transactions of the pool, best first, in a block on top of the head until it is full.
+    /// Executes the transactions of the pool, best first, in a block on top of the head until the block is full.
     fn assemble_pending(&self, context: &Context, view: &dyn View, header: Header) -> Result<ExecutedBlock, NodeError> {
         let best = self.pool.best_for(&header);
         let gas_limit = header.gas_limit;

@@ -9,11 +9,11 @@ use node_types::proof::{InvalidProof, prove_account, prove_slot};
 use node_types::{Address, BlockId, H256};
 
 impl Node {
-    /// Returns an account and storage slots with their Merkle proofs after a block was executed. The proofs were verified
-    /// against the state root of the block.
+    /// Returns an account and storage slots with their Merkle proofs, as of a block. The proofs are verified against
+    /// the state root of the block before they are returned.
     ///
     /// # Errors
-    /// [`NodeError::Invalid`] for `pending`, which has no proofs, and for more than
+    /// [`NodeError::Invalid`] if the block is `pending`, which has no proofs, or if there are more than
     /// [`storage_keys`](super::Limits::storage_keys) slots.
     pub fn get_proof(
         &self,
@@ -44,7 +44,7 @@ impl Node {
     }
 }
 
-/// Verifies all nodes of `proof` from the state root down to the values that it claims.
+/// Verifies all nodes of `proof` from the state root down to the claimed values.
 fn verify(root: H256, address: Address, proof: &AccountProof) -> Result<(), InvalidProof> {
     if prove_account(root, address, &proof.proof)? != proof.account {
         return Err(InvalidProof::OtherAccount);

@@ -19,7 +19,7 @@ pub struct FoundReceipts {
     pub receipts: Arc<Vec<Receipt>>,
 }
 
-/// A receipt with what depends on the receipts before it.
+/// A receipt with values that depend on the preceding receipts.
 #[derive(Clone, Copy, Debug)]
 pub struct ReceiptInBlock<'a> {
     /// Position of the transaction in the block.
@@ -61,8 +61,8 @@ fn receipts_in_block<'a>(body: &'a Body, receipts: &'a [Receipt]) -> impl Iterat
 }
 
 impl Node {
-    /// Returns the receipts of the block that holds a mined transaction, and the position of the transaction in it; `None`
-    /// if no canonical block holds the transaction.
+    /// Returns the receipts of the block that contains a mined transaction, and the index of the transaction in it,
+    /// or `None` if no canonical block contains the transaction.
     ///
     /// # Errors
     /// [`NodeError::Backend`].

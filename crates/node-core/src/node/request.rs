@@ -15,7 +15,7 @@ use node_types::consensus::{
 use node_types::{Address, Bytes, H256, U256};
 use std::collections::BTreeMap;
 
-/// The fields of a transaction to send. The node fills in what is `None`.
+/// The fields of a transaction to send. The node fills in fields that are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TransactionRequest {
     /// The type; by default the one that the other fields imply.
@@ -24,21 +24,21 @@ pub struct TransactionRequest {
     pub chain_id: Option<u64>,
     /// Sender.
     pub from: Address,
-    /// Receiver; `None` creates a contract.
+    /// Recipient; `None` to create a contract.
     pub to: Option<Address>,
     /// Gas limit; estimated by default.
     pub gas: Option<u64>,
-    /// Gas price in wei, of types 0 and 1.
+    /// Gas price in wei per gas, for types 0 and 1.
     pub gas_price: Option<U256>,
-    /// Highest price that the sender pays, in wei per gas.
+    /// Maximum price that the sender pays, in wei per gas.
     pub max_fee_per_gas: Option<U256>,
-    /// Highest tip that the producer gets, in wei per gas.
+    /// Maximum tip for the producer, in wei per gas.
     pub max_priority_fee_per_gas: Option<U256>,
-    /// Highest price that the sender pays for blobs, in wei per blob gas.
+    /// Maximum price that the sender pays for blobs, in wei per blob gas.
     pub max_fee_per_blob_gas: Option<U256>,
-    /// Nonce; by default the sender's next one, after its transactions in the pool.
+    /// Nonce; by default the sender's next nonce, counting its transactions in the pool.
     pub nonce: Option<u64>,
-    /// Wei to transfer.
+    /// Amount to transfer, in wei.
     pub value: U256,
     /// Call data, or creation code.
     pub input: Bytes,
@@ -85,7 +85,7 @@ impl TransactionRequest {
         Ok(kind)
     }
 
-    /// Returns the call that the transaction executes, at a gas price of zero.
+    /// Returns the call that the transaction executes, with a gas price of zero.
     fn call(&self) -> Call {
         let Self { from, to, value, input, access_list, authorization_list, .. } = self.clone();
         Call {
@@ -148,8 +148,8 @@ impl Node {
     /// Fills in the missing fields of a transaction, without signing it.
     ///
     /// # Errors
-    /// [`NodeError::Invalid`] for fields that contradict each other, [`NodeError::TransactionRejected`] for a transaction that
-    /// no pool accepts, and errors of the gas estimate.
+    /// [`NodeError::Invalid`] if fields contradict each other, [`NodeError::TransactionRejected`] if the transaction
+    /// is invalid in every state, and errors of the gas estimate.
     pub fn fill_transaction(
         &self,
         context: &Context,
@@ -166,7 +166,8 @@ impl Node {
     /// Fills in the missing fields of a transaction, and signs it with the sender's key.
     ///
     /// # Errors
-    /// As [`fill_transaction`](Self::fill_transaction), and [`NodeError::UnknownAccount`].
+    /// Those of [`fill_transaction`](Self::fill_transaction), and [`NodeError::UnknownAccount`] if the node has no
+    /// key for the sender.
     pub fn sign_transaction(
         &self,
         context: &Context,
@@ -182,7 +183,7 @@ impl Node {
         Ok(transaction)
     }
 
-    /// Returns the gas limit of a transaction, estimated if it has none.
+    /// Returns the gas limit of a transaction, or an estimate if it has none.
     pub(super) fn request_gas(&self, context: &Context, request: &TransactionRequest) -> Result<u64, NodeError> {
         if let Some(gas) = request.gas {
             return Ok(gas);
@@ -244,9 +245,9 @@ impl Node {
         Ok(view.state(view.head().number)?.account(sender)?.unwrap_or_default().nonce)
     }
 
-    /// Replaces the newest `blocks` blocks with blocks that hold the given transactions. Each transaction comes with the
-    /// position of its block among the replaced ones, the oldest being 0. Requests are completed on the state after the
-    /// block below them.
+    /// Replaces the newest `blocks` blocks with blocks that contain the given transactions. Each transaction is
+    /// paired with the index of its block among the replaced ones, the oldest being 0. Requests are completed on the
+    /// state as of the block below the replaced ones.
     ///
     /// # Errors
     /// [`NodeError::NotProducing`], [`NodeError::TransactionRejected`], [`NodeError::Control`], and those of
@@ -284,7 +285,7 @@ impl Node {
     }
 }
 
-/// Returns why a transaction is invalid in every state, or `None`.
+/// Returns why a transaction is invalid in every state, or `None` if it may be valid in some.
 fn impossible(body: &TransactionBody) -> Option<TransactionError> {
     let (tip, cap) = (body.max_priority_fee_per_gas(), body.max_fee_per_gas());
     match body {
@@ -297,7 +298,7 @@ fn impossible(body: &TransactionBody) -> Option<TransactionError> {
     }
 }
 
-/// A transaction of a block that replaces another.
+/// A transaction of a replacement block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReplacementTransaction {
     /// A signed transaction.

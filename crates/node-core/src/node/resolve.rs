@@ -1,5 +1,5 @@
-//! The view that a request reads from, and how block ids resolve in it: also to the safe and the final block, which no consensus
-//! client reports.
+//! The view that a request reads from, and the resolution of block ids in it, including `safe` and `finalized`, which
+//! are derived from the head because there is no consensus client.
 
 use super::{Field, NodeError};
 use crate::backend::{BackendError, View};
@@ -20,18 +20,18 @@ impl RequestView {
         Self { view, finality, pending: false }
     }
 
-    /// A snapshot over a view whose head is the pending block.
+    /// Returns a snapshot of a view whose head is the pending block.
     pub(super) fn with_pending(view: Arc<dyn View>, finality: Finality) -> Self {
         Self { view, finality, pending: true }
     }
 
-    /// The newest mined block.
+    /// Returns the number of the newest mined block.
     pub(super) fn latest(&self) -> BlockNumber {
         let head = self.view.head().number;
         if self.pending { head.saturating_sub(1) } else { head }
     }
 
-    /// The newest mined block, with its hash.
+    /// Returns the newest mined block with its hash.
     pub(super) fn mined_head(&self) -> Result<BlockRef, NodeError> {
         if !self.pending {
             return Ok(self.view.head());
@@ -60,7 +60,7 @@ impl RequestView {
         (height <= self.latest() || tag == BlockNumberOrTag::Pending).then_some(height)
     }
 
-    /// Resolves a tag to a number; `None` above the head. A hash is returned without looking it up.
+    /// Resolves a tag to a number, or `None` if that is above the head. A hash is returned without looking it up.
     pub(super) fn known(&self, id: BlockId) -> Option<BlockHashOrNumber> {
         match id {
             BlockId::Number(tag) => self.known_height(tag).map(BlockHashOrNumber::Number),
@@ -71,7 +71,7 @@ impl RequestView {
     /// Returns the height of a canonical block.
     ///
     /// # Errors
-    /// [`NodeError::BlockNotFound`] in `field` if no canonical block has this id.
+    /// [`NodeError::BlockNotFound`] with `field` if no canonical block has this id.
     pub(super) fn canonical(&self, id: BlockId, field: Field) -> Result<BlockNumber, NodeError> {
         let height = match id {
             BlockId::Number(tag) => self.known_height(tag),
@@ -83,7 +83,7 @@ impl RequestView {
     /// Returns the height of a canonical block whose state is kept.
     ///
     /// # Errors
-    /// As [`canonical`](Self::canonical), and [`NodeError::StatePruned`].
+    /// Those of [`canonical`](Self::canonical), and [`NodeError::StatePruned`] if the state is not kept.
     pub(super) fn state(&self, id: BlockId, field: Field) -> Result<BlockNumber, NodeError> {
         let block = self.canonical(id, field)?;
         let earliest = self.view.earliest_state();
@@ -102,36 +102,37 @@ impl RequestView {
         self.pending && number == self.view.head().number
     }
 
-    /// The body of a canonical block.
+    /// Returns the body of a canonical block.
     pub(super) fn body(&self, number: BlockNumber) -> Result<Arc<Body>, NodeError> {
         Ok(self.view.body(number.into())?.ok_or(BackendError::UnknownBlock(number))?)
     }
 
-    /// The header of a canonical block.
+    /// Returns the header of a canonical block.
     pub(super) fn header(&self, number: BlockNumber) -> Result<Arc<SealedHeader>, NodeError> {
         Ok(self.view.header(number.into())?.ok_or(BackendError::UnknownBlock(number))?)
     }
 }
 
-/// How far below the head the safe and the finalized block are.
+/// Which blocks count as safe and finalized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finality {
-    /// Both are the head: of an imported chain.
+    /// Both are the head, as on an imported chain.
     Head,
-    /// They follow the head: of a chain that the node produces itself.
+    /// They are a fixed number of blocks below the head, as on a chain that the node produces itself.
     Behind {
-        /// Blocks from the head to the safe block.
+        /// Number of blocks that the safe block is below the head.
         safe: u64,
-        /// Blocks from the head to the finalized block.
+        /// Number of blocks that the finalized block is below the head.
         finalized: u64,
     },
 }
 
 impl Finality {
-    /// Of a development chain: one epoch of 32 slots until a block is safe, two until it is final.
+    /// The setting for development chains: one epoch of 32 slots until a block is safe, two until it is final.
     pub const DEVELOPMENT: Self = Self::Behind { safe: 32, finalized: 64 };
 
-    /// Blocks from the head to the safe block; the genesis block where there are fewer.
+    /// Returns the number of blocks that the safe block is below the head. On a shorter chain it is the genesis
+    /// block.
     pub fn safe_depth(self) -> u64 {
         match self {
             Self::Head => 0,
@@ -139,7 +140,8 @@ impl Finality {
         }
     }
 
-    /// Blocks from the head to the finalized block; the genesis block where there are fewer.
+    /// Returns the number of blocks that the finalized block is below the head. On a shorter chain it is the genesis
+    /// block.
     pub fn finalized_depth(self) -> u64 {
         match self {
             Self::Head => 0,

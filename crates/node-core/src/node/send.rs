@@ -10,13 +10,13 @@ use node_types::{Bytes, H256};
 /// A transaction to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NewTransaction {
-    /// An encoded signed transaction; a blob transaction with its sidecar.
+    /// An encoded signed transaction. A blob transaction must include its sidecar.
     Encoded(Bytes),
     /// A signed transaction.
     Signed(PooledTransaction),
     /// A transaction that the node completes, and signs unless its sender is impersonated.
     Request(TransactionRequest),
-    /// A transaction of any sender that the node completes and does not sign.
+    /// A transaction from any sender, which the node completes but does not sign.
     Unsigned(TransactionRequest),
 }
 
@@ -47,12 +47,13 @@ impl From<TransactionRequest> for NewTransaction {
 impl Node {
     /// Adds a transaction to the pool and returns its hash. Sending it again returns the same hash.
     ///
-    /// With instant mining, a transaction that can be mined is in a block when this returns. One that stays in the pool is
-    /// durable. A transaction that cannot be stored is refused, and will not be mined.
+    /// With instant mining, a transaction that can be mined is in a block when this returns. A transaction that stays
+    /// in the pool is durable. A transaction that cannot be stored is refused and will not be mined.
     ///
     /// # Errors
-    /// [`NodeError::TransactionRejected`] with the pool's reasons, and [`NodeError::Importing`]. For transactions that the node completes also
-    /// [`NodeError::NotProducing`], [`NodeError::UnknownAccount`], and errors of the gas estimate.
+    /// [`NodeError::TransactionRejected`] with the pool's reasons, or [`NodeError::Importing`]. For transactions that
+    /// the node completes, also [`NodeError::NotProducing`], [`NodeError::UnknownAccount`], and errors of the gas
+    /// estimate.
     pub fn send_transaction(
         &self,
         context: &Context,
@@ -98,11 +99,11 @@ impl Node {
         };
         let refuse = || self.pool.refuse(hash);
         let refused = match &self.producer {
-            // Otherwise a block that is being produced could contain it.
+            // Otherwise a block that is currently being produced could include it.
             Some(producer) => producer.between_blocks(refuse)?,
             None => refuse()?,
         };
-        // A block contains it by now, or another transaction has replaced it.
+        // In the meantime a block has included it, or another transaction has replaced it.
         if refused { Err(failure.into()) } else { Ok(()) }
     }
 
@@ -110,7 +111,7 @@ impl Node {
     fn add_request(&self, context: &Context, request: TransactionRequest, sign: bool) -> Result<H256, NodeError> {
         let producer = self.controlled(context)?;
         let gas_limit = self.request_gas(context, &request)?;
-        // Two requests for the next nonce at the same time get different ones.
+        // Held so that concurrent requests get different nonces.
         let _sending = producer.sending();
         let body = self.complete(context, gas_limit, &request)?;
         if sign {

@@ -14,13 +14,13 @@ use crate::simulation::{SimulatedCall, SimulationRules};
 use node_types::consensus::{EMPTY_OMMERS_HASH, Header, HeaderField};
 use node_types::{BlockId, BlockNumber, U256};
 
-/// Most blocks of a simulation, including those that fill gaps.
+/// Maximum number of blocks of a simulation, including those that fill gaps.
 const MAX_BLOCKS: u64 = 256;
 
 /// Default number of seconds between a block and its parent.
 const BLOCK_TIME: u64 = 12;
 
-/// Most bytes that all calls together may return.
+/// Maximum total number of bytes that all calls may return.
 const MAX_OUTPUT: usize = 32 << 20;
 
 /// Blocks to simulate on top of a block.
@@ -28,9 +28,9 @@ const MAX_OUTPUT: usize = 32 << 20;
 pub struct Simulation {
     /// The blocks. Gaps between their numbers are filled with empty blocks.
     pub blocks: Vec<SimulationBlock>,
-    /// Whether transfers of ether are reported as logs.
+    /// Whether to report transfers of ether as logs.
     pub trace_transfers: bool,
-    /// Whether the rules on nonces and fees are enforced.
+    /// Whether to enforce the rules on nonces and fees.
     pub validation: bool,
 }
 
@@ -39,7 +39,7 @@ pub struct Simulation {
 pub struct SimulationBlock {
     /// Overrides for the header.
     pub block_overrides: BlockOverrides,
-    /// Overrides for the state before the first call.
+    /// Overrides for the state, applied before the first call.
     pub state_overrides: StateOverrides,
     /// The transactions. Their own overrides are ignored.
     pub calls: Vec<Call>,
@@ -94,12 +94,12 @@ struct Planned {
 }
 
 impl Node {
-    /// Simulates blocks on top of a block, each on top of the one before. Nothing is stored.
+    /// Simulates consecutive blocks on top of a block. Nothing is stored.
     ///
-    /// All calls together may use as much gas as a single call.
+    /// All calls together may use at most as much gas as a single call.
     ///
     /// # Errors
-    /// [`SimulateError`], with the number of the block or the transaction that is wrong.
+    /// A [`SimulateError`], which identifies the block or transaction that caused it.
     pub fn simulate(
         &self,
         context: &Context,
@@ -224,8 +224,8 @@ impl Run<'_> {
         Ok(SimulatedBlock { block: block.block, calls })
     }
 
-    /// Returns the header of a block before it is executed. By default it continues its parent, with a base fee of zero
-    /// unless the rules are enforced.
+    /// Returns the header of a block before it is executed. By default its fields follow from its parent, except that
+    /// the base fee is zero unless the rules are enforced.
     fn header(&self, parent: &SealedHeader, number: BlockNumber, timestamp: u64, overrides: &BlockOverrides) -> Header {
         let spec = &self.node.spec;
         // Forks that activate by timestamp come after the merge.
@@ -258,10 +258,10 @@ impl Run<'_> {
     }
 }
 
-/// Bytes that a log without topics and data adds to the result.
+/// Approximate number of bytes that a log without topics and data adds to the result.
 const EMPTY_LOG: usize = 256;
 
-/// Returns the bytes that a call adds to the result.
+/// Returns the approximate number of bytes that a call adds to the result.
 fn size(call: &SimulatedCall) -> usize {
     let logs: usize = call.logs.iter().map(|(_, log)| EMPTY_LOG + 32 * log.topics.len() + log.data.len()).sum();
     let reverted = match &call.failure {

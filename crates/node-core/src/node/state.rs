@@ -7,10 +7,10 @@ use node_types::consensus::Account;
 use node_types::{Address, BlockId, Bytes, H256, KECCAK_EMPTY, U256};
 
 impl Node {
-    /// Returns the value of a storage slot after a block was executed; zero if it was never set.
+    /// Returns the value of a storage slot as of a block; zero if it was never set.
     ///
     /// # Errors
-    /// [`NodeError::BlockNotFound`] and [`NodeError::StatePruned`].
+    /// [`NodeError::BlockNotFound`] or [`NodeError::StatePruned`].
     pub fn get_storage_at(
         &self,
         context: &Context,
@@ -23,18 +23,18 @@ impl Node {
         Ok(snapshot.view.state(at)?.storage(address, slot)?)
     }
 
-    /// Returns the balance of an account in wei after a block was executed.
+    /// Returns the balance of an account in wei, as of a block.
     ///
     /// # Errors
-    /// [`NodeError::BlockNotFound`] and [`NodeError::StatePruned`].
+    /// [`NodeError::BlockNotFound`] or [`NodeError::StatePruned`].
     pub fn get_balance(&self, context: &Context, address: Address, block: BlockId) -> Result<U256, NodeError> {
         Ok(self.account(context, address, block)?.balance)
     }
 
-    /// Returns the code of an account after a block was executed; empty if it has none.
+    /// Returns the code of an account as of a block; empty if it has none.
     ///
     /// # Errors
-    /// [`NodeError::BlockNotFound`] and [`NodeError::StatePruned`].
+    /// [`NodeError::BlockNotFound`] or [`NodeError::StatePruned`].
     pub fn get_code(&self, context: &Context, address: Address, block: BlockId) -> Result<Bytes, NodeError> {
         let snapshot = self.snapshot_for(context, block)?;
         let at = snapshot.state(block, Field::BlockNumber)?;
@@ -45,10 +45,10 @@ impl Node {
         }
     }
 
-    /// Returns code by its hash, or `None` if no account had it up to a block.
+    /// Returns code by its hash, or `None` if it was never deployed up to a block.
     ///
     /// # Errors
-    /// [`NodeError::BlockNotFound`] and [`NodeError::StatePruned`].
+    /// [`NodeError::BlockNotFound`] or [`NodeError::StatePruned`].
     pub fn get_code_by_hash(&self, context: &Context, hash: H256, block: BlockId) -> Result<Option<Bytes>, NodeError> {
         let snapshot = self.snapshot_for(context, block)?;
         let at = snapshot.state(block, Field::BlockNumber)?;
@@ -58,11 +58,11 @@ impl Node {
         Ok(snapshot.view.state(at)?.code(hash)?)
     }
 
-    /// Returns the nonce of an account after a block was executed. For `pending`, the pool's executable transactions count
-    /// too, including those that do not fit into the pending block.
+    /// Returns the nonce of an account as of a block. For `pending`, this counts all executable transactions in the
+    /// pool, including those that do not fit into the pending block.
     ///
     /// # Errors
-    /// [`NodeError::BlockNotFound`] and [`NodeError::StatePruned`].
+    /// [`NodeError::BlockNotFound`] or [`NodeError::StatePruned`].
     pub fn get_transaction_count(&self, context: &Context, address: Address, block: BlockId) -> Result<u64, NodeError> {
         let (mined, in_pool) = match block {
             pending if pending.is_pending() => (BlockId::latest(), self.pool.nonce(address)),
@@ -72,10 +72,10 @@ impl Node {
         Ok(nonce.max(in_pool.unwrap_or(0)))
     }
 
-    /// Returns an account with its storage root after a block was executed; the empty account if it does not exist.
+    /// Returns an account with its storage root, as of a block; the empty account if it does not exist.
     ///
     /// # Errors
-    /// [`NodeError::Invalid`] for `pending`, which has no storage roots.
+    /// [`NodeError::Invalid`] if the block is `pending`, which has no storage roots.
     pub fn get_account(&self, context: &Context, address: Address, block: BlockId) -> Result<Account, NodeError> {
         if block.is_pending() {
             return Err(NodeError::invalid(Field::BlockNumber, "the pending block has no storage roots"));

@@ -1,4 +1,4 @@
-//! A node for tests: over a chain in memory, with an executor that runs nothing.
+//! A node for tests, with a chain in memory and an executor that runs no code.
 
 use super::{Finality, Limits, Node};
 use crate::backend::{MemoryBackend, View};
@@ -31,7 +31,7 @@ pub(super) struct World {
 }
 
 impl World {
-    /// A node over a genesis block.
+    /// Creates a node whose chain has only a genesis block.
     pub(super) fn new() -> Self {
         Self::with(Finality::Head, Limits::default())
     }
@@ -72,7 +72,7 @@ impl World {
     }
 }
 
-/// What an executor was asked to run.
+/// A call that an executor was asked to run.
 #[derive(Clone, Debug)]
 pub(super) struct SeenCall {
     pub(super) block: BlockNumber,
@@ -86,7 +86,7 @@ pub(super) struct FakeExecutor {
     pub(super) call: Mutex<Option<Result<CallOutcome, ExecutionError>>>,
     pub(super) estimate: Mutex<Option<Result<EstimateOutcome, ExecutionError>>>,
     pub(super) seen: Mutex<Option<SeenCall>>,
-    /// Blocks that were begun.
+    /// Number of blocks that were begun.
     pub(super) begun: Mutex<usize>,
     /// A system contract whose absence makes every block fail.
     pub(super) missing: Mutex<Option<Address>>,
@@ -96,7 +96,7 @@ impl FakeExecutor {
     /// Transactions with this tip are refused in blocks.
     pub(super) const REFUSED_TIP: u64 = 666;
 
-    /// The only contract that comes with its rules.
+    /// Returns the only precompiled contract.
     pub(super) fn precompile() -> NamedContract {
         NamedContract { name: "NOTHING", address: address(1) }
     }
@@ -183,7 +183,7 @@ impl Executor for FakeExecutor {
     }
 }
 
-/// A trace that says what was traced; the memory that it takes is its length.
+/// Returns a trace that names what was traced. Its length counts as the memory that it takes.
 fn trace_of(what: &str, tracing: &Tracing) -> Result<Trace, TraceError> {
     if what.len() as u64 > tracing.max_bytes {
         return Err(TraceError::TooLarge);
@@ -193,7 +193,7 @@ fn trace_of(what: &str, tracing: &Tracing) -> Result<Trace, TraceError> {
 
 #[derive(Default)]
 struct FakeExecution<'a> {
-    /// Where the state before the block is.
+    /// The view and block that have the state before the block.
     before: Option<(&'a dyn View, BlockNumber)>,
     base_fee: u64,
     receipts: Vec<Receipt>,
@@ -212,7 +212,7 @@ impl BlockExecution for FakeExecution<'_> {
         Ok(&self.receipts[self.receipts.len() - 1])
     }
 
-    /// What it can see of the state before the block is the sender's balance.
+    /// The trace contains the sender's balance before the block.
     fn trace(&mut self, transaction: &RecoveredTransaction, tracing: &Tracing) -> Result<Trace, TraceError> {
         self.transact(transaction)?;
         let (view, parent) = self.before.unwrap();
@@ -271,7 +271,7 @@ impl SimulatedExecution for FakeSimulation<'_> {
     }
 }
 
-/// Takes the sender from r, as `test_chain::transaction` puts it there.
+/// Takes the sender from r, where `test_chain::transaction` puts it.
 impl SenderRecovery for FakeExecutor {
     fn recover(&self, _message: H256, signature: &Signature, _low_s: bool) -> Result<Address, SignatureError> {
         Ok(address((signature.r - 1).byte(0)))

@@ -15,10 +15,10 @@ const BALANCE_OF: [u8; 4] = [0x70, 0xa0, 0x82, 0x31];
 const ALLOWANCE: [u8; 4] = [0xdd, 0x62, 0xed, 0x3e];
 
 impl Node {
-    /// Sets the balance of `owner` in an ERC-20 token.
+    /// Sets the balance of `owner` in an ERC-20 token, in the token's smallest unit.
     ///
-    /// This sets the storage slot that holds the balance, which is searched among the slots that the token reads for this
-    /// owner only. If the upper bits of the slot hold something else, they are kept.
+    /// This sets the storage slot that contains the balance, which is searched among the slots that the token reads
+    /// only for this owner. If the upper bits of the slot contain other data, they are kept.
     ///
     /// # Errors
     /// [`NodeError::ExecutionFailed`] if no single slot determines the balance.
@@ -32,11 +32,11 @@ impl Node {
         self.set_output(context, token, call_data_and_others(BALANCE_OF, &[owner]), amount)
     }
 
-    /// Sets how much of `owner`'s balance in an ERC-20 token `spender` may spend, as
-    /// [`set_token_balance`](Self::set_token_balance) does.
+    /// Sets the amount of `owner`'s balance in an ERC-20 token that `spender` may spend, in the same way as
+    /// [`set_token_balance`](Self::set_token_balance).
     ///
     /// # Errors
-    /// As [`set_token_balance`](Self::set_token_balance).
+    /// Those of [`set_token_balance`](Self::set_token_balance).
     pub fn set_token_allowance(
         &self,
         context: &Context,
@@ -48,8 +48,8 @@ impl Node {
         self.set_output(context, token, call_data_and_others(ALLOWANCE, &[owner, spender]), amount)
     }
 
-    /// Sets the storage slot that determines what `contract` returns for the call data `asked`. Slots that are read for the
-    /// call data `others` too are left alone.
+    /// Sets the storage slot that determines what `contract` returns for the call data `asked`. Slots that are also
+    /// read for the call data `others` are not considered.
     fn set_output(
         &self,
         context: &Context,
@@ -68,14 +68,14 @@ impl Node {
         let output_with =
             |slot: &Slot, value: U256| match self.call(context, &with(&call, slot, value), BlockId::latest()) {
                 Ok(output) => Ok(number(&output)),
-                // The contract fails with another value in this slot.
+                // With a different value in this slot, the contract fails.
                 Err(NodeError::ExecutionReverted { .. } | NodeError::ExecutionFailed { .. }) => Ok(None),
                 Err(error) => Err(error),
             };
         let of_all = self.slots_read(context, &Call { input: others, ..call.clone() })?;
         for slot in self.slots_read(context, &call)?.difference(&of_all) {
             context.check()?;
-            // The bits that are returned must be the lowest ones; the others mean something else and are kept.
+            // The returned bits must be the lowest ones; the others contain other data and are kept.
             let Some(bits) = output_with(slot, U256::MAX)? else { continue };
             let are_lowest = bits & bits.overflowing_add(U256::one()).0 == U256::zero();
             if !are_lowest || wanted & !bits != U256::zero() {

@@ -15,12 +15,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// What to trace, and for how long.
+/// Options of a trace request.
 #[derive(Clone, Debug, Default)]
 pub struct TraceOptions {
-    /// What to record.
+    /// The tracer and its options.
     pub tracer: TracerOptions,
-    /// Longest time, up to the timeout of calls, which is the default.
+    /// Maximum duration; at most the timeout of calls, which is the default.
     pub timeout: Option<Duration>,
 }
 
@@ -33,7 +33,8 @@ pub struct TransactionTrace {
     pub trace: Trace,
 }
 
-/// Bounds how many traces run at once to the number of cores: each may take a multiple of [`Limits::trace_bytes`] of memory.
+/// Limits the number of concurrent traces to the number of cores, because each may take a multiple of
+/// [`Limits::trace_bytes`] of memory.
 ///
 /// [`Limits::trace_bytes`]: super::Limits::trace_bytes
 pub(super) struct TraceTurns {
@@ -49,7 +50,7 @@ impl Default for TraceTurns {
 }
 
 impl TraceTurns {
-    /// Waits for a turn, which lasts as long as the guard.
+    /// Waits until a trace may run. The guard must be held while it runs.
     fn wait(&self, context: &Context) -> Result<MutexGuard<'_, ()>, Interrupted> {
         match self.turns.iter().find_map(Mutex::try_lock) {
             Some(turn) => Ok(turn),
@@ -59,10 +60,10 @@ impl TraceTurns {
 }
 
 impl Node {
-    /// Traces a mined transaction by executing it again in its block.
+    /// Traces a mined transaction by executing its block again up to the transaction.
     ///
     /// # Errors
-    /// [`NodeError::TransactionNotFound`], [`NodeError::StatePruned`] for the state before the block,
+    /// [`NodeError::TransactionNotFound`], [`NodeError::StatePruned`] if the state before the block was pruned, or
     /// [`NodeError::TraceTooLarge`].
     pub fn trace_transaction(&self, context: &Context, hash: H256, options: &TraceOptions) -> Result<Trace, NodeError> {
         let snapshot = self.snapshot(context)?;
@@ -79,8 +80,8 @@ impl Node {
     /// Traces all transactions of a block by executing them again.
     ///
     /// # Errors
-    /// [`NodeError::BlockNotFound`], [`NodeError::GenesisNotTraceable`], [`NodeError::StatePruned`] for the state before the
-    /// block, [`NodeError::TraceTooLarge`] for all traces together.
+    /// [`NodeError::BlockNotFound`], [`NodeError::GenesisNotTraceable`], [`NodeError::StatePruned`] if the state
+    /// before the block was pruned, or [`NodeError::TraceTooLarge`] if all traces together exceed the limit.
     pub fn trace_block(
         &self,
         context: &Context,
@@ -102,12 +103,12 @@ impl Node {
         })
     }
 
-    /// Traces a call on the state after a block, or with `index` on the state before transaction `index` of the block; in
-    /// the environment of that block.
+    /// Traces a call in the environment of a block, on the state as of the block, or with `index` on the state before
+    /// the transaction with this index in the block.
     ///
     /// # Errors
-    /// [`NodeError::BlockNotFound`], [`NodeError::StatePruned`], [`NodeError::Invalid`] for an index beyond the block,
-    /// [`NodeError::TraceTooLarge`].
+    /// [`NodeError::BlockNotFound`], [`NodeError::StatePruned`], [`NodeError::Invalid`] if the index is beyond the
+    /// block's transactions, or [`NodeError::TraceTooLarge`].
     pub fn trace_call(
         &self,
         context: &Context,
@@ -134,10 +135,10 @@ impl Node {
         replay.after(self, &context, index, |block| block.trace_call(call, &tracing))
     }
 
-    /// Returns the access list of a call on the state after a block, in the environment of that block (EIP-2930).
+    /// Returns the access list of a call on the state as of a block, in the environment of that block (EIP-2930).
     ///
     /// # Errors
-    /// [`NodeError::BlockNotFound`], [`NodeError::StatePruned`], and [`NodeError::ExecutionFailed`].
+    /// [`NodeError::BlockNotFound`], [`NodeError::StatePruned`], or [`NodeError::ExecutionFailed`].
     pub fn create_access_list(
         &self,
         context: &Context,
@@ -152,7 +153,7 @@ impl Node {
             .map_err(|error| NodeError::of_call(error, &context))
     }
 
-    /// Returns what the executor records when the trace has `written` bytes already.
+    /// Returns the executor's options for a trace when `written` bytes have already been written.
     fn tracing(&self, options: &TraceOptions, written: u64) -> Tracing {
         Tracing { tracer: options.tracer.clone(), max_bytes: self.limits.trace_bytes.saturating_sub(written) }
     }
@@ -176,14 +177,14 @@ impl Node {
 
 /// A block that is executed again.
 struct Replay {
-    /// Holds the state before the block.
+    /// A view with the state before the block.
     view: Arc<dyn View>,
     header: Arc<SealedHeader>,
     body: Arc<Body>,
 }
 
 impl Replay {
-    /// Reads a canonical block, or the pending one. Its state includes edits that were made before it.
+    /// Reads a canonical block, or the pending one. The state includes edits that were made before it.
     fn of(node: &Node, snapshot: &RequestView, number: BlockNumber) -> Result<Self, NodeError> {
         let parent = number.checked_sub(1).ok_or(NodeError::GenesisNotTraceable)?;
         let earliest = snapshot.view.earliest_state();

@@ -18,7 +18,7 @@ pub enum FoundTransaction {
         /// Position among the transactions of the block.
         index: usize,
     },
-    /// The transaction waits in the pool.
+    /// The transaction is in the pool.
     Pooled(Arc<PoolTransaction>),
 }
 
@@ -36,12 +36,12 @@ impl FoundTransaction {
     }
 }
 
-/// What became of a transaction.
+/// The status of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TransactionStatus {
     /// The transaction is in a canonical block.
     Mined,
-    /// The transaction is not mined.
+    /// The transaction is not mined; its status in the pool.
     Pool(PoolStatus),
 }
 
@@ -63,8 +63,8 @@ impl Node {
         }
     }
 
-    /// Returns the transaction of a sender with a nonce, of the pool or of the canonical chain, or `None` if there is none, or
-    /// if it is in a block before the earliest state that is kept.
+    /// Returns the transaction of a sender with a nonce, in the pool or on the canonical chain. Returns `None` if
+    /// there is no such transaction, or if it is in a block before the earliest state that is kept.
     ///
     /// # Errors
     /// [`NodeError::Backend`].
@@ -85,7 +85,7 @@ impl Node {
         if is_used(before)? || !is_used(after)? {
             return Ok(None);
         }
-        // The nonce is used by a block above `before`, at most `after`.
+        // The nonce is used by a block above `before` and at most `after`.
         while after - before > 1 {
             context.check()?;
             let middle = before + (after - before) / 2;
@@ -97,7 +97,7 @@ impl Node {
         Ok(index.and_then(|index| FoundTransaction::of_block(block, index)))
     }
 
-    /// Returns the transaction at a position of a block, or `None` if the block is unknown or has fewer transactions.
+    /// Returns the transaction at an index in a block, or `None` if the block is unknown or has fewer transactions.
     ///
     /// # Errors
     /// [`NodeError::Backend`]; for `pending` also errors of building the pending block.
@@ -112,7 +112,7 @@ impl Node {
         Ok(self.get_block(context, block)?.and_then(|block| FoundTransaction::of_block(block, index)))
     }
 
-    /// Returns whether a transaction is mined or pooled, or why it was dropped from the pool.
+    /// Returns whether a transaction is mined or in the pool, or why it was dropped from the pool.
     ///
     /// # Errors
     /// [`NodeError::Backend`].

@@ -10,7 +10,7 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
-/// Bytes of a block that are reserved for everything but its transactions.
+/// Number of bytes of a block reserved for everything except its transactions.
 const OTHER_BYTES: u64 = 64 << 10;
 
 /// The order of transactions in a block. Those of one sender always stay in nonce order.
@@ -25,8 +25,8 @@ pub enum TransactionOrder {
 
 /// Pending transactions in the order in which they enter a block.
 ///
-/// A sender is skipped from the first transaction on that does not pay the base fee or the blob base fee. This is a
-/// snapshot: later changes of the pool do not show.
+/// If a transaction does not pay the base fee or the blob base fee, it and the later ones of its sender are skipped.
+/// This is a snapshot: later changes to the pool do not affect it.
 pub struct BestTransactions {
     order: TransactionOrder,
     base_fee: u64,
@@ -44,7 +44,7 @@ struct Candidate {
 }
 
 impl BestTransactions {
-    /// Orders `runs`, each of which holds the pending transactions of one sender.
+    /// Orders `runs`, each of which consists of the pending transactions of one sender.
     pub(super) fn new(
         order: TransactionOrder,
         base_fee: u64,
@@ -56,7 +56,7 @@ impl BestTransactions {
         best
     }
 
-    /// Whether no transactions are left.
+    /// Returns whether no transactions are left.
     pub fn is_empty(&self) -> bool {
         self.heads.is_empty() && self.last.is_none()
     }
@@ -65,7 +65,7 @@ impl BestTransactions {
     /// would make it too long, is skipped together with the later ones of its sender.
     ///
     /// # Errors
-    /// Failures of the execution; a transaction that is refused only ends those of its sender.
+    /// If the block cannot be executed. A refused transaction is not an error.
     pub fn fill(
         mut self,
         execution: &mut dyn BlockExecution,
@@ -97,12 +97,13 @@ impl BestTransactions {
         Ok(transactions)
     }
 
-    /// Skips the transactions after the one returned last, which the block did not take.
+    /// Skips the remaining transactions of the sender whose transaction was returned last, because the block did not
+    /// include it.
     pub fn skip_sender(&mut self) {
         self.last = None;
     }
 
-    /// Adds a sender with its next transaction, if that pays enough.
+    /// Adds a sender with its next transaction, if that transaction pays enough.
     fn push(&mut self, mut rest: VecDeque<Arc<PoolTransaction>>) {
         let Some(next) = rest.pop_front() else { return };
         let Some(tip) = next.body().effective_tip(self.base_fee) else { return };

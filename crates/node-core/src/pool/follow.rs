@@ -1,4 +1,4 @@
-//! How the pool follows the chain.
+//! Updating the pool when the chain changes.
 
 use super::contents::Contents;
 use super::memory::MinedBlobs;
@@ -11,7 +11,7 @@ use node_types::{Address, BlockNumber, H256};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// Returns what the block after the head of `view` would require if it were made now.
+/// Returns the rules of the block after the head of `view` if it were sealed now.
 pub(super) fn next_block(parts: &PoolParts, view: &dyn View) -> Result<NextBlockRules, BackendError> {
     let head = view.head();
     let header = view.header(BlockHashOrNumber::Hash(head.hash))?.ok_or(BackendError::UnknownBlock(head.number))?;
@@ -19,8 +19,8 @@ pub(super) fn next_block(parts: &PoolParts, view: &dyn View) -> Result<NextBlock
 }
 
 impl Pool {
-    /// Catches up with the head, if the notification is still outstanding, and with the time: a fork may activate
-    /// without a new block.
+    /// Updates the pool to the head, in case its notification has not arrived yet, and to the current time, because a
+    /// fork may activate without a new block.
     pub(super) fn catch_up(&self) -> Result<(), BackendError> {
         let view = self.parts.backend.view()?;
         let next = next_block(&self.parts, view.as_ref())?;
@@ -37,7 +37,7 @@ impl Pool {
         let mut mined_blobs = self.changing.lock();
         self.load_records(view)?;
         self.settle(view, &mut mined_blobs, Vec::new())?;
-        // A crash can leave records of transactions that had been mined or dropped.
+        // After a crash there can be records of transactions that were mined or dropped.
         self.contents.write().forget_absent_arrivals();
         Ok(())
     }
@@ -48,7 +48,7 @@ impl Pool {
         let mut transactions = Vec::new();
         for record in self.parts.backend.records(RecordKind::PoolTransaction)? {
             match record::decode(&record) {
-                // Its nonce does not always show this: an edit may have lowered the account's.
+                // The nonce does not always show this, because an edit may have lowered the account's nonce.
                 Ok(transaction) if view.transaction_position(transaction.hash())?.is_some() => {
                     unusable.push(RecordWrite::Delete(RecordKind::PoolTransaction, record.key));
                 }
@@ -63,7 +63,7 @@ impl Pool {
             self.parts.backend.write_records(&unusable)?;
         }
         transactions.sort_by_key(|transaction| transaction.arrival);
-        // Inserted with empty accounts, so that nothing is pending yet; `settle` then reads the state.
+        // Inserted with empty accounts, so nothing is pending yet; `settle` then reads the state.
         let mut contents = self.contents.write();
         for transaction in transactions {
             if contents.get(transaction.hash()).is_none() {
@@ -108,7 +108,7 @@ impl Pool {
         Ok(returning)
     }
 
-    /// Returns a transaction of a block in the form of the pool.
+    /// Converts a transaction of a block to a pool transaction.
     fn to_pooled(
         &self,
         view: &dyn View,
@@ -126,7 +126,7 @@ impl Pool {
     }
 
     /// Writes records of the `wanted` transactions in the canonical blocks above `ancestor`, which are about to leave
-    /// the chain, so that a crash right after that loses none. They become durable together with the next write.
+    /// the chain, so that a crash right afterwards does not lose them. They become durable with the next write.
     pub(crate) fn record_leaving(
         &self,
         view: &dyn View,
@@ -152,7 +152,7 @@ impl Pool {
     /// the limits. Returns the hashes of those that came back.
     ///
     /// Idempotent, and cheap if neither the head nor the next block's rules have changed. The state is read before
-    /// anything changes, so that a failure of the backend leaves the pool as it was.
+    /// anything is changed, so a failure of the backend leaves the pool unchanged.
     pub(super) fn settle(
         &self,
         view: &dyn View,
@@ -252,7 +252,7 @@ impl Pool {
         broken
     }
 
-    /// Adds a transaction of a removed block again, unless it breaks a rule or another transaction has its nonce.
+    /// Adds a transaction of a removed block, unless it breaks a rule or another transaction has the same nonce.
     fn restore_one(
         &self,
         contents: &mut Contents,
@@ -276,7 +276,7 @@ impl Pool {
         }
     }
 
-    /// Drops transactions that waited too long; does nothing if it last did so recently.
+    /// Drops transactions that have been queued for too long. Does nothing if it was last called a short time ago.
     pub(super) fn expire(&self) -> Result<(), BackendError> {
         let now = self.parts.clock.steady_millis();
         if now.saturating_sub(self.contents.read().enforced) < EXPIRY_INTERVAL {

@@ -5,39 +5,39 @@ use std::time::Duration;
 /// Limits of the pool. All are inclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolLimits {
-    /// Transactions in total.
+    /// Total number of transactions.
     pub transactions: usize,
-    /// Bytes in total, blobs included.
+    /// Total size in bytes, including blobs.
     pub bytes: usize,
-    /// Queued transactions in total.
+    /// Total number of queued transactions.
     pub queued: usize,
-    /// Queued transactions of one account.
+    /// Number of queued transactions of one account.
     pub queued_per_account: usize,
-    /// Transactions per account that are evicted only after those of accounts with more.
+    /// Number of transactions per account that are evicted only after those of accounts with more transactions.
     pub guaranteed_per_account: usize,
     /// How long an account's transactions may stay queued without one of them becoming pending.
     pub queued_lifetime: Duration,
-    /// Lowest accepted tip cap in wei per gas.
+    /// Minimum tip cap in wei per gas.
     pub minimum_tip: u64,
     /// Percentage by which both fee caps must rise to replace a transaction.
     pub price_bump: u64,
-    /// The same for blob transactions, including the blob fee cap.
+    /// The same for blob transactions, which must also raise the blob fee cap.
     pub blob_price_bump: u64,
 }
 
 /// Limits of the pool, and its size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolSize {
-    /// Pending transactions.
+    /// Number of pending transactions.
     pub pending: usize,
-    /// Queued transactions.
+    /// Number of queued transactions.
     pub queued: usize,
-    /// Bytes of both, blobs included.
+    /// Size of both in bytes, including blobs.
     pub bytes: usize,
 }
 
 impl Default for PoolLimits {
-    /// The defaults of geth, except for larger totals.
+    /// geth's defaults, except for larger totals.
     fn default() -> Self {
         Self {
             transactions: 20_480,

@@ -2,11 +2,11 @@
 
 use node_types::H256;
 
-/// Receives transactions that entered the pool, pending or queued: newly sent ones, and those from blocks that left the
-/// chain.
+/// Is notified of transactions that enter the pool, pending or queued: newly sent ones, and those from blocks that
+/// left the chain.
 pub trait PoolListener: Send + Sync {
-    /// Called for each transaction, without holding a lock of the pool. The transaction may have left again, and may
-    /// not be durable yet. Must not send transactions or change the chain.
+    /// Called for each transaction, without holding a lock of the pool. The transaction may already have left the
+    /// pool, and may not be durable yet. Must not send transactions or change the chain.
     ///
     /// Called on the thread that sent the transaction, or that changed the head; in the latter case from within the
     /// backend's call to its own listeners.

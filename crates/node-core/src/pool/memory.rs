@@ -28,7 +28,7 @@ impl DroppedReasons {
         }
     }
 
-    /// Removes a transaction that came back.
+    /// Removes the reason of a transaction that entered the pool again.
     pub(super) fn forget(&mut self, hash: H256) {
         self.reasons.remove(&hash);
     }
@@ -47,8 +47,8 @@ pub(super) struct ArrivalLog {
 impl ArrivalLog {
     const CAPACITY: usize = 65_536;
 
-    /// Starts numbering at the time in microseconds, so that numbers keep ascending across restarts even if no earlier
-    /// ones are left.
+    /// Starts numbering at the current time in microseconds, so that numbers ascend across restarts even if no
+    /// earlier arrivals are left.
     pub(super) fn starting_at(now_millis: u64) -> Self {
         Self { arrivals: VecDeque::new(), next: now_millis.saturating_mul(1_000) }
     }
@@ -57,7 +57,7 @@ impl ArrivalLog {
         self.next
     }
 
-    /// Continues with `number`, unless the numbers are beyond it already.
+    /// Continues with `number`, unless the next number is already higher.
     pub(super) fn continue_from(&mut self, number: u64) {
         self.next = self.next.max(number);
     }
@@ -84,7 +84,7 @@ impl ArrivalLog {
     }
 }
 
-/// Blobs of the most recently mined transactions. Blocks do not contain them, but they are needed if the block leaves
+/// Blobs of the most recently mined transactions. Blocks do not contain blobs, but they are needed if a block leaves
 /// the chain.
 #[derive(Default)]
 pub(super) struct MinedBlobs(VecDeque<(H256, BlobSidecar)>);

@@ -1,7 +1,7 @@
 //! The transaction pool.
 //!
-//! Transactions of an account are *pending* if their nonces follow the account's nonce without a gap and its balance
-//! covers all of them together. The others are *queued*: they wait for an earlier nonce or for balance.
+//! Transactions of an account are *pending* if their nonces continue from the account's nonce without a gap and its
+//! balance covers all of them together. The others are *queued*: they wait for an earlier nonce or for balance.
 
 mod best;
 mod contents;
@@ -52,7 +52,7 @@ use std::sync::{Arc, Weak};
 /// Milliseconds between two searches for expired transactions while the head does not move.
 const EXPIRY_INTERVAL: u64 = 60_000;
 
-/// Longest encoding of a transaction with its blobs, in bytes; enough for the nine blobs that Prague allows.
+/// Maximum length of an encoded transaction with its blobs, in bytes; enough for the nine blobs that Prague allows.
 const MAX_ENCODED_SIZE: usize = 4 << 20;
 
 /// The dependencies of a pool.
@@ -62,7 +62,7 @@ pub struct PoolParts {
     pub spec: Arc<ChainSpec>,
     /// The order of transactions in a block.
     pub order: TransactionOrder,
-    /// The header of the next block.
+    /// Determines the header of the next block.
     pub next_header: Arc<dyn NextHeader>,
     /// Stores the chain and, as durable records, the pool's transactions.
     pub backend: Arc<dyn StateBackend>,
@@ -70,30 +70,33 @@ pub struct PoolParts {
     pub recovery: Arc<dyn SenderRecovery>,
     /// Verifies blobs.
     pub blobs: Arc<dyn BlobVerifier>,
-    /// The time, for expiry.
+    /// The clock, for expiry.
     pub clock: Arc<dyn Clock>,
 }
 
 /// The transaction pool. All methods may be called from any thread.
 ///
-/// Signatures and blobs are checked without a lock. While records are written, only other changes of the pool wait.
+/// Signatures and blobs are checked without holding a lock. While records are written, only other changes of the pool
+/// wait.
 pub struct Pool {
     parts: PoolParts,
     limits: PoolLimits,
-    /// Held during each whole change: check, durable record, contents. Not needed for reading.
+    /// Held for the whole duration of a change: check, durable record, contents. Not needed for reading.
     changing: Mutex<MinedBlobs>,
     contents: RwLock<Contents>,
     listeners: Listeners<dyn PoolListener>,
     /// Whether transactions must pay the base fee of the next block.
     requires_base_fee: AtomicBool,
-    /// While the chain is reverted to a snapshot: the transactions that may return to the pool. `None` at other times.
+    /// While the chain is being reverted to a snapshot, the transactions that may return to the pool; otherwise
+    /// `None`.
     returnable: Mutex<Option<HashSet<H256>>>,
 }
 
 impl Pool {
     /// Opens the pool with those transactions from the backend's records that are still valid.
     ///
-    /// To follow the chain, it must be [subscribed](StateBackend::subscribe) to the backend, preferably as a `Weak`.
+    /// The pool follows the chain only if it is [subscribed](StateBackend::subscribe) to the backend, preferably as a
+    /// `Weak`.
     ///
     /// # Errors
     /// Failures of the backend.
@@ -118,9 +121,9 @@ impl Pool {
 
     /// Adds an encoded transaction, in the form that clients send, and returns its hash.
     ///
-    /// On `Ok` the transaction is in the pool. It is durable once [`is_stored`](Self::is_stored) has returned true, or once
-    /// its block is. Adding the same bytes again returns the same hash, even if the transaction has been mined. All checks
-    /// are made against the newest block.
+    /// On `Ok` the transaction is in the pool. It becomes durable when [`is_stored`](Self::is_stored) returns true,
+    /// or when a block that includes it does. Adding the same bytes again returns the same hash, even if the
+    /// transaction has been mined. All checks are made against the newest block.
     ///
     /// # Errors
     /// [`AddError::Rejected`] with all reasons, and failures of the backend.
@@ -160,7 +163,7 @@ impl Pool {
         self.check_in(PooledTransaction { transaction, sidecar: None }, hash, Some(sender))
     }
 
-    /// Checks and adds a transaction. Without a `sender`, it is recovered from the signature.
+    /// Checks and adds a transaction. If `sender` is `None`, it is recovered from the signature.
     fn check_in(&self, pooled: PooledTransaction, hash: H256, sender: Option<Address>) -> Result<H256, AddError> {
         let PooledTransaction { transaction, sidecar } = pooled;
         let signed = sender.is_none();
@@ -271,8 +274,8 @@ impl Pool {
         Ok(true)
     }
 
-    /// Makes the transactions of the pool durable. Returns whether this one is: `false` if its record was lost, because it
-    /// could not be written together with another change.
+    /// Makes the transactions of the pool durable. Returns whether the transaction `hash` is durable: `false` if its
+    /// record was lost, because a write that included it failed.
     ///
     /// # Errors
     /// Fails if the records cannot be written or read.
@@ -281,14 +284,14 @@ impl Pool {
         Ok(self.parts.backend.record(RecordKind::PoolTransaction, hash.as_bytes())?.is_some())
     }
 
-    /// Drops a transaction that could not be stored. What it had replaced or evicted returns. Returns whether it was in the
-    /// pool.
+    /// Drops a transaction that could not be stored. Transactions that it had replaced or evicted return to the pool.
+    /// Returns whether it was in the pool.
     pub(crate) fn refuse(&self, hash: H256) -> Result<bool, BackendError> {
         let mut mined_blobs = self.changing.lock();
         if self.contents.write().remove(hash, DropReason::NotStored).is_none() {
             return Ok(false);
         }
-        // As long as the record is there, the others' are not restored either.
+        // As long as its record exists, the records of the others have not been restored either.
         if self.parts.backend.record(RecordKind::PoolTransaction, hash.as_bytes())?.is_none() {
             let view = self.parts.backend.view()?;
             self.load_records(view.as_ref())?;
@@ -297,7 +300,7 @@ impl Pool {
         Ok(true)
     }
 
-    /// Repeats the checks without state for a transaction that was accepted earlier.
+    /// Repeats the stateless checks for a transaction that was accepted earlier.
     fn recheck(&self, next: &NextBlockRules, transaction: &PoolTransaction) -> Vec<PoolError> {
         let sidecar = transaction.sidecar.as_ref();
         let length = transaction.size - record::size(0, sidecar);
@@ -322,7 +325,7 @@ impl Pool {
         BestTransactions::new(self.parts.order, base_fee, blob_base_fee, runs)
     }
 
-    /// Returns a transaction of the pool.
+    /// Returns a transaction of the pool, or `None` if it is not in the pool.
     pub fn get(&self, hash: H256) -> Option<Arc<PoolTransaction>> {
         self.contents.read().get(hash).cloned()
     }
@@ -375,25 +378,26 @@ impl Pool {
         self.contents.read().arrivals.since(since, limit)
     }
 
-    /// Sets whether new transactions must pay the base fee of the next block. It only falls when blocks are mined, so with
-    /// instant mining a transaction that does not pay it would wait for ever.
+    /// Sets whether new transactions must pay the base fee of the next block. The base fee falls only when blocks are
+    /// mined, so with instant mining a transaction that does not pay it could wait forever.
     pub(crate) fn require_base_fee(&self, required: bool) {
         self.requires_base_fee.store(required, Ordering::Relaxed);
     }
 
-    /// Returns the transaction of `sender` with `nonce`.
+    /// Returns the transaction of `sender` with `nonce`, or `None` if there is none.
     pub fn at(&self, sender: Address, nonce: u64) -> Option<Arc<PoolTransaction>> {
         self.contents.read().at(sender, nonce).cloned()
     }
 
-    /// Returns the blobs of a transaction with their commitments and proofs: if it is in the pool, or among the blob
-    /// transactions that were mined last.
+    /// Returns the blobs of a transaction with their commitments and proofs. Returns `None` unless it is in the pool,
+    /// or among the most recently mined blob transactions.
     pub fn sidecar(&self, hash: H256) -> Option<BlobSidecar> {
         let pooled = self.get(hash).and_then(|transaction| transaction.sidecar.clone());
         pooled.or_else(|| self.changing.lock().get(hash).cloned())
     }
 
-    /// Returns the blob with a versioned hash (EIP-4844), of the transactions that [`sidecar`](Self::sidecar) knows.
+    /// Returns the blob with a versioned hash (EIP-4844). Searches the same transactions as
+    /// [`sidecar`](Self::sidecar).
     pub fn blob(&self, versioned_hash: H256) -> Option<Bytes> {
         let pooled = self
             .contents
@@ -403,8 +407,8 @@ impl Pool {
         pooled.or_else(|| self.changing.lock().sidecars().find_map(|sidecar| blobs::find(sidecar, versioned_hash)))
     }
 
-    /// Numbers later arrivals from `number` on, unless they are beyond it already. A cursor from before a restart may be
-    /// ahead of the numbers if the machine's clock was set back in between.
+    /// Numbers later arrivals from `number` on, unless the next number is already higher. A cursor from before a
+    /// restart may be ahead of the numbers if the system clock was set back in between.
     pub(crate) fn continue_arrivals_from(&self, number: u64) {
         self.contents.write().arrivals.continue_from(number);
     }
@@ -479,7 +483,7 @@ impl Pool {
         self.parts.order
     }
 
-    /// Rechecks everything against a state that has changed while the head has not.
+    /// Checks all transactions again after the state has changed without a new head.
     ///
     /// # Errors
     /// Failures of the backend.
@@ -490,8 +494,8 @@ impl Pool {
         self.settle(view.as_ref(), &mut mined_blobs, Vec::new()).map(drop)
     }
 
-    /// Follows a change of the head: mined transactions leave the pool, those of removed blocks return, and all others
-    /// are checked against the new state.
+    /// Updates the pool after a change of the head: mined transactions leave the pool, those of removed blocks
+    /// return, and all others are checked against the new state.
     ///
     /// # Errors
     /// Failures of the backend.
@@ -505,7 +509,7 @@ impl Pool {
         Ok(())
     }
 
-    /// Calls `listener` for each transaction that enters the pool from now on, until `listener` is dropped.
+    /// Calls `listener` for each transaction that enters the pool, until `listener` is dropped.
     pub fn subscribe<L: PoolListener + 'static>(&self, listener: &Arc<L>) {
         self.listeners.add(Arc::<L>::downgrade(listener));
     }
@@ -518,7 +522,7 @@ impl Pool {
     }
 }
 
-/// Ends the restriction on returning transactions, even if the change of the chain panics.
+/// Lifts the restriction on returning transactions when dropped, even if the change of the chain panics.
 struct EndOfRevert<'a>(&'a Pool);
 
 impl Drop for EndOfRevert<'_> {

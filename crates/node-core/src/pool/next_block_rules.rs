@@ -5,7 +5,7 @@ use crate::forks::{BlobParams, ChainSpec, Fork};
 use node_types::U256;
 use node_types::consensus::Header;
 
-/// The rules and values of the next block that are known before it is made.
+/// The rules and values of the next block that are known before it is assembled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NextBlockRules {
     /// The active fork.

@@ -20,7 +20,7 @@ pub(super) fn delete(hash: H256) -> RecordWrite {
     RecordWrite::Delete(RecordKind::PoolTransaction, hash.as_bytes().to_vec())
 }
 
-/// Returns the bytes that count for a transaction, given the length of its encoding.
+/// Returns the size in bytes that counts towards the pool's limits, given the length of the transaction's encoding.
 pub(super) fn size(encoded_length: usize, sidecar: Option<&BlobSidecar>) -> usize {
     let blobs =
         sidecar.map_or(0, |sidecar| lists(sidecar).1.iter().flat_map(|list| list.iter()).map(|item| item.len()).sum());

@@ -53,7 +53,7 @@ impl fmt::Display for Rejection {
     }
 }
 
-/// One reason for rejecting a transaction. The text begins with geth's words, by which clients recognize it.
+/// One reason for rejecting a transaction. The text begins with geth's text, by which clients recognize it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages say what the fields are")]
@@ -67,26 +67,27 @@ pub enum PoolError {
     /// Its encoding is too long.
     #[error("oversized data: {size} bytes, at most {limit} are accepted")]
     Oversized { size: usize, limit: usize },
-    /// Its tip cap is below the minimum of the pool.
+    /// Its tip cap is below the pool's minimum.
     #[error("transaction underpriced: gas tip cap {tip}, minimum needed {minimum}")]
     TipTooLow {
         /// Tip cap in wei per gas.
         tip: U256,
         minimum: u64,
     },
-    /// The account has another transaction with this nonce, and this one does not raise the caps enough to replace it.
+    /// The account has another transaction with this nonce, and the new one does not raise the caps enough to replace
+    /// it.
     #[error(
         "replacement transaction underpriced: {cap} {got} does not replace {old} with the same nonce, at least {required} is \
          needed"
     )]
     ReplacementUnderpriced { cap: FeeCap, got: U256, old: U256, required: U256 },
-    /// The pool is full, and its transactions pay at least as well.
+    /// The pool is full, and its transactions pay at least as much.
     #[error("txpool is full: {transactions} transactions with {bytes} bytes, none that pays less could make room")]
     PoolFull { transactions: usize, bytes: usize },
-    /// The limit of queued transactions is reached.
+    /// The limit on queued transactions is reached.
     #[error("txpool is full: {queued} transactions wait for earlier nonces already, at most {limit} may")]
     QueueFull { queued: usize, limit: usize },
-    /// The account's limit of queued transactions is reached.
+    /// The account's limit on queued transactions is reached.
     #[error(
         "account limit exceeded: {queued} transactions of the account wait for earlier nonces already, at most {limit} may"
     )]
@@ -117,7 +118,7 @@ pub enum PoolError {
     AuthorityReserved { authority: Address, count: usize },
 }
 
-/// Returns geth's words for bytes that are not a transaction.
+/// Returns geth's text for bytes that are not a transaction.
 fn words(error: &DecodeError) -> &'static str {
     match error {
         DecodeError::Truncated { .. } => "rlp: value size exceeds available input length",

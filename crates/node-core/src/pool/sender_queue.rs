@@ -23,8 +23,9 @@ pub(super) struct SenderQueue {
 
 struct Entry {
     transaction: Arc<PoolTransaction>,
-    /// The lowest effective tip of this transaction and those before it: what the producer earns per gas at least when
-    /// it includes the sender's transactions up to here. `None` if one of them does not pay the base fee.
+    /// The lowest effective tip of this transaction and those before it, in wei per gas: the minimum that the
+    /// producer earns per gas if it includes the sender's transactions up to this one. `None` if one of them does not
+    /// pay the base fee.
     floor: Option<U256>,
 }
 
@@ -168,7 +169,7 @@ impl SenderQueue {
         self.pending_end = nonce.max(self.account.nonce);
     }
 
-    /// Extends the pending transactions as far as nonces follow without a gap and the balance suffices.
+    /// Extends the pending transactions as far as nonces continue without a gap and the balance suffices.
     fn extend_pending(&mut self) {
         while let Some(entry) = self.entries.get(&self.pending_end) {
             match self.pending_cost.checked_add(entry.transaction.cost()) {

@@ -10,10 +10,10 @@ use crate::state::AccountState;
 use node_types::consensus::TransactionBody;
 use node_types::{Address, U256};
 
-/// Prefix of a delegation designator, which the address of the delegate follows (EIP-7702).
+/// Prefix of a delegation designator; the address of the delegate follows it (EIP-7702).
 const DELEGATION_PREFIX: [u8; 3] = [0xef, 0x01, 0x00];
 
-/// Returns the most that a transaction can cost its sender in wei. Saturates at the maximum, which no balance covers.
+/// Returns the maximum cost of a transaction to its sender in wei. Saturates at 2^256 - 1, which no balance covers.
 pub(super) fn cost(body: &TransactionBody) -> U256 {
     fees::highest_cost(body).unwrap_or(U256::MAX)
 }
@@ -29,7 +29,7 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    /// Reads the account from `state`. Transactions that are not `signed` may also come from a contract.
+    /// Reads the account from `state`. If the transaction is not `signed`, its sender may also be a contract.
     pub(super) fn load(state: &dyn StateView, address: Address, signed: bool) -> Result<Self, BackendError> {
         let account = state.account(address)?.unwrap_or_default();
         let code =
@@ -41,7 +41,8 @@ impl Sender {
 
 /// Returns the signers of those authorizations of a transaction that can still take effect in `state`.
 ///
-/// Other authorizations are ignored: anyone could resend old ones of a stranger to block the stranger's transactions.
+/// Other authorizations are ignored, because anyone could resend someone else's old authorizations to block that
+/// account's transactions.
 pub(super) fn authorities(
     state: &dyn StateView,
     recovery: &dyn SenderRecovery,
@@ -61,8 +62,8 @@ pub(super) fn authorities(
     Ok(authorities)
 }
 
-/// Returns all reasons against a transaction of `address`, whose account is `sender`, given the contents of the pool.
-/// `authorities` have signed its authorizations.
+/// Returns all reasons for rejecting a transaction of `address`, whose account is `sender`, given the contents of the
+/// pool. `authorities` are the accounts that signed its authorizations.
 pub(super) fn check(
     contents: &Contents,
     limits: &PoolLimits,
@@ -117,7 +118,8 @@ fn check_delegated(contents: &Contents, sender: Address, expected: u64, got: u64
     contents.at(sender, got).is_none().then_some(PoolError::DelegatedInFlight { sender })
 }
 
-/// A replacement must raise both fee caps; with blobs it must raise them by more, and the blob fee cap too.
+/// Checks a replacement. It must raise both fee caps; a blob transaction must raise them by more, and its blob fee
+/// cap as well.
 fn check_replacement(limits: &PoolLimits, old: &PoolTransaction, body: &TransactionBody, reasons: &mut Vec<PoolError>) {
     let blob_caps = match (old.body(), body) {
         (TransactionBody::Blob(old), TransactionBody::Blob(new)) => {
@@ -139,7 +141,7 @@ fn check_replacement(limits: &PoolLimits, old: &PoolTransaction, body: &Transact
     }
 }
 
-/// Returns `price` plus `percent` percent of it, rounded down, but at least `price + 1`.
+/// Returns `price` increased by `percent` percent, rounded down, but at least `price + 1`.
 fn bumped(price: U256, percent: u64) -> U256 {
     let hundred = U256::from(100);
     let percent = U256::from(percent);

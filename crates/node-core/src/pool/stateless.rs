@@ -8,14 +8,14 @@ use crate::gas::{MAX_INIT_CODE_SIZE, TRANSACTION_GAS_CAP, floor_gas, intrinsic_g
 use node_types::U256;
 use node_types::consensus::{BlobSidecar, TransactionBody, TransactionType};
 
-/// Longest encoding of a transaction without blobs, in bytes.
+/// Maximum length of an encoded transaction without blobs, in bytes.
 const MAX_SIZE: usize = 128 << 10;
 
-/// Longest encoding of a blob transaction without the blobs, in bytes.
+/// Maximum length of an encoded blob transaction in bytes, not counting the blobs.
 const MAX_BLOB_TRANSACTION_SIZE: usize = 1 << 20;
 
-/// Returns all reasons against a transaction that can be found without the state. `size` is the length of its encoding
-/// in bytes, without blobs.
+/// Returns all reasons for rejecting a transaction that can be determined without the state. `size` is the length of
+/// its encoding in bytes, not counting blobs.
 pub(super) fn check(
     next: &NextBlockRules,
     chain_id: u64,

@@ -5,7 +5,7 @@ use node_types::{Address, H256};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The status of a transaction in the pool. Does not say whether it is mined; look it up on the chain first.
+/// The status of a transaction in the pool. This does not include whether it is mined; look it up on the chain first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PoolStatus {
     /// It can be included in the next block.
@@ -14,7 +14,7 @@ pub enum PoolStatus {
     Queued,
     /// It was dropped from the pool.
     Dropped(DropReason),
-    /// The pool never held it, or no longer remembers it.
+    /// The pool never contained it, or no longer remembers it.
     Unknown,
 }
 
@@ -25,7 +25,7 @@ pub enum DropReason {
     /// Another transaction with the same nonce and higher caps replaced it.
     #[error("replaced by {by:#x}")]
     Replaced { by: H256 },
-    /// The pool was full, and others paid more.
+    /// The pool was full, and other transactions paid more.
     #[error("the pool was full, and others paid more")]
     Evicted,
     /// The account had too many queued transactions.
@@ -37,7 +37,7 @@ pub enum DropReason {
         /// Seconds that it waited.
         waited: u64,
     },
-    /// It broke a rule after the chain had moved on.
+    /// It became invalid when the chain changed.
     #[error(transparent)]
     Invalid(PoolError),
     /// The chain was reverted to a snapshot from before it arrived.
@@ -63,7 +63,7 @@ pub struct PoolContent {
 /// The arrival of a transaction in the pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// Number of the arrival. Later arrivals have greater numbers, also after a restart.
+    /// Number of the arrival. Later arrivals have higher numbers, even after a restart.
     pub number: u64,
     /// Hash of the transaction.
     pub hash: H256,
@@ -74,6 +74,6 @@ pub struct Arrival {
 pub struct Arrivals {
     /// The arrivals in order.
     pub transactions: Vec<Arrival>,
-    /// The number from which to continue: that of the next arrival, if there are no others.
+    /// The number from which to continue. If there are no further arrivals, this is the number of the next one.
     pub next: u64,
 }

@@ -4,7 +4,7 @@ use crate::block::RecoveredTransaction;
 use node_types::consensus::{BlobSidecar, TransactionBody};
 use node_types::{Address, H256, U256};
 
-/// A transaction that the pool holds.
+/// A transaction in the pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolTransaction {
     /// The transaction with its hash and sender.
@@ -13,9 +13,9 @@ pub struct PoolTransaction {
     pub sidecar: Option<BlobSidecar>,
     /// The accounts that validly signed its authorizations (EIP-7702).
     pub authorities: Vec<Address>,
-    /// Bytes of its encoding, blobs included.
+    /// Length of its encoding in bytes, including blobs.
     pub size: usize,
-    /// Number of its arrival, ascending.
+    /// Number of its arrival; later arrivals have higher numbers.
     pub arrival: u64,
     /// Time of arrival in milliseconds since the Unix epoch.
     pub received: u64,
@@ -42,7 +42,7 @@ impl PoolTransaction {
         self.body().nonce()
     }
 
-    /// Returns the most that it can cost its sender, in wei.
+    /// Returns its maximum cost to its sender, in wei.
     pub fn cost(&self) -> U256 {
         super::stateful::cost(self.body())
     }

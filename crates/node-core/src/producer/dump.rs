@@ -16,7 +16,7 @@ pub struct WholeAccount {
     pub balance: U256,
     /// Code.
     pub code: Bytes,
-    /// Storage slots that are not zero.
+    /// The nonzero storage slots.
     pub storage: BTreeMap<H256, U256>,
 }
 
@@ -52,12 +52,13 @@ impl Producer {
         Ok(accounts)
     }
 
-    /// Returns the trie node with this Keccak-256, of the accounts or of a storage after the head; `None` if there is none.
+    /// Returns the RLP of the trie node with this Keccak-256 in the state trie or a storage trie as of the head, or
+    /// `None` if there is none.
     ///
-    /// Nodes are stored by path and not by hash: this reads the paths of all accounts and slots.
+    /// Nodes are stored by path and not by hash, so this reads the paths of all accounts and slots.
     ///
     /// # Errors
-    /// Failures of the backend, and the deadline of `context`.
+    /// Failures of the backend, and an interruption of `context`.
     pub fn trie_node(&self, context: &Context, hash: H256) -> Result<Option<Bytes>, ProducerError> {
         let accounts = self.dump()?;
         let view = self.parts.backend.view()?;
@@ -74,7 +75,7 @@ impl Producer {
         Ok(None)
     }
 
-    /// Replaces the given accounts, including their whole storage; other accounts stay.
+    /// Replaces the given accounts, including all of their storage. Other accounts are not changed.
     ///
     /// # Errors
     /// Failures of the backend.

@@ -1,4 +1,4 @@
-//! Changes of the state outside transactions.
+//! State edits, which no transaction makes.
 
 use super::{Producer, ProducerError};
 use crate::backend::View;
@@ -17,7 +17,7 @@ impl Producer {
         })
     }
 
-    /// Sets an account's nonce. After it was lowered, the pool still refuses to mine the same transactions again.
+    /// Sets an account's nonce. If it is lowered, transactions that were already mined are still not mined again.
     ///
     /// # Errors
     /// Failures of the backend.
@@ -74,7 +74,7 @@ impl Producer {
         })
     }
 
-    /// Changes the state as of the head durably, and updates the pool.
+    /// Durably changes the state as of the head, and updates the pool.
     pub(super) fn edit(
         &self,
         change: impl FnOnce(&dyn View) -> Result<StateChanges, ProducerError>,

@@ -10,21 +10,21 @@ use node_types::BlockNumber;
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum ProducerError {
-    /// The next block must be later than its parent.
+    /// The next block must have a later timestamp than its parent.
     #[error("timestamp {timestamp} is not after the head; the next block's is at least {least}")]
     TimestampTooLow {
-        /// Requested, in Unix seconds.
+        /// The requested timestamp, in Unix seconds.
         timestamp: u64,
-        /// Lowest possible, in Unix seconds.
+        /// The lowest allowed timestamp, in Unix seconds.
         least: u64,
     },
-    /// The timestamp is above the last one that a block may have.
+    /// The timestamp is above the highest one that a block may have.
     #[error("timestamp {timestamp} is too far ahead; the last is {}", Self::LAST_TIMESTAMP)]
     TimestampTooHigh {
-        /// Requested, in Unix seconds.
+        /// The requested timestamp, in Unix seconds.
         timestamp: u64,
     },
-    /// The time after the jump is above the last one that a block may have.
+    /// The increased time is above the highest timestamp that a block may have.
     #[error("{seconds} s ahead is too far; the last timestamp of a block is {}", Self::LAST_TIMESTAMP)]
     TooFarAhead { seconds: u64 },
     /// The timestamp of the last of several blocks would be too high.
@@ -43,10 +43,10 @@ pub enum ProducerError {
     /// Blocks before the merge have no PREVRANDAO.
     #[error("PREVRANDAO cannot be set before the merge")]
     NoPrevRandao,
-    /// A transaction cannot be included in the block that was to contain it.
+    /// A transaction cannot be included in the requested block.
     #[error("transaction {index} cannot be in block {block}: {reason}")]
     NotIncluded { index: usize, block: BlockNumber, reason: TransactionError },
-    /// A transaction was given for a block that is not replaced.
+    /// A transaction was given for a block that is not among the replaced ones.
     #[error("transaction {index} is for replaced block {block}, there are {blocks}")]
     NoSuchBlock {
         index: usize,
@@ -60,13 +60,13 @@ pub enum ProducerError {
     /// Blocks before London have no base fee.
     #[error("the next block has no base fee, because London is not active")]
     NoBaseFee,
-    /// One request may not produce this many blocks.
+    /// The request would produce too many blocks.
     #[error("{blocks} blocks are more than the {limit} that one request may produce")]
     TooManyBlocks { blocks: u64, limit: u64 },
     /// Blocks before Shanghai have no withdrawals.
     #[error("the next block has no withdrawals, because Shanghai is not active")]
     NoWithdrawals,
-    /// More blocks than can be replaced: their parents' states must be kept.
+    /// The request would replace too many blocks, or blocks whose parents' states are not kept.
     #[error("{blocks} blocks cannot be replaced, at most {most} can")]
     ReorganizationTooDeep { blocks: u64, most: u64 },
     /// There is no snapshot with this number, or the chain was reverted to an earlier one.
@@ -75,7 +75,7 @@ pub enum ProducerError {
     /// The block of the snapshot is no longer stored.
     #[error("block {0} of the snapshot is no longer stored")]
     SnapshotLost(BlockNumber),
-    /// The limit of snapshots is reached.
+    /// The limit on the number of snapshots is reached.
     #[error("there are already {0} snapshots, which is the maximum")]
     TooManySnapshots(usize),
     /// The block cannot be executed.
@@ -87,6 +87,6 @@ pub enum ProducerError {
 }
 
 impl ProducerError {
-    /// The last timestamp that a block may have, in Unix seconds: the limit of JavaScript's dates.
+    /// The highest timestamp that a block may have, in Unix seconds: the limit of JavaScript's dates.
     pub const LAST_TIMESTAMP: u64 = 8_640_000_000_000;
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// When blocks are produced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mining {
-    /// As soon as a transaction is pending. The sending request waits for the block.
+    /// As soon as a transaction is pending. The request that sends it waits for the block.
     #[default]
     Instant,
     /// At this interval, even if empty.
@@ -22,7 +22,7 @@ pub enum Mining {
 }
 
 impl Mining {
-    /// Whether transactions are mined as soon as they arrive.
+    /// Returns whether transactions are mined as soon as they arrive.
     pub fn is_instant(self) -> bool {
         matches!(self, Self::Instant | Self::Mixed(_))
     }
@@ -36,7 +36,7 @@ impl Mining {
     }
 }
 
-/// The thread that produces blocks at intervals, while there is one.
+/// Controls the thread that produces blocks at intervals, if there is one.
 #[derive(Default)]
 pub(super) struct Miner(Arc<Shared>);
 
@@ -72,7 +72,7 @@ impl Producer {
         self.miner.mining()
     }
 
-    /// Switches instant mining on or off. Switching it on ends mining at intervals.
+    /// Turns instant mining on or off. Turning it on stops mining at intervals.
     pub fn set_automine(self: &Arc<Self>, automine: bool) {
         let mining = match (self.mining(), automine) {
             (_, true) => Mining::Instant,
@@ -83,7 +83,7 @@ impl Producer {
         self.set_mining(mining);
     }
 
-    /// Produces blocks only at this interval; zero produces them only on request.
+    /// Produces blocks only at this interval, or only on request if it is zero.
     pub fn set_interval_mining(self: &Arc<Self>, interval: Duration) {
         self.set_mining(if interval.is_zero() { Mining::Manual } else { Mining::Interval(interval) });
     }

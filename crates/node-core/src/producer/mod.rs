@@ -1,7 +1,7 @@
 //! Production of blocks from the pool.
 //!
-//! The producer also offers what development chains need: it edits the state, sets the time, reverts to snapshots and
-//! replaces blocks. In all cases each header commits to the state after its block.
+//! The producer also implements the controls of development chains: editing the state, setting the clock, reverting
+//! to snapshots and replacing blocks. In all cases each header commits to the state after its block.
 
 mod dump;
 mod edit;
@@ -38,7 +38,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Further blocks that a sending request produces after its transaction is mined, while other transactions are pending.
+/// Maximum number of further blocks that a request produces after its transaction was mined, while other transactions
+/// are pending.
 const MAX_FURTHER_BLOCKS: usize = 16;
 
 /// How a node produces blocks.
@@ -48,7 +49,7 @@ pub struct Production {
     pub mining: Mining,
     /// The order of transactions in a block.
     pub order: TransactionOrder,
-    /// Beneficiary of blocks; `None` for that of the genesis block.
+    /// Beneficiary of blocks; `None` to use that of the genesis block.
     pub coinbase: Option<Address>,
 }
 
@@ -66,7 +67,7 @@ pub struct Producer {
     settings: Arc<BlockSettings>,
     /// Held while the chain changes, so that changes do not interleave.
     sealing: Mutex<()>,
-    /// What the last blocks read from the state.
+    /// A cache of the parts of the state that recent blocks read.
     cache: Arc<StateCache>,
     snapshots: Mutex<Snapshots>,
     impersonated: RwLock<BTreeSet<Address>>,
@@ -103,11 +104,12 @@ impl Producer {
         Ok(producer)
     }
 
-    /// The most blocks that one request may produce. They would take a week, so that a larger number is a mistake.
+    /// Maximum number of blocks that one request may produce. They would take a week, so a larger number is a
+    /// mistake.
     pub const MAX_BLOCKS: u64 = 1 << 32;
 
-    /// Produces `count` blocks and returns them. The first includes `withdrawals`. Each later one is `interval` seconds
-    /// after the one before, or follows the clock without an interval.
+    /// Produces `count` blocks and returns them. The first one includes `withdrawals`. With an `interval`, each later
+    /// one is that many seconds after the previous one; otherwise timestamps follow the clock.
     ///
     /// # Errors
     /// [`ProducerError::TooManyBlocks`], [`ProducerError::IntervalTooLong`], [`ProducerError::NoWithdrawals`], and failures of
@@ -121,7 +123,7 @@ impl Producer {
         self.mine_until_cancelled(&Context::unbounded(), count, interval, withdrawals)
     }
 
-    /// As [`mine`](Self::mine), but stops early when `context` is cancelled. Its deadline does not matter.
+    /// Like [`mine`](Self::mine), but stops early when `context` is cancelled. The deadline of `context` is ignored.
     ///
     /// # Errors
     /// As [`mine`](Self::mine).
@@ -143,7 +145,7 @@ impl Producer {
         let mut withdrawals = Some(withdrawals);
         let mut blocks = Vec::new();
         for mined in 0..count {
-            // Locked for each block separately, so that other requests are not held up.
+            // Locked for each block separately, so that other requests can run in between.
             let _sealing = self.sealing.lock();
             if let Some(interval) = interval.filter(|_| mined > 0) {
                 let head = self.head()?;
@@ -171,13 +173,13 @@ impl Producer {
     }
 
     /// Produces blocks until no pending transaction can be included. Once `awaited` has left the pool, at most
-    /// `MAX_FURTHER_BLOCKS` more are produced: other requests take care of their own transactions.
+    /// `MAX_FURTHER_BLOCKS` more are produced, because other requests mine their own transactions.
     ///
     /// # Errors
     /// Failures of the execution and the backend.
     pub fn mine_waiting(&self, awaited: Option<H256>) -> Result<(), ProducerError> {
         let mut further = MAX_FURTHER_BLOCKS;
-        // Requests that waited for the lock usually find their transactions mined by then.
+        // When a request gets the lock, its transaction has usually been mined.
         while further > 0 && self.seal_waiting()?.is_some() {
             if awaited.is_some_and(|hash| self.parts.pool.get(hash).is_none()) {
                 further -= 1;
@@ -186,7 +188,8 @@ impl Producer {
         Ok(())
     }
 
-    /// Called when the transaction `awaited` has entered the pool, or with `None` when some may have become pending.
+    /// Called when the transaction `awaited` has entered the pool, or with `None` when other transactions may have
+    /// become pending.
     pub(crate) fn transactions_changed(&self, awaited: Option<H256>) {
         if self.miner.mining().is_instant()
             && let Err(error) = self.mine_waiting(awaited)
@@ -226,7 +229,7 @@ impl Producer {
         let (view, gas_limit) = (self.cached_view()?, header.gas_limit);
         let fill = |execution: &mut dyn BlockExecution| best.fill(execution, gas_limit);
         let block = assemble(&Context::unbounded(), &**executor, &*view, header, withdrawals, fill)?.block;
-        // Views keep the chain below them alive; the backend is faster when it is the only owner.
+        // Views keep their version of the chain alive; the backend is faster when it is the only owner.
         drop(view);
         if block.body.transactions.is_empty() && !even_empty {
             return Ok(None);
@@ -256,7 +259,7 @@ impl Producer {
         view.header(head.hash.into())?.ok_or(BackendError::UnknownBlock(head.number))
     }
 
-    /// Sets the timestamp of the next block in Unix seconds. The chain's time continues from there.
+    /// Sets the timestamp of the next block in Unix seconds. The chain's clock continues from there.
     ///
     /// # Errors
     /// [`ProducerError::TimestampTooLow`] and [`ProducerError::TimestampTooHigh`].
@@ -265,7 +268,7 @@ impl Producer {
         self.settings.set_timestamp(&*self.head()?, timestamp)
     }
 
-    /// Sets the chain's time to the timestamp of its head, from which it continues with the clock.
+    /// Sets the chain's clock to the timestamp of its head, from which it continues to run.
     ///
     /// # Errors
     /// Failures of the backend.
@@ -275,8 +278,8 @@ impl Producer {
         Ok(())
     }
 
-    /// Advances the chain's time by `seconds`, at least to the head's timestamp plus `seconds`. Returns how many seconds it
-    /// is then ahead of the clock.
+    /// Advances the chain's clock by `seconds`, at least to the head's timestamp plus `seconds`. Returns by how many
+    /// seconds it is then ahead of the system clock.
     ///
     /// # Errors
     /// [`ProducerError::TooFarAhead`].
@@ -285,7 +288,7 @@ impl Producer {
         self.settings.increase_time(&*self.head()?, seconds)
     }
 
-    /// Sets the base fee of the next block, in wei per gas. Later base fees follow from it by the rules.
+    /// Sets the base fee of the next block, in wei per gas. Later base fees are computed from it as usual.
     ///
     /// # Errors
     /// [`ProducerError::NoBaseFee`] before London.
@@ -298,7 +301,7 @@ impl Producer {
         Ok(())
     }
 
-    /// Sets the chain's time to `timestamp`, in Unix seconds. Returns by how many seconds that moves it.
+    /// Sets the chain's clock to `timestamp`, in Unix seconds. Returns by how many seconds that moves it.
     ///
     /// # Errors
     /// [`ProducerError::TimestampTooHigh`].
@@ -312,8 +315,8 @@ impl Producer {
         Ok(timestamp.cast_signed() - before.cast_signed())
     }
 
-    /// Sets the seconds between blocks from now on, or follows the clock again with `None`. Returns the previous
-    /// setting.
+    /// Sets the number of seconds between the timestamps of blocks; `None` makes them follow the clock again. Returns
+    /// the previous setting.
     ///
     /// # Errors
     /// [`ProducerError::IntervalTooLong`].
@@ -355,7 +358,7 @@ impl Producer {
         Ok(())
     }
 
-    /// Returns the header of the next block as far as it is known before execution.
+    /// Returns the header of the next block, with the fields that are known before execution.
     ///
     /// # Errors
     /// Failures of the backend.
@@ -373,7 +376,7 @@ impl Producer {
         self.parts.pool.order()
     }
 
-    /// Starts or stops impersonating all accounts. Accounts impersonated individually stay so.
+    /// Starts or stops impersonating all accounts. This does not affect accounts that are impersonated individually.
     pub fn impersonate_all(&self, allowed: bool) {
         self.impersonates_all.store(allowed, Ordering::Relaxed);
     }
@@ -383,8 +386,8 @@ impl Producer {
         self.impersonated.read().iter().copied().collect()
     }
 
-    /// Starts or stops impersonating `address`: accepting unsigned transactions from it. Returns whether that is a
-    /// change.
+    /// Starts or stops impersonating `address`, which means accepting unsigned transactions from it. Returns whether
+    /// this changed anything.
     pub fn impersonate(&self, address: Address, allowed: bool) -> bool {
         let mut impersonated = self.impersonated.write();
         if allowed { impersonated.insert(address) } else { impersonated.remove(&address) }
@@ -395,7 +398,7 @@ impl Producer {
         self.sending.lock()
     }
 
-    /// Whether `address` is impersonated.
+    /// Returns whether `address` is impersonated.
     pub fn is_impersonated(&self, address: Address) -> bool {
         self.impersonates_all.load(Ordering::Relaxed) || self.impersonated.read().contains(&address)
     }

@@ -10,17 +10,17 @@ use node_types::consensus::Header;
 use std::collections::HashSet;
 
 impl Producer {
-    /// The most blocks that can be replaced at a time.
+    /// Maximum number of blocks that can be replaced at a time.
     pub const MAX_REORGANIZATION: u64 = 128;
 
-    /// Replaces the newest `blocks` blocks by the same number of empty ones, in one step. Their transactions return to
-    /// the pool if they are still valid; edits that they included are lost.
+    /// Replaces the newest `blocks` blocks with the same number of empty ones, in one step. Transactions of the
+    /// replaced blocks return to the pool if they are still valid; edits that they included are lost.
     ///
-    /// Each new block has the hash of the replaced block as its extra data, so that their hashes differ.
+    /// Each new block has the hash of the block that it replaces as its extra data, so that their hashes differ.
     ///
     /// # Errors
-    /// [`ProducerError::ReorganizationTooDeep`], and failures of the execution and the backend. Nothing has changed then, nor
-    /// if `context` interrupts it.
+    /// [`ProducerError::ReorganizationTooDeep`], and failures of the execution and the backend. On an error,
+    /// including an interruption of `context`, nothing has changed.
     pub fn reorganize(&self, context: &Context, blocks: u64) -> Result<HeadChange, ProducerError> {
         let change = {
             let _sealing = context.lock(&self.sealing).map_err(BackendError::from)?;
@@ -30,12 +30,12 @@ impl Producer {
         Ok(change)
     }
 
-    /// As [`reorganize`](Self::reorganize), but the new blocks contain the given transactions, each with the index of
-    /// its block among the replaced ones, oldest first, and those of the replaced blocks are dropped. All given ones must
-    /// be signed.
+    /// Like [`reorganize`](Self::reorganize), but the new blocks contain the given transactions, and those of the
+    /// replaced blocks are dropped. Each given transaction is paired with the index of its block among the replaced
+    /// ones, oldest first, and must be signed.
     ///
     /// # Errors
-    /// As [`reorganize`](Self::reorganize), [`ProducerError::NoSuchBlock`], and [`ProducerError::NotIncluded`].
+    /// Those of [`reorganize`](Self::reorganize), [`ProducerError::NoSuchBlock`], and [`ProducerError::NotIncluded`].
     pub fn reorganize_with(
         &self,
         context: &Context,
@@ -58,7 +58,7 @@ impl Producer {
         Ok(change)
     }
 
-    /// Replaces blocks. The transactions for which `returns` is true are recorded, so that a crash does not lose them.
+    /// Replaces blocks. Transactions for which `returns` is true are recorded, so that a crash does not lose them.
     fn replace(
         &self,
         context: &Context,
@@ -87,7 +87,7 @@ impl Producer {
                 let mut included = Vec::new();
                 let of_block = |(_, (block, _)): &(usize, &(u64, _))| *block == number - ancestor;
                 for (index, (_, transaction)) in transactions.iter().enumerate().filter(of_block) {
-                    // It may be there if the nonce was lowered since.
+                    // It may already be mined if the nonce was lowered since.
                     let mined = view.transaction_position(transaction.hash)?;
                     if let Some(position) = mined {
                         let reason = TransactionError::Other(format!("already known: in block {}", position.block));

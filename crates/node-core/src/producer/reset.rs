@@ -10,7 +10,7 @@ use std::collections::HashSet;
 
 impl Producer {
     /// Resets the chain to its genesis block: drops all other blocks, edits, snapshots, transactions of the pool,
-    /// impersonations and settings of later blocks. The time is that of the clock again.
+    /// impersonations and settings for later blocks. The chain's clock is again the system clock.
     ///
     /// # Errors
     /// Failures of the backend.
@@ -28,8 +28,8 @@ impl Producer {
         Ok(self.parts.backend.view()?.head())
     }
 
-    /// Removes the newest `blocks` blocks with their transactions; the pool stays as it is. The time continues with the
-    /// clock. Returns the removed blocks, newest first.
+    /// Removes the newest `blocks` blocks with their transactions; the pool is not changed. The chain's clock
+    /// continues to run. Returns the removed blocks, newest first.
     ///
     /// # Errors
     /// Failures of the backend.

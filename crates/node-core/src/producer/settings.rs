@@ -1,4 +1,4 @@
-//! The settings of the blocks that a producer makes.
+//! The settings for the blocks that a producer seals.
 
 use super::ProducerError;
 use crate::assembly::{NextHeader, next_header};
@@ -11,11 +11,12 @@ use node_types::{Address, H256};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// Determines the header of the next block from the rules, the clock with an offset, and values chosen by requests.
+/// Determines the header of the next block from the rules, the system clock plus an offset, and values chosen by
+/// requests.
 pub(crate) struct BlockSettings {
     spec: Arc<ChainSpec>,
     clock: Arc<dyn Clock>,
-    /// Beneficiary unless a request chooses another; `None` for that of the parent.
+    /// Beneficiary unless a request chooses another; `None` to use that of the parent.
     coinbase: Option<Address>,
     chosen: Mutex<Choices>,
 }
@@ -23,11 +24,11 @@ pub(crate) struct BlockSettings {
 /// The values chosen by requests.
 #[derive(Clone, Copy, Debug, Default)]
 struct Choices {
-    /// How far the chain's time is ahead of the clock, in milliseconds.
+    /// How far the chain's clock is ahead of the system clock, in milliseconds.
     offset: i64,
-    /// Beneficiary of all blocks from now on; `None` for the configured one.
+    /// Beneficiary of all further blocks; `None` for the configured one.
     coinbase: Option<Address>,
-    /// Gas limit of all blocks from now on; `None` for that of the parent.
+    /// Gas limit of all further blocks; `None` for that of the parent.
     gas_limit: Option<u64>,
     /// Seconds between blocks; `None` to follow the clock.
     interval: Option<u64>,
@@ -35,7 +36,7 @@ struct Choices {
     next: OneBlock,
 }
 
-/// Values chosen for the next block only. `None` keeps what the rules and the clock say.
+/// Values chosen for the next block only. `None` leaves a value to the rules and the clock.
 #[derive(Clone, Copy, Debug, Default)]
 struct OneBlock {
     /// Timestamp in Unix seconds.
@@ -47,7 +48,7 @@ struct OneBlock {
 }
 
 impl Choices {
-    /// Returns the timestamp of the block after `parent`, given the time `now`; both in Unix seconds.
+    /// Returns the timestamp of the block after `parent`, given the current time `now`; both in Unix seconds.
     fn timestamp(&self, parent: &SealedHeader, now: u64) -> u64 {
         let by_interval = self.interval.map(|interval| parent.header.timestamp.saturating_add(interval));
         self.next.timestamp.or(by_interval).unwrap_or(now)
@@ -68,7 +69,7 @@ impl BlockSettings {
         self.clock.now_millis().saturating_add_signed(offset) / 1_000
     }
 
-    /// Sets the timestamp of the next block, from which the chain's time continues.
+    /// Sets the timestamp of the next block, from which the chain's clock continues.
     pub(super) fn set_timestamp(&self, parent: &SealedHeader, timestamp: u64) -> Result<(), ProducerError> {
         let least = parent.header.timestamp.saturating_add(1);
         if timestamp < least {
@@ -81,8 +82,9 @@ impl BlockSettings {
         Ok(())
     }
 
-    /// Advances the chain's time by `seconds`, from `head`'s timestamp if that is ahead of it: blocks that are made faster
-    /// than one a second are. Returns how many seconds the time is then ahead of the clock.
+    /// Advances the chain's clock by `seconds`, or from the timestamp of `head` if that is ahead of the clock, as it
+    /// is when blocks are mined faster than one per second. Returns by how many seconds the chain's clock is then
+    /// ahead of the system clock.
     pub(super) fn increase_time(&self, head: &SealedHeader, seconds: u64) -> Result<i64, ProducerError> {
         let now = self.clock.now_millis();
         let mut chosen = self.chosen.lock();
@@ -110,8 +112,8 @@ impl BlockSettings {
         self.chosen.lock().next.base_fee = Some(base_fee);
     }
 
-    /// Called when a block was sealed. Discards the values chosen for it; if its timestamp was one of them, the chain's time
-    /// continues from there.
+    /// Called when a block was sealed. Discards the values chosen for it; if its timestamp was one of them, the
+    /// chain's clock continues from there.
     pub(super) fn sealed(&self, header: &Header) {
         let now = self.clock.now_millis();
         let mut chosen = self.chosen.lock();
@@ -158,7 +160,8 @@ impl BlockSettings {
         Ok(())
     }
 
-    /// Sets the seconds between blocks, or follows the clock again with `None`. Returns the previous setting.
+    /// Sets the number of seconds between the timestamps of blocks; `None` makes them follow the clock again. Returns
+    /// the previous setting.
     pub(super) fn set_interval(&self, seconds: Option<u64>) -> Result<Option<u64>, ProducerError> {
         if let Some(seconds) = seconds.filter(|seconds| *seconds > ProducerError::LAST_TIMESTAMP) {
             return Err(ProducerError::TooFarAhead { seconds });
@@ -166,8 +169,8 @@ impl BlockSettings {
         Ok(std::mem::replace(&mut self.chosen.lock().interval, seconds))
     }
 
-    /// Returns the header of the block after `parent` by the rules and the clock, without the values chosen for the next
-    /// block.
+    /// Returns the header of the block after `parent` according to the rules and the clock, ignoring the values
+    /// chosen for the next block.
     pub(super) fn without_choices(&self, parent: &SealedHeader) -> Header {
         let header = next_header(&self.spec, parent, self.now());
         Header { beneficiary: self.beneficiary(&header), ..header }
@@ -187,7 +190,7 @@ impl NextHeader for BlockSettings {
             beneficiary: self.beneficiary(&header),
             gas_limit: chosen.gas_limit.unwrap_or(header.gas_limit),
             base_fee_per_gas: header.base_fee_per_gas.map(|regular| chosen.next.base_fee.unwrap_or(regular)),
-            // Before the merge the mix hash belongs to a proof of work, which produced blocks do not have.
+            // Before the merge the mix hash is part of a proof of work, which produced blocks do not have.
             mix_hash: chosen.next.prev_randao.filter(|_| merged).unwrap_or(header.mix_hash),
             ..header
         }

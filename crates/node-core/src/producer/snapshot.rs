@@ -1,8 +1,8 @@
-//! Snapshots, to which the chain can be reverted.
+//! Development snapshots, to which the chain can be reverted.
 //!
-//! Record of a snapshot: the key is its number, 8 bytes big-endian. The value is the RLP list of the head's hash and
-//! number, how far the chain's time was ahead of the clock in milliseconds (two's complement in 64 bits), the pending
-//! edits, and the hashes of the pool's transactions.
+//! The key of a snapshot's record is its number, 8 bytes big-endian. The value is an RLP list of the head's hash and
+//! number, the offset of the chain's clock from the system clock in milliseconds (two's complement in 64 bits), the
+//! pending edits, and the hashes of the pool's transactions.
 
 use super::{BlockRef, H256, Producer, ProducerError};
 use crate::backend::{BackendError, Branch, Record, RecordKind, RecordWrite, StateBackend};
@@ -11,14 +11,14 @@ use crate::state::StateChanges;
 use rlp::{DecoderError, Rlp, RlpStream};
 use std::collections::{BTreeMap, HashSet};
 
-/// The most snapshots at a time.
+/// Maximum number of snapshots at a time.
 const MAX_SNAPSHOTS: usize = 1_024;
 
-/// A state of the node, without the blocks themselves.
+/// The state of a node at one moment, without the blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct DevSnapshot {
     head: BlockRef,
-    /// How far the chain's time was ahead of the clock, in milliseconds.
+    /// How far the chain's clock was ahead of the system clock, in milliseconds.
     offset: i64,
     /// Pending edits.
     edits: StateChanges,
@@ -72,8 +72,8 @@ fn key(id: u64) -> Vec<u8> {
 }
 
 impl Producer {
-    /// Takes a snapshot of the chain, its edits, its time and the transactions of the pool. Returns its number. It is
-    /// durable on return.
+    /// Takes a snapshot of the chain, its edits, its clock and the transactions of the pool. Returns its number. The
+    /// snapshot is durable when this returns.
     ///
     /// # Errors
     /// [`ProducerError::TooManySnapshots`], and failures of the backend.
@@ -95,12 +95,12 @@ impl Producer {
         Ok(id)
     }
 
-    /// Returns the numbers of all snapshots, each with the head of the chain at that time.
+    /// Returns the numbers of all snapshots, each with the head that it recorded.
     pub fn snapshots(&self) -> Vec<(u64, BlockRef)> {
         self.snapshots.lock().0.iter().map(|(id, snapshot)| (*id, snapshot.head)).collect()
     }
 
-    /// Reverts the chain and the pool to a snapshot, and deletes that and all later ones.
+    /// Reverts the chain and the pool to a snapshot, and deletes it and all later ones.
     ///
     /// # Errors
     /// [`ProducerError::UnknownSnapshot`], [`ProducerError::SnapshotLost`], and failures of the backend.
@@ -116,7 +116,8 @@ impl Producer {
             let Branch { ancestor, blocks } = Branch::to(&*view, snapshot.head.hash)?.ok_or(lost)?;
             self.parts.pool.record_leaving(&*view, ancestor, |hash| kept.contains(&hash))?;
             drop(view);
-            // Together with the edits, which may fund transactions that return to the pool.
+            // Switches and restores the edits in one step, because the edits may fund transactions that return to the
+            // pool.
             let switch = || backend.switch_edited(ancestor, blocks, &snapshot.edits);
             self.parts.pool.revert_with(kept.clone(), switch)?;
         } else {

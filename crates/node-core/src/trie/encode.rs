@@ -1,13 +1,13 @@
-//! The RLP of trie nodes, and the references by which parents hold them (Yellow Paper, appendix D).
+//! The RLP of trie nodes, and the references by which parents refer to children (Yellow Paper, appendix D).
 //!
-//! Nodes know their whole path from the root. What part of it a node encodes depends on `start`, the number of nibbles
-//! that the nodes above it consume.
+//! Nodes have their full path from the root. The part of it that a node encodes depends on `start`, the number of
+//! nibbles that the nodes above it consume.
 
 use super::NibblePath;
 use node_types::rlp::{put_list_header, put_string, string_length};
 use node_types::{H256, keccak256, keccak256_all};
 
-/// Returns the RLP of the leaf with the whole path `path` and the given value.
+/// Returns the RLP of the leaf with the full path `path` and the given value.
 pub fn encode_leaf(path: &NibblePath, start: usize, value: &[u8]) -> Vec<u8> {
     let compact = path.compact_from(start, true);
     let mut out = list(string_length(&compact) + string_length(value));
@@ -16,7 +16,7 @@ pub fn encode_leaf(path: &NibblePath, start: usize, value: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Returns the RLP of the extension that leads to the branch with the whole path `path` and the encoding `branch`, or
+/// Returns the RLP of the extension that leads to the branch with the full path `path` and the RLP `branch`, or
 /// `None` if the branch needs no extension.
 pub fn encode_extension(path: &NibblePath, start: usize, branch: &[u8]) -> Option<Vec<u8>> {
     if path.len() == start {
@@ -30,7 +30,7 @@ pub fn encode_extension(path: &NibblePath, start: usize, branch: &[u8]) -> Optio
     Some(out)
 }
 
-/// Returns the RLP of a branch. `value` is that of the key which ends at the branch, or empty.
+/// Returns the RLP of a branch. `value` is the value of the key that ends at the branch, or empty if there is none.
 pub fn encode_branch(children: [&Reference; 16], value: &[u8]) -> Vec<u8> {
     let mut out = list(children.iter().map(|child| child.as_rlp().len()).sum::<usize>() + string_length(value));
     children.iter().for_each(|child| out.extend_from_slice(child.as_rlp()));
@@ -38,17 +38,17 @@ pub fn encode_branch(children: [&Reference; 16], value: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Returns the header of a list, with room for its `length` bytes.
+/// Returns the header of a list, in a buffer with capacity for its `length` bytes of content.
 fn list(length: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(length + 9);
     put_list_header(&mut out, length);
     out
 }
 
-/// How a branch or extension refers to a child: by its hash, or, if the encoding of the child is shorter than 32 bytes,
-/// by containing it.
+/// A reference from a branch or extension to a child: the hash of the child, or, if its encoding is shorter than 32
+/// bytes, the encoding itself.
 ///
-/// Stored as the RLP item in the parent.
+/// It is stored as the RLP item in the parent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Reference {
     length: u8,
@@ -76,7 +76,8 @@ impl Reference {
         Self::from(keccak256(encoded))
     }
 
-    /// Returns the references to nodes with these encodings; [`Self::NONE`] for an empty one. Hashes them together.
+    /// Returns the references to nodes with these encodings; [`Self::NONE`] for an empty encoding. All are hashed
+    /// together, which is faster.
     pub fn to_all(encoded: &[Vec<u8>]) -> Vec<Self> {
         let long: Vec<&[u8]> = encoded.iter().map(Vec::as_slice).filter(|encoded| encoded.len() >= 32).collect();
         let mut hashes = keccak256_all(&long).into_iter();
@@ -88,12 +89,12 @@ impl Reference {
         encoded.iter().map(reference).collect()
     }
 
-    /// Splits a reference off the front of `bytes`. `None` if they do not begin with one.
+    /// Splits a reference off the front of `bytes`. Returns `None` if `bytes` does not begin with one.
     pub fn split_from(bytes: &mut &[u8]) -> Option<Self> {
         let length = match *bytes.first()? {
             0x80 => 1,
             0xa0 => Self::HASH,
-            // A list of less than 32 bytes including its header.
+            // A list of fewer than 32 bytes including its header.
             header @ 0xc0..=0xde => 1 + usize::from(header - 0xc0),
             _ => return None,
         };
@@ -109,12 +110,12 @@ impl Reference {
         self.as_rlp() == [0x80]
     }
 
-    /// Returns whether the parent holds the hash of the child.
+    /// Returns whether the reference is the hash of the child.
     pub fn is_hash(&self) -> bool {
         usize::from(self.length) == Self::HASH
     }
 
-    /// Returns the hash of the child, or `None` if the parent contains the child or there is none.
+    /// Returns the hash of the child, or `None` if the child is embedded in the parent or does not exist.
     pub fn hash(&self) -> Option<H256> {
         self.is_hash().then(|| H256::from_slice(&self.item[1..]))
     }

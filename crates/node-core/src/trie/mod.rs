@@ -1,5 +1,5 @@
-//! Merkle Patricia tries (Yellow Paper, appendix D): the encoding of nodes, and a trie in memory. Paths and the check of proofs
-//! are those of node-types.
+//! Merkle Patricia tries (Yellow Paper, appendix D): the encoding of nodes, and a trie in memory. Paths and the
+//! verification of proofs are in node-types.
 
 mod encode;
 mod node;
@@ -19,11 +19,11 @@ use node_types::{Bytes, H256};
 
 /// A map from byte strings to byte strings with a Merkle root.
 ///
-/// Nodes are shared between a trie and its clones, and every node remembers its hash: cloning is free, an update copies
-/// only the nodes on the way to its key, and the next [`Trie::root`] hashes only the nodes that were copied since.
+/// Nodes are shared between a trie and its clones, and every node caches its hash. Cloning is free, an update copies
+/// only the nodes on the path to its key, and the next [`Trie::root`] hashes only the nodes that have changed.
 ///
-/// Keys have at most 32 bytes, else methods panic. They are not hashed: for the secure tries of Ethereum the caller does
-/// that. A branch holds the value of a key that is a prefix of others.
+/// Keys have at most 32 bytes; methods panic if a key is longer. Keys are not hashed: for Ethereum's secure tries,
+/// the caller has to do that. A key may be a prefix of other keys.
 ///
 /// # Examples
 /// ```
@@ -46,12 +46,12 @@ impl Trie {
         Self::default()
     }
 
-    /// Returns whether the trie holds no key.
+    /// Returns whether the trie is empty.
     pub fn is_empty(&self) -> bool {
         self.root.is_none()
     }
 
-    /// Returns the value of `key`.
+    /// Returns the value of `key`, or `None` if the trie does not contain it.
     pub fn get(&self, key: &[u8]) -> Option<&Bytes> {
         let key = NibblePath::of_key(key);
         let mut link = self.root.as_ref()?;
@@ -65,7 +65,7 @@ impl Trie {
         }
     }
 
-    /// Sets the value of `key`. An empty value removes the key, because a trie cannot hold one.
+    /// Sets the value of `key`. An empty value removes the key, because a trie cannot contain empty values.
     pub fn insert(&mut self, key: &[u8], value: impl Into<Bytes>) {
         let value = value.into();
         if value.is_empty() {
@@ -75,7 +75,7 @@ impl Trie {
         }
     }
 
-    /// Removes `key` and returns whether the trie held it.
+    /// Removes `key`. Returns whether the trie contained it.
     pub fn remove(&mut self, key: &[u8]) -> bool {
         let held = self.get(key).is_some();
         if held {
@@ -89,9 +89,10 @@ impl Trie {
         self.root.as_ref().map_or(EMPTY_ROOT, Link::hash)
     }
 
-    /// Returns the RLP of the nodes from the root on the way to `key`: a proof of its value, or of its absence.
+    /// Returns the RLP of the nodes on the path from the root towards `key`: a proof of its value, or of its absence.
     ///
-    /// Nodes shorter than 32 bytes are contained in their parents and not listed. The proof of the empty trie is empty.
+    /// Nodes shorter than 32 bytes are embedded in their parents and not listed. The proof for the empty trie is
+    /// empty.
     pub fn prove(&self, key: &[u8]) -> Vec<Bytes> {
         let key = NibblePath::of_key(key);
         let mut proof = Vec::new();
@@ -130,8 +131,8 @@ impl<K: AsRef<[u8]>, V: Into<Bytes>> FromIterator<(K, V)> for Trie {
     }
 }
 
-/// Returns the root of the trie that maps the RLP of 0, 1, 2, … to `items`, as headers commit to transactions, receipts
-/// and withdrawals.
+/// Returns the root of the trie that maps the RLP of 0, 1, 2, … to `items`. Headers commit to transactions, receipts
+/// and withdrawals with such roots.
 ///
 /// # Examples
 /// ```

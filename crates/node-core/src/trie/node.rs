@@ -7,14 +7,14 @@ use std::sync::{Arc, OnceLock};
 
 /// A leaf, or a branch together with the extension that leads to it.
 ///
-/// Both know their whole path from the root. Values are not empty.
+/// Both have their full path from the root. Values are not empty.
 #[derive(Clone, Debug)]
 pub(super) enum Node {
     Leaf { path: NibblePath, value: Bytes },
     Branch(Branch),
 }
 
-/// Where paths part: at least two of the seventeen entries are set, because roots depend on it.
+/// A node at which paths diverge. At least two of its seventeen entries are set; roots depend on this.
 #[derive(Clone, Debug)]
 pub(super) struct Branch {
     pub(super) path: NibblePath,
@@ -29,7 +29,7 @@ impl Branch {
         Self { path, children: Default::default(), value: None }
     }
 
-    /// Returns the child on the way to `path`, which must be longer than that of the branch.
+    /// Returns the child towards `path`, which must be longer than the path of the branch.
     pub(super) fn child(&self, path: &NibblePath) -> Option<&Link> {
         self.children[usize::from(path.nibble(self.path.len()))].as_ref()
     }
@@ -42,7 +42,7 @@ impl Branch {
     }
 }
 
-/// A shared node at a place in the trie. Its reference is computed when it is first needed.
+/// A shared node at a position in the trie. Its reference is computed when it is first needed.
 #[derive(Clone, Debug)]
 pub(super) struct Link(Arc<Placed>);
 
@@ -76,7 +76,7 @@ impl Link {
         self.0.reference.get_or_init(|| Reference::to(&self.encode()))
     }
 
-    /// Returns the hash of the encoded node, even if a parent would contain the node itself.
+    /// Returns the hash of the encoded node, even if a parent would embed the node.
     pub(super) fn hash(&self) -> H256 {
         let reference = self.reference();
         reference.hash().unwrap_or_else(|| keccak256(reference.as_rlp()))

@@ -1,13 +1,13 @@
-//! The root of a trie whose leaves come in order, with memory for one path.
+//! The root of a trie, computed from its leaves in order, with memory for only one path.
 
 use super::{NibblePath, Reference, encode_branch, encode_extension, encode_leaf};
 use node_types::consensus::EMPTY_ROOT;
 use node_types::{H256, keccak256};
 
-/// Returns the root of the secure trie with these leaves: the hash of a key with the RLP of its value. Holds one path of
-/// nodes in memory.
+/// Returns the root of the secure trie with these leaves, each the hash of a key and the RLP of its value. Only one
+/// path of nodes is in memory at a time.
 ///
-/// The hashes must be distinct and ascending, else the root is wrong.
+/// The hashes must be distinct and ascending; otherwise the root is wrong.
 ///
 /// # Errors
 /// The first error of `leaves`.
@@ -53,14 +53,14 @@ impl<E, I: Iterator<Item = Result<(H256, Vec<u8>), E>>> Leaves<I> {
         Ok(taken)
     }
 
-    /// Returns how many nibbles the next leaf shares with `path`. `None` if there is no leaf.
+    /// Returns how many nibbles the next leaf shares with `path`, or `None` if there are no more leaves.
     fn shared(&self, path: &NibblePath) -> Option<usize> {
         self.next.as_ref().map(|(next, _)| next.common(path))
     }
 }
 
-/// Returns the RLP of the node at a position of `start` nibbles: of `first`, and of the leaves after it that share these
-/// nibbles.
+/// Returns the RLP of the node at the position given by the first `start` nibbles of `first`. It covers `first` and
+/// the following leaves that share these nibbles.
 fn encode<E, I>(leaves: &mut Leaves<I>, first: Leaf, start: usize) -> Result<Vec<u8>, E>
 where
     I: Iterator<Item = Result<(H256, Vec<u8>), E>>,
@@ -72,7 +72,7 @@ where
         None => encode_leaf(&path, start, &value),
         Some((length, encoded)) => encode_extension(&path.prefix(length), start, &encoded).unwrap_or(encoded),
     };
-    // Each next leaf shares as many nibbles with the first one as the last did, or fewer.
+    // Each leaf shares at most as many nibbles with the first one as the previous leaf did.
     while let Some(length) = leaves.shared(&path).filter(|shared| *shared >= start) {
         let mut children = [Reference::NONE; 16];
         children[usize::from(path.nibble(length))] = Reference::to(&encode_at(branch, length + 1));

@@ -1,11 +1,11 @@
-//! Inserting and removing. Nodes are rebuilt on the way back from the key to the root; those that are not shared
-//! are moved rather than copied.
+//! Insertion and removal. Nodes are rebuilt from the key back to the root; nodes that are not shared are moved rather
+//! than copied.
 
 use super::NibblePath;
 use super::node::{Branch, Link, Node};
 use node_types::Bytes;
 
-/// Returns `link`, which begins after `start` nibbles, with `value` at `path`.
+/// Returns `link`, whose position has `start` nibbles, with `value` set at `path`.
 pub(super) fn insert(link: Option<Link>, start: usize, path: &NibblePath, value: Bytes) -> Link {
     let node = match link.map(Link::into_node) {
         None => Node::Leaf { path: *path, value },
@@ -31,7 +31,7 @@ pub(super) fn insert(link: Option<Link>, start: usize, path: &NibblePath, value:
     Link::new(node, start)
 }
 
-/// Returns `link` without the value at `path`, which it must hold. `None` if nothing is left.
+/// Returns `link` without the value at `path`, which must exist, or `None` if nothing is left.
 pub(super) fn remove(link: Link, path: &NibblePath) -> Option<Link> {
     let start = link.start();
     match link.into_node() {

@@ -1,7 +1,8 @@
-//! What the records of a tracer may take.
+//! Limits on the memory of a tracer's records.
 //!
-//! The tracers of revm-inspectors hardly limit what they record: a loop can exhaust any memory before it runs out of gas.
-//! So the bytes that a step or a call adds are counted before they are recorded, and the run ends when there are too many.
+//! The tracers of revm-inspectors hardly limit what they record: a loop can exhaust all memory before it runs out of
+//! gas. Therefore the bytes that a step or a call adds are counted before they are recorded, and the run ends when
+//! there are too many.
 
 use crate::evm_context::EvmContext;
 use revm::bytecode::opcode;
@@ -13,7 +14,7 @@ use revm::primitives::{AddressMap, U256};
 use revm_inspectors::tracing::DebugInspector;
 use revm_inspectors::tracing::types::{CallTraceNode, CallTraceStep};
 
-/// The bytes that may still be recorded.
+/// The number of bytes that may still be recorded.
 #[derive(Debug)]
 pub(super) struct Budget {
     left: u64,
@@ -24,13 +25,13 @@ pub(super) struct Budget {
     calls: Option<CallCosts>,
 }
 
-/// What is recorded of each call, beside its output.
+/// Which data of each call is recorded, besides its output.
 #[derive(Clone, Copy, Debug)]
 struct CallCosts {
     inputs: bool,
 }
 
-/// What is recorded of each instruction.
+/// Which data of each instruction is recorded.
 #[derive(Debug)]
 struct StepCosts {
     memory: bool,
@@ -40,7 +41,7 @@ struct StepCosts {
     left: u64,
     /// Whether the current instruction is recorded.
     current: bool,
-    /// The slots that each account has used. Each record of a storage instruction holds all of them.
+    /// The slots that each account has used. Each record of a storage instruction contains all of them.
     slots: AddressMap<HashSet<U256>>,
 }
 

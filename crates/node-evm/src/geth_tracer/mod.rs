@@ -1,4 +1,4 @@
-//! geth's tracers, which are those of revm-inspectors, with geth's options and results.
+//! geth's tracers: those of revm-inspectors, with geth's options and results.
 
 mod budget;
 mod options;
@@ -17,7 +17,7 @@ use revm::primitives::{Address, Log, U256};
 use revm_inspectors::tracing::types::{StorageChange, StorageChangeReason};
 use revm_inspectors::tracing::{DebugInspector, TracingInspector};
 
-/// A tracer of revm-inspectors, with a limit on what it may record.
+/// A tracer of revm-inspectors with a limit on its records.
 pub(crate) struct GethTracer {
     inspector: DebugInspector,
     /// Whether flat traces have OpenEthereum's error texts rather than geth's.
@@ -38,7 +38,7 @@ impl GethTracer {
         }
     }
 
-    /// Pushes a frame that starts.
+    /// Pushes a new frame.
     fn begin_frame(&mut self) {
         if let Some(recorder) = self.storage_recorder() {
             let newest = recorder.traces().nodes().len() - 1;
@@ -46,7 +46,7 @@ impl GethTracer {
         }
     }
 
-    /// Notes the slot that the next instruction reads or writes.
+    /// Remembers the slot that the next instruction reads or writes.
     fn note_slot(&mut self, interpreter: &Interpreter) {
         if self.frames.is_empty() || !self.budget.records_step() {
             return;

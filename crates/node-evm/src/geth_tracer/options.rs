@@ -11,12 +11,12 @@ use serde_json::value::RawValue;
 /// The supported tracers.
 const NAMES: [&str; 5] = ["callTracer", "prestateTracer", "4byteTracer", "flatCallTracer", "noopTracer"];
 
-/// Longest name of a tracer; a longer text is a JavaScript program.
+/// Maximum length of a tracer's name; a longer text is a JavaScript program.
 const MAX_NAME: usize = 40;
 
 impl GethTracer {
-    /// Creates the tracer that geth's options request, which may record at most `max_bytes`. Unknown options are ignored. `own`
-    /// are the tracers of the caller, for the error about an unknown one.
+    /// Creates the tracer that geth's options request, which may record at most `max_bytes`. Unknown options are
+    /// ignored. `own` are the custom tracers, which the error for an unknown tracer lists.
     pub(crate) fn new(options: Option<&RawValue>, max_bytes: u64, own: &TracerMap) -> Result<Self, String> {
         use GethDebugBuiltInTracerType::{CallTracer, FlatCallTracer, FourByteTracer, NoopTracer, PreStateTracer};
         let options = options.map(|options| serde_json::from_str::<GethDebugTracingOptions>(options.get()));

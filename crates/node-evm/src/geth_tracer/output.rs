@@ -1,4 +1,4 @@
-//! Traces in geth's form.
+//! Output of traces in geth's format.
 
 use crate::convert::ToEvm;
 use crate::database::{DatabaseError, StateDb};
@@ -14,10 +14,10 @@ use revm::state::{AccountInfo, EvmState};
 use revm_inspectors::tracing::{DebugInspector, DebugInspectorError, TransactionContext};
 use std::cell::RefCell;
 
-/// Size of an account in a trace in bytes, without its code and storage. An estimate.
+/// Estimated size in bytes of an account in a trace, without its code and storage.
 const ACCOUNT_BYTES: u64 = 256;
 
-/// Size of a storage slot in a trace in bytes. An estimate.
+/// Estimated size in bytes of a storage slot in a trace.
 const SLOT_BYTES: u64 = 128;
 
 /// Serializes the trace as JSON.

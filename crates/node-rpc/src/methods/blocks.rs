@@ -88,7 +88,7 @@ fn header_by_number(name: &'static str) -> Method {
     Method::new(name, &["block"], about, |scope, (tag,): (BlockNumberParam,)| header(scope, tag.0.into()))
 }
 
-/// Appends the JSON of a block to `out`, which is in the cache if the block was read before.
+/// Appends the JSON of a block to `out`, from the cache if the block was read before.
 fn block(scope: Scope<'_>, argument: BlockId, whole: Option<bool>, out: &mut Vec<u8>) -> Result<(), RpcError> {
     let whole = whole.unwrap_or(false);
     let hash = scope.node.get_block_hash(scope.context, argument)?;

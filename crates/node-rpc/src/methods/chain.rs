@@ -1,4 +1,4 @@
-//! The chain, this node, and suggestions of fees.
+//! The chain, this node, and suggested fees.
 
 use crate::method::Method;
 use crate::wire::{BlockCount, BlockNumberParam, FeeHistory, Hex, Syncing};
@@ -77,7 +77,7 @@ fn version(name: &'static str) -> Method {
     Method::new(name, &[], "The chain id in decimal digits.", |scope, ()| Ok(scope.node.spec().chain_id.to_string()))
 }
 
-/// Few blocks are read at once, as a rule.
+/// Returns the cost of eth_feeHistory, which depends on the number of blocks.
 fn by_blocks(parameters: &str) -> Cost {
     let parameters = serde_json::from_str::<Vec<&RawValue>>(parameters).unwrap_or_default();
     let count = parameters.first().and_then(|count| serde_json::from_str::<BlockCount>(count.get()).ok());

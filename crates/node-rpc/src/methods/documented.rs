@@ -1,4 +1,4 @@
-//! The list of methods in docs/json-rpc.md is that of the table.
+//! Checks that the list of methods in docs/json-rpc.md matches the table.
 
 use super::table;
 use std::fs;

@@ -64,7 +64,7 @@ pub(super) fn methods() -> Vec<Method> {
             "What happened since the last poll of a filter.",
             |scope, (id,): (String,)| {
                 let changes = scope.node.get_filter_changes(scope.context, parse(&id)?)?;
-                // They may be newer than the view that earlier requests of the batch have read.
+                // The changes may be newer than the view that earlier requests of the batch have read.
                 scope.context.release_view();
                 match changes {
                     FilterChanges::Blocks(blocks) => {

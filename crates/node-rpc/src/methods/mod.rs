@@ -44,14 +44,14 @@ pub fn table() -> Vec<Method> {
     with_modules(families.into_iter().flatten().collect())
 }
 
-/// Returns the methods of [`table`] for whose names `is_on` returns true; the others are refused.
+/// Returns the methods of [`table`], with those switched off for whose names `is_on` returns false.
 pub fn table_of(is_on: impl Fn(&str) -> bool) -> Vec<Method> {
     let (on, off): (Vec<_>, Vec<_>) = table().into_iter().partition(|method| is_on(method.name()));
     let on = with_modules(on.into_iter().filter(|method| method.name() != modules::NAME).collect());
     on.into_iter().chain(off.into_iter().map(Method::switched_off)).collect()
 }
 
-/// Adds the method that lists the families of `methods`.
+/// Adds rpc_modules, which lists the families of `methods`.
 fn with_modules(mut methods: Vec<Method>) -> Vec<Method> {
     let modules = modules::modules(&methods);
     methods.push(modules);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 type Modules = BTreeMap<&'static str, &'static str>;
 
-/// Its name.
+/// The name of the method.
 pub(super) const NAME: &str = "rpc_modules";
 
 /// Returns rpc_modules, which lists the families of all other methods.

@@ -11,17 +11,17 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Something of the transactions that can be mined, and of those that wait for others.
+/// Data about pending transactions, and about queued ones.
 #[derive(Serialize)]
 struct Parts<T> {
     pending: T,
     queued: T,
 }
 
-/// Something of each transaction of a sender, by nonce.
+/// Data about each transaction of a sender, by nonce.
 type ByNonce<T> = BTreeMap<Nonce, T>;
 
-/// A nonce in decimal digits, in the order of the numbers.
+/// A nonce, serialized in decimal digits but ordered by number.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Nonce(u64);
 

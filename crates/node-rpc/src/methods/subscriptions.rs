@@ -39,7 +39,7 @@ fn session(scope: Scope<'_>) -> Result<&Session, RpcError> {
     })
 }
 
-/// Returns what a subscription reports, and its events; `None` for syncing, which never changes.
+/// Returns the topic of a subscription, and its events, which are `None` for syncing because it reports nothing.
 fn topic(kind: &str, options: Option<&RawValue>) -> Result<(Topic, Option<EventQuery>), RpcError> {
     let text = options.map_or("null", RawValue::get);
     let invalid = |error: serde_json::Error| RpcError::argument(1, crate::error::plain(&error));

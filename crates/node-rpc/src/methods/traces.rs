@@ -1,4 +1,4 @@
-//! Traces of execution by geth's tracers.
+//! Traces of execution with geth's tracers.
 
 use crate::error::RpcError;
 use crate::method::Method;
@@ -122,7 +122,7 @@ struct OfTransaction {
     result: Trace,
 }
 
-/// The options of the tracer that has OpenEthereum's format.
+/// Returns the options of the tracer with OpenEthereum's format.
 fn flat_calls() -> TraceOptions {
     let options = r#"{"tracer":"flatCallTracer","tracerConfig":{"convertParityErrors":true}}"#;
     TraceOptions { tracer: RawValue::from_string(options.to_owned()).ok().map(Arc::from), timeout: None }

@@ -22,10 +22,11 @@ const DEFAULT_WAIT: Duration = Duration::from_secs(2);
 /// Time between checks whether a transaction is mined.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Most requests that wait for a receipt at a time, as each blocks a thread for calls. Others do not wait.
+/// Maximum number of requests that wait for a receipt at a time, because each blocks a thread for calls. Further
+/// requests do not wait.
 const MAX_WAITING: usize = 2;
 
-/// Code of the error that a transaction is in the pool but was not mined in time (EIP-7966).
+/// Code of the error for a transaction that is in the pool but was not mined in time (EIP-7966).
 const NOT_MINED_YET: i64 = 4;
 
 pub(super) fn methods(waiting: &Waiting) -> Vec<Method> {
@@ -113,7 +114,7 @@ pub(super) fn methods(waiting: &Waiting) -> Vec<Method> {
         )
         .sending()
         .changing()
-        // It must not delay reads and other transactions.
+        // It runs with the calls, because it must not delay reads and other transactions.
         .code(),
     ]
 }
@@ -189,11 +190,11 @@ pub(super) fn wait_for_receipt(
 #[derive(Clone, Debug, Default)]
 pub(super) struct Waiting(Arc<AtomicUsize>);
 
-/// The permission to wait for a receipt.
+/// A permit to wait for a receipt.
 struct Permit<'a>(&'a AtomicUsize);
 
 impl<'a> Permit<'a> {
-    /// Returns `None` if too many requests are waiting.
+    /// Returns a permit, or `None` if too many requests are waiting.
     fn take(waiting: &'a AtomicUsize) -> Option<Self> {
         let taken = |count: usize| (count < MAX_WAITING).then_some(count + 1);
         waiting.fetch_update(Ordering::SeqCst, Ordering::SeqCst, taken).ok().map(|_| Self(waiting))

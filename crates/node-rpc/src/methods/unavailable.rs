@@ -1,6 +1,6 @@
 //! Reasons why methods of other servers are not available.
 
-/// Families by the prefix of their names, with the reason.
+/// Families of methods by prefix, with the reason.
 const FAMILIES: [(&str, &str); 20] = [
     ("admin_", "the node has no peers, and its settings are set at the start"),
     ("clique_", "there is no proof of authority"),
@@ -28,7 +28,7 @@ const FAMILIES: [(&str, &str); 20] = [
     ("debug_", "docs/json-rpc.md lists the debug methods of geth that are available"),
 ];
 
-/// Single methods with the reason.
+/// Single methods, with the reason.
 const METHODS: [(&str, &str); 15] = [
     (
         "debug_storageRangeAt",
@@ -50,7 +50,7 @@ const METHODS: [(&str, &str); 15] = [
     ("eth_pendingTransactions", "use txpool_content"),
 ];
 
-/// Returns why a method of other servers is not available, or `None` if the name is unknown.
+/// Returns why a method of other servers is not available here, or `None` if the name is unknown.
 pub fn unavailable(name: &str) -> Option<&'static str> {
     let single = METHODS.iter().find(|(method, _)| *method == name);
     let family = || FAMILIES.iter().find(|(family, _)| name.starts_with(family));

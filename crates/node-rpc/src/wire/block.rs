@@ -8,7 +8,7 @@ use node_types::wire::{AddressData, BytesData, Data, HashData};
 use node_types::{H256, U256};
 use serde::{Deserialize, Serialize};
 
-/// A header, as in newHeads.
+/// A header, in the format of newHeads.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Header {
@@ -55,7 +55,7 @@ pub(crate) struct Block {
     withdrawals: Option<Vec<Withdrawal>>,
 }
 
-/// An ommer: a block of which only the header is known.
+/// An ommer, of which only the header is known.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Ommer {
     #[serde(flatten)]
@@ -87,7 +87,7 @@ impl Header {
         Self::new(sealed.hash, &sealed.header)
     }
 
-    /// Converts the header of a block. The pending one has no hash, no nonce and no miner, as it is not sealed.
+    /// Converts the header of a block. A pending block has no hash, nonce and miner, because it is not sealed.
     pub(crate) fn of_found(found: &FoundBlock) -> Self {
         let header = Self::of(&found.header);
         if found.pending { Self { hash: None, nonce: None, miner: None, ..header } } else { header }

@@ -118,7 +118,8 @@ impl CallArguments {
         })
     }
 
-    /// Converts the call with its overrides. Withdrawals and a beacon root are rejected, as only simulated blocks have them.
+    /// Converts the call with its overrides. Withdrawals and a beacon root are rejected, because only simulated
+    /// blocks have them.
     pub(crate) fn read_with(
         self,
         chain_id: u64,

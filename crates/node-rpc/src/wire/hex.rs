@@ -38,10 +38,10 @@ impl<'de, T: Integer> Deserialize<'de> for Hex<T> {
     }
 }
 
-/// Why a JSON value of another type is refused, in geth's words.
+/// geth's message for a JSON value of the wrong type.
 pub(super) const NON_STRING: &str = "cannot unmarshal non-string";
 
-/// Parses `0x` and hex digits. Errors are in geth's words.
+/// Parses `0x` and hex digits. Errors have geth's text.
 pub(crate) fn parse<T: Integer>(text: &str) -> Result<T, String> {
     match text.strip_prefix("0x") {
         None if text.is_empty() => return Err("empty hex string".to_owned()),

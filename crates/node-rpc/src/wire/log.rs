@@ -6,7 +6,7 @@ use node_core::logs::FoundLog;
 use node_types::wire::{AddressData, BytesData, Data, HashData};
 use serde::Serialize;
 
-/// A log with its place on the chain.
+/// A log with its position on the chain.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Log {

@@ -1,4 +1,4 @@
-//! Numbers as clients of development chains write them.
+//! Numbers in the formats that clients of development chains use.
 
 use node_types::U256;
 use node_types::wire::{Integer, Quantity};

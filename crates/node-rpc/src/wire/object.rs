@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, Error};
 use serde_json::value::RawValue;
 
-/// A JSON object. Without this, serde would also accept an array of its values.
+/// A JSON object. Without this wrapper, serde would also accept an array of the values.
 #[derive(Clone, Debug)]
 pub(crate) struct Object<T>(pub(crate) T);
 

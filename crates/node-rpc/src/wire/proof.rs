@@ -12,7 +12,7 @@ use std::borrow::Cow;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Slot {
     pub(crate) key: H256,
-    /// Whether all digits were written.
+    /// Whether the client wrote all 64 digits.
     whole: bool,
 }
 

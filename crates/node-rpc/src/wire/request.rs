@@ -9,7 +9,7 @@ use node_types::wire::{AddressData, BytesData, HashData};
 use node_types::{Bytes, U256};
 use serde::Deserialize;
 
-/// Cells of a blob, and so its number of cell proofs (EIP-7594).
+/// Number of cells, and therefore of cell proofs, of a blob (EIP-7594).
 const CELLS_PER_BLOB: usize = 128;
 
 /// The fields of a transaction. The node fills in missing fields; unknown ones are ignored.
@@ -40,7 +40,7 @@ pub(crate) struct TransactionRequest {
 }
 
 impl TransactionRequest {
-    /// Sets the sender to the zero address if there is none.
+    /// Sets the sender to the zero address if it is missing.
     pub(crate) fn of_anyone(mut self) -> Self {
         self.from.get_or_insert_default();
         self

@@ -11,7 +11,7 @@ pub(crate) enum Syncing {
     /// The chain is being imported.
     #[serde(rename_all = "camelCase")]
     Importing { starting_block: Hex<u64>, current_block: Hex<u64>, highest_block: Hex<u64> },
-    /// It is not.
+    /// The chain is not being imported; always false.
     Not(bool),
 }
 

@@ -7,15 +7,15 @@ use serde::de::{Deserializer, Error};
 use serde_json::value::RawValue;
 use std::time::Duration;
 
-/// The options of the debug_trace methods. Those of the tracer are left to the executor.
+/// The options of the debug_trace methods. Those of the tracer are interpreted by the executor.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TraceConfig {
     pub(crate) trace: TraceOptions,
-    /// What only debug_traceCall reads.
+    /// The options that only debug_traceCall uses.
     pub(crate) of_call: CallConfig,
 }
 
-/// The overrides of a traced call, and the position in the block before which it runs.
+/// The overrides of a traced call, and the index of the transaction before which it runs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CallConfig {
     pub(crate) state_overrides: Option<StateOverrides>,

@@ -152,7 +152,7 @@ impl Authorization {
             chain_id: self.chain_id.0,
             address: self.address.0,
             nonce: self.nonce.0,
-            // No signature has a parity other than 0 and 1.
+            // Any parity other than 0 and 1 is invalid.
             y_parity: u8::try_from(self.y_parity.0).unwrap_or(u8::MAX),
             r: self.r.0,
             s: self.s.0,

@@ -20,8 +20,8 @@ use std::sync::Arc;
 
 /// An immutable version of the chain, which is also a view of it. Cheap to clone, because clones share their content.
 ///
-/// Changes are made to a clone, because a method that fails leaves it half changed. Blocks that are appended to a clone
-/// go to the young generation, which both share; the original ignores rows above its own head.
+/// Changes are made to a clone, because a failed method leaves the chain partly changed. Blocks that are appended to
+/// a clone go to the young generation, which both share; the original ignores rows above its own head.
 #[derive(Clone)]
 pub(crate) struct ChainVersion {
     pub(crate) head: BlockRef,
@@ -36,7 +36,7 @@ pub(crate) struct ChainVersion {
 }
 
 impl ChainVersion {
-    /// Returns the chain whose blocks up to `head` are all in runs.
+    /// Returns a chain whose blocks up to `head` are all in runs.
     pub(crate) fn in_runs(
         head: BlockRef,
         earliest: BlockNumber,
@@ -55,7 +55,8 @@ impl ChainVersion {
         }
     }
 
-    /// Returns the number of a canonical block and the hash of the header at that number. `None` for side blocks.
+    /// Returns the number of a canonical block and the hash of the header with that number, or `None` for side blocks
+    /// and unknown blocks.
     pub(crate) fn locate(&self, id: BlockHashOrNumber) -> Result<Option<(BlockNumber, H256)>, StoreError> {
         match id {
             BlockHashOrNumber::Number(number) => Ok(self.canonical(number)?.map(|hash| (number, hash))),

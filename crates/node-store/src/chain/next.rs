@@ -1,4 +1,4 @@
-//! What is known of the head's state that the next block needs.
+//! Cached parts of the head's state that the next block needs.
 
 use crate::error::StoreError;
 use crate::keys::TrieId;
@@ -12,11 +12,13 @@ use node_types::H256;
 use node_types::trie::NibblePath;
 use std::sync::Arc;
 
-/// The trie nodes of the head's state, and the state after it if its root was requested already.
+/// The trie nodes of the head's state, and the next state if its root has already been requested.
 ///
-/// A block that is produced here is appended right after its state root was requested for its header. So its tries are computed once.
+/// When this node produces a block, the block is appended right after its state root was requested for its header.
+/// This way, its tries are computed only once.
 pub(crate) struct NextState {
-    /// The block to whose state all this belongs. If it is no longer the head, it is of no use. `None` before the first block.
+    /// The block to whose state the content belongs. The content is useless if that block is no longer the head.
+    /// `None` before the first block.
     head: Option<H256>,
     nodes: NodeCache,
     prepared: Option<(StateChanges, NewState)>,
@@ -32,7 +34,8 @@ impl NextState {
         nodes_usage(&self.nodes)
     }
 
-    /// Returns the root of the state after `changes` of `head`, or `None` if nothing is known of that block.
+    /// Returns the root of the state after applying `changes` to that of `head`, or `None` if the content is not that
+    /// of `head`.
     pub(super) fn prepare(
         &mut self,
         rows: &Rows,
@@ -48,7 +51,7 @@ impl NextState {
         Ok(Some(root))
     }
 
-    /// Returns the state after `changes` of `head`, whose rows are `rows`.
+    /// Returns the state after applying `changes` to that of `head`, whose rows are `rows`.
     pub(super) fn after(
         &mut self,
         rows: &Rows,
@@ -65,7 +68,7 @@ impl NextState {
         }
     }
 
-    /// Notes that `head` was appended, and that it wrote `nodes`.
+    /// Records that `head` was appended and wrote `nodes`.
     pub(super) fn appended(&mut self, head: H256, nodes: Vec<(TrieId, NibblePath, Arc<Stored>)>) {
         self.head = Some(head);
         nodes.into_iter().for_each(|(trie, path, stored)| self.nodes.insert((trie, path), stored));

@@ -143,7 +143,7 @@ impl View for ChainVersion {
 }
 
 impl ChainVersion {
-    /// Returns code by its hash, or `None` if no account ever had it.
+    /// Returns code by its hash, or `None` if it was never deployed.
     pub(super) fn code(&self, hash: H256) -> Result<Option<Bytes>, StoreError> {
         if hash == KECCAK_EMPTY {
             return Ok(Some(Bytes::new()));
@@ -158,7 +158,7 @@ impl ChainVersion {
         Ok(code)
     }
 
-    /// Returns a side block. `None` if `id` is a number.
+    /// Returns a side block, or `None` if there is none with this hash or `id` is a number.
     pub(crate) fn side(&self, id: BlockHashOrNumber) -> Result<Option<ExecutedBlock>, StoreError> {
         match id {
             BlockHashOrNumber::Number(_) => Ok(None),
@@ -167,7 +167,7 @@ impl ChainVersion {
     }
 }
 
-/// The state after block `at` of a chain.
+/// The state as of block `at` of a chain.
 struct ChainState<'a> {
     chain: &'a ChainVersion,
     at: BlockNumber,
@@ -218,14 +218,14 @@ impl StateView for ChainState<'_> {
 
     fn root_after(&self, changes: &StateChanges) -> Result<H256, BackendError> {
         if self.at == self.chain.head.number
-            // A block is being appended otherwise.
+            // If the lock is not free, a block is being appended.
             && let Some(mut next) = self.chain.caches.next.try_lock()
             && let Some(root) = next.prepare(&self.chain.rows, self.chain.head, changes)?
         {
             return Ok(root);
         }
-        // Applied as those of the block after the head, whatever the block of this state is, so that new storage tries have
-        // unused ids.
+        // Applied as changes of the block after the head, regardless of the block of this state, so that new storage
+        // tries get unused ids.
         Ok(state::apply(&self.chain.rows, None, Before::Block(self.at), self.chain.head.number + 1, changes)?.root)
     }
 }

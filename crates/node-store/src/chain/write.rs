@@ -28,7 +28,7 @@ impl ChainVersion {
         bytes: &BlockBytes,
         root: H256,
     ) -> Result<(), BackendError> {
-        // The row of changes would have the whole state.
+        // The row of changes would contain the whole state.
         self.push(genesis, bytes, state::NewState { root, ..state::NewState::default() }, false)
     }
 
@@ -51,7 +51,7 @@ impl ChainVersion {
         Ok(())
     }
 
-    /// Adds the rows of `block` and of its state, and the one of its changes if they are to be kept.
+    /// Adds the rows of `block` and of its state, and the row of its changes if `keep_changes` is set.
     fn push(
         &mut self,
         block: &ExecutedBlock,
@@ -78,7 +78,7 @@ impl ChainVersion {
             }
         }
 
-        // Nothing fails after this point, so that no row of a rejected block stays.
+        // Nothing can fail after this point, so no row of a rejected block remains.
         let young = &self.rows.young;
         let put = |key, value: Value| young.put(key, number, value);
         code_rows.into_iter().for_each(|(key, value)| put(key, value));
@@ -111,7 +111,7 @@ impl ChainVersion {
         Ok(())
     }
 
-    /// Turns the blocks above `ancestor` into side blocks and returns them, the highest first.
+    /// Turns the blocks above `ancestor` into side blocks, and returns them, the highest first.
     pub(crate) fn take_back(&mut self, ancestor: BlockNumber) -> Result<Vec<BlockRef>, BackendError> {
         let mut removed = Vec::new();
         while self.head.number > ancestor {
@@ -122,7 +122,7 @@ impl ChainVersion {
             self.side_blocks.insert(block);
         }
         if !removed.is_empty() {
-            // Other versions of the chain still have the generations with all rows.
+            // Other versions of the chain keep the generations with all rows.
             self.rows.young = Arc::new(self.rows.young.up_to(ancestor));
             if ancestor < self.old_end {
                 self.rows.old = Arc::new(self.rows.old.up_to(ancestor));
@@ -158,13 +158,14 @@ impl ChainVersion {
         })
     }
 
-    /// Removes rows above the head, which remain after a change that failed.
+    /// Removes rows above the head, which remain after a failed change.
     pub(crate) fn forget_above_head(&mut self) {
         self.rows.young = Arc::new(self.rows.young.up_to(self.head.number));
     }
 
-    /// Notes that the old generation and the side blocks of `written`, an earlier version of this chain, were written to
-    /// runs, which are in `tables`. If blocks of that generation left the chain meanwhile, they are hidden.
+    /// Records that the old generation and the side blocks of `written`, an earlier version of this chain, were
+    /// written to runs, which are in `tables`. Blocks of that generation that have left the chain in the meantime are
+    /// hidden.
     pub(crate) fn old_is_in_runs(&mut self, written: &Self, tables: Arc<Tables>) {
         self.side_blocks.are_in_runs(&written.side_blocks);
         self.rows.tables = tables;

@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The file that is locked to exclude other processes. It stays when the folder is closed; only the lock matters.
+/// The file that is locked to exclude other processes. It remains when the folder is closed; only the lock matters.
 pub(crate) const LOCK_FILE: &str = "lock";
 
 /// A folder of the operating system, open in one process at a time.
@@ -22,7 +22,8 @@ impl DiskFolder {
     /// Opens the folder, creating it and its parents if necessary, and locks it until this value is dropped.
     ///
     /// # Errors
-    /// [`FolderError::Locked`] if another process has it open; [`FolderError::Io`] if the operating system refuses.
+    /// [`FolderError::Locked`] if another process has the folder open, and [`FolderError::Io`] if the operating
+    /// system reports an error.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, FolderError> {
         let path = path.into();
         let failed = |source| FolderError::Io { path: path.clone(), source };
@@ -76,9 +77,9 @@ impl Folder for DiskFolder {
     }
 }
 
-/// Creates a folder and its missing parents. Each new name is synced, by a call of `sync` with the folder that holds it,
-/// before the next is created. The name of the folder that was there already is synced, too: it may be one that an
-/// interrupted call created.
+/// Creates a folder and its missing parents. Each new name is synced, by calling `sync` with the folder that contains
+/// it, before the next one is created. The name of the innermost existing folder is synced as well, because an
+/// interrupted call may have created it.
 pub(crate) fn create_folder(path: &Path, sync: &mut dyn FnMut(&Path) -> io::Result<()>) -> io::Result<()> {
     let path = std::path::absolute(path)?;
     let mut missing = Vec::new();
@@ -88,10 +89,10 @@ pub(crate) fn create_folder(path: &Path, sync: &mut dyn FnMut(&Path) -> io::Resu
         let Some(parent) = existing.parent() else { break };
         existing = parent;
     }
-    // Links are followed: the name of a folder is in the parent of the real one.
+    // Symbolic links are resolved, because the name of a folder is in the parent of the real folder.
     if let Some(parent) = existing.canonicalize()?.parent() {
         match sync(parent) {
-            // A folder that this process cannot read is none that it created.
+            // This process did not create a folder that it cannot read.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
             done => done?,
         }
@@ -112,7 +113,7 @@ pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     fs::File::open(path)?.sync_all()
 }
 
-/// Opens a file that will not be written.
+/// Opens a file for reading only.
 pub(crate) fn open_read_only(path: &Path) -> io::Result<Arc<dyn File>> {
     Ok(Arc::new(DiskFile(fs::File::open(path)?)))
 }
@@ -152,7 +153,7 @@ pub enum FolderError {
     /// Another process, or another part of this process, has opened it.
     #[error("the folder {path} is in use by another process")]
     Locked { path: PathBuf },
-    /// The operating system reports an error.
+    /// The operating system reported an error.
     #[error("cannot open the folder {path}")]
     Io { path: PathBuf, source: io::Error },
 }

@@ -7,9 +7,9 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A folder in memory, for a store that ends with its process.
+/// A folder in memory, for a store that is lost when the process exits.
 ///
-/// As with a folder on disk, a file that was removed exists until its last handle is dropped.
+/// As in a folder on disk, a removed file exists until its last handle is dropped.
 #[derive(Debug, Default)]
 pub struct MemoryFolder {
     files: Mutex<BTreeMap<String, Arc<MemoryFile>>>,
@@ -84,7 +84,7 @@ impl File for MemoryFile {
         Ok(())
     }
 
-    /// Returns unused memory, because files are seldom written after a sync.
+    /// Frees unused capacity, because files are seldom written after a sync.
     fn sync_data(&self) -> io::Result<()> {
         self.0.write().shrink();
         Ok(())
@@ -96,7 +96,8 @@ pub(super) fn position(offset: u64) -> io::Result<usize> {
     usize::try_from(offset).map_err(|_| io::ErrorKind::InvalidInput.into())
 }
 
-/// Length of all pieces of a content but the last. So a file grows without a copy of what it has.
+/// Length in bytes of all pieces of a file's content except the last one. With pieces, a file grows without copying
+/// its content.
 const PIECE: usize = 1 << 20;
 
 /// The bytes of a file.

@@ -1,6 +1,6 @@
-//! The port to the disk, or to memory: a folder of files without subfolders.
+//! The port to the disk or to memory: a folder of files without subfolders.
 //!
-//! Runs and the write-ahead log use the disk only through this port, so that tests can simulate power cuts that
+//! Runs and the write-ahead log use the disk only through this port, so that tests can simulate power failures that
 //! affect both at the same moment.
 
 mod disk;
@@ -47,13 +47,14 @@ pub trait Folder: Debug + Send + Sync {
         None
     }
 
-    /// Returns whether all files are lost when the process ends, so that no log is kept in front of them.
+    /// Returns whether all files are lost when the process ends, in which case no log is kept.
     fn is_volatile(&self) -> bool {
         false
     }
 }
 
-/// Something of fixed content that can be read in parts: an open file, or an object of a store. Threads may share it.
+/// Fixed content that can be read in parts, such as an open file or an object in an object store. Threads may share
+/// it.
 ///
 /// # Errors
 /// All methods fail if the operating system does.
@@ -62,10 +63,11 @@ pub trait Object: Debug + Send + Sync {
     /// Returns the length in bytes.
     fn size(&self) -> io::Result<u64>;
 
-    /// Fills `buffer` with the bytes at `offset`. Fails with [`io::ErrorKind::UnexpectedEof`] if it ends before.
+    /// Fills `buffer` with the bytes at `offset`. Fails with [`io::ErrorKind::UnexpectedEof`] if the content ends
+    /// before that.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()>;
 
-    /// Calls `visit` once with the `length` bytes at `offset`, without copying them if they are in memory. Fails as
+    /// Calls `visit` once with the `length` bytes at `offset`, without copying them if they are in memory. Fails like
     /// [`read_at`](Object::read_at).
     fn visit_at(&self, offset: u64, length: usize, visit: &mut dyn FnMut(&[u8])) -> io::Result<()> {
         let mut bytes = vec![0; length];
@@ -77,10 +79,10 @@ pub trait Object: Debug + Send + Sync {
 
 /// An open file with positioned reads and writes. Threads may share it.
 ///
-/// Written bytes are durable only after [`sync_data`](File::sync_data). Before that a power cut may preserve any part
-/// of them, in any order. After a failed sync nothing is known about the bytes written since the last successful one,
-/// and another attempt proves nothing: the operating system may have dropped the pages and report success the next
-/// time.
+/// Written bytes are durable only after [`sync_data`](File::sync_data). Before that, a power failure may preserve any
+/// part of them, in any order. After a failed sync nothing is known about the bytes written since the last successful
+/// one, and another attempt proves nothing: the operating system may have dropped the pages and report success the
+/// next time.
 ///
 /// # Errors
 /// All methods fail if the operating system does.

@@ -1,10 +1,10 @@
-//! The [`Folder`] port for files that nobody will read.
+//! The [`Folder`] port for files that are never read.
 
 use super::{File, Folder, Object};
 use std::io;
 use std::sync::Arc;
 
-/// A folder that forgets what is written to it: the place of the log of a store in memory, and its files.
+/// A folder that discards everything written to it, for the log of a store in memory. Also its files.
 #[derive(Debug)]
 pub(crate) struct Nowhere;
 

@@ -1,4 +1,4 @@
-//! Reading a folder of layout 1, in which a redb database had what runs have now.
+//! Reading a folder of layout 1, which has a redb database in place of runs.
 
 use super::file::{DATABASE, DatabaseFile};
 use super::{Migrated, MigrationProgress};
@@ -22,10 +22,10 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A file that says of which chain the runs of an unfinished migration are.
+/// The file that identifies the chain from which the runs of an unfinished migration were written.
 const SOURCE: &str = "source";
 
-/// Tables whose rows are keyed by block numbers. They are in one run.
+/// Tables whose rows are keyed by block numbers. They are written to one run.
 const NUMBERED: &[Table] = &[Table::Headers, Table::Bodies, Table::Receipts, Table::Changes, Table::Fees];
 
 /// The tables of each other run.
@@ -111,7 +111,7 @@ fn migrate_in(
     }
     let log_entries = copy_log(from, &to, meta.logged)?;
     to.remove(SOURCE).map_err(StoreError::File)?;
-    // Names first, as for any manifest.
+    // The names of the runs must be durable before the manifest is written.
     to.sync().map_err(StoreError::File)?;
     let next_run = runs.len() as u64 + 1;
     let keyed = runs.split_off(1).into_iter().flatten().collect();
@@ -121,7 +121,7 @@ fn migrate_in(
     Ok(Migrated { head: meta.head, rows, log_entries })
 }
 
-/// Removes runs that were not written from the chain that `meta` describes, and notes what they are written from.
+/// Removes runs that were not written from the chain that `meta` describes, and records that chain as the source.
 fn begin_or_continue(to: &dyn Folder, left: &[String], meta: &Meta) -> io::Result<()> {
     let source = format!("{meta:?}").into_bytes();
     let noted = to.open(SOURCE).and_then(|file| {
@@ -172,7 +172,7 @@ fn read_meta(old: &ReadTransaction) -> Result<(Meta, Option<Vec<u8>>), StoreErro
     Ok((meta, row("genesis_file")?))
 }
 
-/// Writes the rows of a table. Calls `go_on` regularly with the number of all rows that were written.
+/// Writes the rows of a table. Calls `go_on` regularly with the total number of rows written so far.
 fn copy(
     old: &ReadTransaction,
     table: Table,
@@ -206,8 +206,8 @@ fn copy(
     Ok(())
 }
 
-/// Changes the row of a chunk of logs whose key ends with the first id, and whose value has the distance from each id to the
-/// next.
+/// Converts the row of a chunk of logs: in layout 1, the key ends with the first id, and the value has the difference
+/// between each id and the next.
 fn ending_with_last(key: &[u8], value: &[u8]) -> Result<(Vec<u8>, Vec<u8>), StoreError> {
     const WHAT: &str = "a row of postings";
     let (term, first) = key.split_last_chunk().ok_or(Malformed(WHAT))?;
@@ -221,7 +221,7 @@ fn ending_with_last(key: &[u8], value: &[u8]) -> Result<(Vec<u8>, Vec<u8>), Stor
     Ok(([term, &last.to_be_bytes()].concat(), postings::encode(&ids)))
 }
 
-/// Changes the row of a node: references were RLP items, and the tag of a delta had its age.
+/// Converts the row of a trie node: in layout 1, references are RLP items, and the tag of a delta contains its age.
 fn row_of_trie(key: &[u8], value: &[u8]) -> Option<Vec<u8>> {
     const EXTENDED: u8 = 3;
     const DELTA: u8 = 0x40;
@@ -248,7 +248,7 @@ fn row_of_trie(key: &[u8], value: &[u8]) -> Option<Vec<u8>> {
 
 /// Copies the entries of the log after `logged`. Returns their number.
 fn copy_log(from: Arc<dyn Folder>, to: &Arc<dyn Folder>, logged: Sequence) -> Result<u64, StoreError> {
-    // What an interrupted migration left.
+    // Remains of an interrupted migration.
     for name in to.list()?.iter().filter(|name| wal::is_log_file(name)) {
         to.remove(name)?;
     }

@@ -1,7 +1,7 @@
-//! The database file of layout 1, for redb, without ever writing to it.
+//! Read-only access to the database file of layout 1, for redb.
 //!
-//! `chain.sums` has two copies of the database's header, and the checksum of each of its blocks. Blocks that redb writes when
-//! it opens the database stay in memory.
+//! `chain.sums` has two copies of the database's header, and a checksum for each of its blocks. Blocks that redb
+//! writes when it opens the database are kept in memory.
 
 use crate::files::{Folder, Object};
 use parking_lot::Mutex;
@@ -15,7 +15,7 @@ use twox_hash::XxHash3_64;
 pub(super) const DATABASE: &str = "chain.redb";
 const CHECKSUMS: &str = "chain.sums";
 
-/// The unit that has a checksum.
+/// Size in bytes of the units that have a checksum.
 const BLOCK: usize = 4096;
 
 /// Bytes of the database's header.
@@ -33,7 +33,7 @@ pub(super) struct DatabaseFile {
     written: Mutex<Written>,
 }
 
-/// What redb has written.
+/// The data that redb has written, in memory.
 struct Written {
     header: [u8; HEADER],
     length: u64,
@@ -75,7 +75,7 @@ fn damage(what: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
-/// Returns sequence, length and header of a copy, or `None` if it is damaged.
+/// Returns the sequence, length and header of a copy, or `None` if it is damaged.
 fn read_copy(sums: &dyn Object, offset: u64) -> Option<(u64, u64, [u8; HEADER])> {
     let mut copy = [0; COPY];
     sums.read_at(offset, &mut copy).ok()?;

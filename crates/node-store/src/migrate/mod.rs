@@ -1,4 +1,4 @@
-//! Copying a folder of layout 1 to one of the layout of this version.
+//! Migration of a folder of layout 1 to the current layout.
 
 #[cfg(any(test, feature = "layout-1"))]
 mod copy;
@@ -30,14 +30,14 @@ pub struct MigrationProgress {
     pub of: u64,
 }
 
-/// Writes the content of the folder `from`, which has layout 1, to the folder `to`. The old folder does not change, and no
-/// process may use it meanwhile. If this is interrupted, calling it again continues with the first table that is not complete,
-/// unless the old folder has changed since then: then it starts again.
-/// Until it is complete, there is no chain in `to`. Calls `progress` regularly.
+/// Writes the content of the folder `from`, which has layout 1, to the folder `to`. The old folder is not changed,
+/// and no process may use it in the meantime. If the migration is interrupted, calling this function again continues
+/// with the first incomplete table, or starts over if the old folder has changed. Until the migration is complete,
+/// there is no chain in `to`. Calls `progress` regularly.
 ///
 /// # Errors
 ///
-/// [`StoreError::NotLayout1`](crate::StoreError::NotLayout1) if `from` is no such folder,
+/// [`StoreError::NotLayout1`](crate::StoreError::NotLayout1) if `from` is not a folder of layout 1,
 /// [`StoreError::NotEmpty`](crate::StoreError::NotEmpty) if `to` has other content, and
 /// [`StoreError::WithoutLayout1`](crate::StoreError::WithoutLayout1) without the feature `layout-1`.
 #[cfg_attr(not(any(test, feature = "layout-1")), allow(unused_variables))]

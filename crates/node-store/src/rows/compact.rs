@@ -1,4 +1,4 @@
-//! Writing the rows of several runs to one.
+//! Writing the rows of several runs to a single one.
 
 use super::scan::Scan;
 use super::tables::Tables;
@@ -10,18 +10,18 @@ use crate::{postings, trie};
 use node_types::BlockNumber;
 use std::collections::HashSet;
 
-/// The first byte of the row of a record or a side block that was deleted.
+/// The first byte of the row of a deleted record or side block.
 pub(crate) const DELETED: u8 = 0;
 
-/// The first byte of the row of a record or a side block; its value follows.
+/// The first byte of the row of an existing record or side block; its value follows.
 pub(crate) const PRESENT: u8 = 1;
 
-/// What is left out.
+/// The rules for leaving out rows.
 #[derive(Default)]
 pub(crate) struct Rules {
     /// Whether there are no older runs, in which a deleted row could still be found.
     pub(crate) is_bottom: bool,
-    /// If states are pruned: what they need.
+    /// If states are pruned, the states that are kept.
     pub(crate) pruned: Option<Pruned>,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct Rules {
 pub(crate) struct Pruned {
     /// The earliest block whose state is kept.
     floor: BlockNumber,
-    /// The storage tries that accounts have in these states.
+    /// The storage tries of accounts in these states.
     tries: HashSet<TrieId>,
 }
 
@@ -117,20 +117,20 @@ impl Chunks {
     }
 }
 
-/// Finds the rows that pruned states needed alone.
+/// Finds the rows that only pruned states needed.
 #[derive(Default)]
 struct Versions {
     /// The key of the last row without its version.
     prefix: Vec<u8>,
-    /// Whether older rows of `prefix` are not needed.
+    /// Whether older rows of `prefix` are no longer needed.
     covered: bool,
 }
 
 impl Versions {
     /// Returns whether a state that is kept needs the row. Rows of one key come newest first.
     ///
-    /// Of the rows up to the floor, the newest is needed with the rows to which it is a delta, unless it says that there is
-    /// nothing.
+    /// Of the rows up to the floor, the newest is needed, with the rows that it is a delta of, unless it marks a
+    /// deletion.
     fn needs(&mut self, table: Table, key: &[u8], value: &[u8], pruned: &Pruned) -> bool {
         let prefix = &key[..key.len().saturating_sub(Suffix::Block.len())];
         if self.prefix != prefix {

@@ -1,21 +1,22 @@
 //! Choosing the runs to merge.
 //!
-//! Runs are merged when there are several of about the same size, so that every row is written a few times in its life, and
-//! reading looks into few runs.
+//! Runs are merged when there are several of about the same size. This way, every row is written only a few times in
+//! its life, and reads search few runs.
 
 use std::ops::Range;
 
-/// Smaller runs count as equally large, in bytes.
+/// Runs smaller than this, in bytes, count as equally large.
 const SMALLEST: u64 = 16 << 10;
 
-/// Returns the runs to merge, given the sizes of all in bytes, the oldest first: at least `fan_in` of the newest, which together
-/// are about `fan_in` times as large as most of them. `None` if there are not as many.
+/// Returns the runs to merge, given the sizes in bytes of all runs, the oldest first: at least `fan_in` of the
+/// newest, which together are about `fan_in` times as large as most of them. Returns `None` if there are not enough
+/// of them.
 pub(crate) fn choose(sizes: &[u64], fan_in: usize) -> Option<Range<usize>> {
     let mut chosen: Option<Range<usize>> = None;
     let mut bound = SMALLEST;
     loop {
         let start = sizes.iter().rposition(|size| *size >= bound).map_or(0, |index| index + 1);
-        // Those that are merged already for a smaller bound count as one run.
+        // Runs that are already chosen for a smaller bound count as one run.
         let count = chosen.as_ref().map_or(sizes.len() - start, |chosen| chosen.start - start + 1);
         let total: u64 = sizes[start..].iter().sum();
         if count >= fan_in && (total >= bound || bound == SMALLEST) {

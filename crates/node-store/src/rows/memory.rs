@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The bytes of a value.
 pub(crate) type Value = Arc<[u8]>;
 
-/// Rows of consecutive blocks. One thread adds blocks while others read.
+/// Rows of consecutive blocks, in memory. One thread adds blocks while others read.
 ///
-/// Every row has a version that implies its block. Readers only see rows up to the head of their view. Rows are never
-/// removed; [`Generation::up_to`] creates a generation without the rows of later blocks.
+/// Every row has a version that determines its block. Readers see only rows up to the head of their view. Rows are
+/// never removed; [`Generation::up_to`] creates a generation without the rows of later blocks.
 #[derive(Default)]
 pub(crate) struct Generation {
     rows: DashMap<Key, Versions>,
@@ -28,7 +28,7 @@ enum Versions {
 }
 
 impl Generation {
-    /// Creates an empty generation with room for as many keys as this one has.
+    /// Creates an empty generation with capacity for as many keys as this one has.
     pub(crate) fn next(&self) -> Self {
         Self { rows: DashMap::with_capacity(self.rows.len()), count: AtomicUsize::new(0) }
     }
@@ -38,8 +38,8 @@ impl Generation {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Adds a row. Its version must be above those of the rows that the key has. In tables without versions it is the
-    /// number of the block.
+    /// Adds a row. Its version must be above those of the existing rows of the key. In tables without versions it is
+    /// the number of the block.
     pub(crate) fn put(&self, key: Key, version: u64, value: Value) {
         self.count.fetch_add(1, Ordering::Relaxed);
         match self.rows.entry(key) {
@@ -94,7 +94,7 @@ impl Generation {
         versions.as_slice().get(below).cloned()
     }
 
-    /// Visits all rows: those of one key together, ascending by version.
+    /// Visits all rows. Those of one key are visited together, ascending by version.
     pub(crate) fn for_each<E>(&self, mut visit: impl FnMut(&Key, &[(u64, Value)]) -> Result<(), E>) -> Result<(), E> {
         self.rows.iter().try_for_each(|entry| visit(entry.key(), entry.value().as_slice()))
     }

@@ -1,9 +1,9 @@
-//! Rows: those of the newest blocks are in memory, those of older blocks in runs.
+//! All rows: those of the newest blocks in memory, and those of older blocks in runs.
 //!
-//! Every row that a block writes has a new key, except for nodes of a genesis state that is written in parts. Memory has two generations: new blocks are written to the young one.
-//! When it is full, it becomes the old one, which is written to a run. If blocks leave the chain after that, a limit hides
-//! their rows in runs. For each key, rows of the young generation are newer than rows of the old one, and those are newer
-//! than rows in runs.
+//! Every row that a block writes has a new key, except for nodes of a genesis state that is written in parts. Memory
+//! has two generations: new blocks are written to the young one. When it is full, it becomes the old generation,
+//! which is written to a run. If blocks leave the chain after that, a limit hides their rows in runs. For each key,
+//! rows of the young generation are newer than rows of the old one, which are newer than rows in runs.
 
 mod compact;
 mod levels;
@@ -31,12 +31,13 @@ pub(crate) struct Rows {
     pub(crate) young: Arc<Generation>,
     pub(crate) old: Arc<Generation>,
     pub(crate) tables: Arc<Tables>,
-    /// The last block in runs that is canonical. The next run hides the rows of later blocks, which have left the chain.
+    /// The last block in runs that is canonical. The next manifest hides the rows of later blocks, which have left
+    /// the chain.
     pub(crate) limit: BlockNumber,
 }
 
 impl Rows {
-    /// Returns the row of a key without versions.
+    /// Returns the row of a key without versions, or `None` if there is none.
     pub(crate) fn get(&self, key: &Key) -> Result<Option<Value>, StoreError> {
         match self.young.newest(key, self.head).or_else(|| self.old.newest(key, self.head)) {
             Some((_, value)) => Ok(Some(value)),

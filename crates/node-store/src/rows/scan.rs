@@ -14,7 +14,7 @@ pub(crate) type Row<'a> = (&'a [u8], &'a [u8]);
 
 /// The visible rows of several runs, ascending.
 ///
-/// Of rows with the same key, only the newest is visible. Records and side blocks that were deleted are rows, too.
+/// Of rows with the same key, only the newest is visible. The rows of deleted records and side blocks are included.
 pub(crate) struct Scan {
     merged: Merged<VisibleRows>,
     /// The table to which all rows must belong.
@@ -66,13 +66,13 @@ struct VisibleRows {
 }
 
 impl VisibleRows {
-    /// Returns the visible rows from the position of `cursor` on, or `None` if there are none.
+    /// Returns the visible rows from the position of `cursor` on, or `None` if there are no more.
     fn new(cursor: Cursor, limit: BlockNumber) -> io::Result<Option<Self>> {
         let mut rows = Self { cursor, limit, cut: None };
         Ok((rows.is_visible()? || rows.advance()?).then_some(rows))
     }
 
-    /// Returns whether the row of the cursor is visible, and notes what is left of it.
+    /// Returns whether the row at the cursor is visible, and stores its visible part if that differs.
     fn is_visible(&mut self) -> io::Result<bool> {
         let (key, value) = (self.cursor.key(), self.cursor.value());
         let visible = visible(Table::of_key(key), key, value, self.limit);
@@ -107,11 +107,12 @@ impl Ascending for VisibleRows {
     }
 }
 
-/// What a run's limit leaves of a row.
+/// The visible part of a row under a run's limit.
 pub(super) enum Visible {
     No,
     Yes,
-    /// A chunk of logs, some of which are of later blocks. Its key is lower, but above that of the chunk before.
+    /// A chunk of logs, some of which are from later blocks. The key of the visible part is lower, but still above
+    /// that of the previous chunk.
     Cut {
         last: u64,
         value: Vec<u8>,

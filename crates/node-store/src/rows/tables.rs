@@ -12,28 +12,29 @@ use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A run, and which of its rows are visible.
+/// A run, and the limit up to which its rows are visible.
 #[derive(Clone)]
 pub(crate) struct Part {
     pub(crate) run: Arc<Run>,
-    /// The last block whose rows are visible: later ones have left the chain. Code, side blocks and records always are.
+    /// The last block whose rows are visible; later blocks have left the chain. Code, side blocks and records are
+    /// always visible.
     pub(crate) limit: BlockNumber,
 }
 
 impl Part {
-    /// Returns the first block whose rows the run has. All rows are of later blocks if this is above the limit.
+    /// Returns the first block whose rows the run has. If it is above the limit, no rows of blocks are visible.
     pub(crate) fn first(&self) -> BlockNumber {
         *self.run.properties().blocks.start()
     }
 }
 
-/// A snapshot of all runs, the oldest first. They have the rows of ascending ranges of blocks.
+/// A snapshot of all runs, the oldest first. They cover ascending ranges of blocks.
 pub(crate) struct Tables {
     id: SnapshotId,
-    /// Runs with the tables whose rows are keyed by block numbers. Each row is in the run that has its block; there is none
-    /// whose blocks have all left the chain.
+    /// Numbered runs: those with the tables whose rows are keyed by block numbers. Each row is in the run that has
+    /// its block. Runs whose blocks have all left the chain are not included.
     numbered: Vec<Part>,
-    /// Runs with the other tables.
+    /// Keyed runs: those with the other tables.
     keyed: Vec<Part>,
 }
 
@@ -61,7 +62,7 @@ impl Tables {
         Self { id: SnapshotId::next(), numbered, keyed }
     }
 
-    /// Returns a snapshot with other runs of the same rows.
+    /// Returns a snapshot with different runs that have the same rows.
     pub(crate) fn with_same_rows(&self, numbered: Vec<Part>, keyed: Vec<Part>) -> Self {
         Self { id: self.id, numbered, keyed }
     }
@@ -113,7 +114,7 @@ impl Tables {
         Ok(None)
     }
 
-    /// Returns the row with this key, which must not be one of postings.
+    /// Returns the row with exactly this key, which must not be in the table `postings`.
     pub(crate) fn exactly(&self, key: &RowKey) -> Result<Option<Value>, StoreError> {
         let Some(table) = Table::of_key(key) else { return Ok(None) };
         for part in self.parts_of(table).iter().rev() {
@@ -156,8 +157,8 @@ impl Tables {
         Ok(())
     }
 
-    /// Returns the logs in the first chunk of `key` that does not end before `wanted`, up to those of block `limit`. `None` if
-    /// there is none.
+    /// Returns the logs in the first chunk of `key` that does not end before `wanted`, up to those of block `limit`,
+    /// or `None` if there is no such chunk.
     pub(crate) fn chunk_from(
         &self,
         key: &Key,
@@ -194,7 +195,7 @@ impl Tables {
         Scan::new(self.parts_of(table), &[table as u8], Some(table))
     }
 
-    /// Returns the visible rows of a table from the first on whose key begins with `prefix`.
+    /// Returns the visible rows of a table, starting with the first whose key begins with `prefix`.
     pub(crate) fn scan_prefix(&self, prefix: &[u8]) -> Result<Scan, StoreError> {
         let table = Table::of_key(prefix).unwrap_or(Table::Headers);
         Scan::new(self.parts_of(table), prefix, Some(table))

@@ -1,8 +1,8 @@
-//! Blocks: sorted entries of a key and a value each.
+//! Blocks of a run: sorted entries, each with a key and a value.
 //!
-//! An entry has the number of bytes that its key shares with the key before, the number of its other bytes, the length of
-//! its value (varints), these other bytes and the value. Every sixteenth key shares nothing. At the end are the offsets of
-//! those entries and their number, so that a key is found by binary search.
+//! An entry has the number of bytes that its key shares with the previous key, the number of its other bytes, the
+//! length of its value (varints), these other bytes, and the value. Every sixteenth entry has its whole key. The
+//! block ends with the offsets of those entries and their number, which are used to find a key by binary search.
 
 use super::damage;
 use crate::codec::put_varint;
@@ -11,7 +11,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Every entry whose index is a multiple of this has its whole key.
+/// Every entry whose index is a multiple of this stores its whole key.
 const RESTART: usize = 16;
 
 /// Collects ascending entries.
@@ -28,7 +28,7 @@ impl BlockBuilder {
         self.entries == 0
     }
 
-    /// Returns whether there are two entries or more.
+    /// Returns whether there are at least two entries.
     pub(super) fn has_many(&self) -> bool {
         self.entries > 1
     }
@@ -62,7 +62,7 @@ impl BlockBuilder {
         self.entries += 1;
     }
 
-    /// Returns the encoded block and continues with an empty one, which has the same last key.
+    /// Returns the encoded block, and starts an empty one, for which [`Self::last`] still returns the same key.
     pub(super) fn finish(&mut self) -> Vec<u8> {
         let mut bytes = std::mem::take(&mut self.bytes);
         for number in self.restarts.iter().copied().chain([self.restarts.len() as u32]) {
@@ -78,7 +78,7 @@ impl BlockBuilder {
 #[derive(Clone)]
 pub(super) struct Block {
     bytes: Arc<[u8]>,
-    /// Offset of the offsets of whole keys.
+    /// Offset at which the offsets of the entries with whole keys start.
     restarts: usize,
 }
 
@@ -92,7 +92,7 @@ impl Block {
         Ok(Self { bytes, restarts })
     }
 
-    /// Returns the first entry whose key is `key` or above, or `None` if there is none.
+    /// Returns the first entry whose key is at or above `key`, or `None` if there is none.
     pub(super) fn seek(&self, key: &[u8]) -> io::Result<Option<Entry>> {
         let offsets = self.bytes[self.restarts..].as_chunks().0;
         let (mut low, mut high) = (0, offsets.len() - 1);
@@ -167,7 +167,7 @@ impl Entry {
     }
 }
 
-/// Reads a varint at `at`, and moves `at` behind it.
+/// Reads a varint at `at`, and moves `at` past it.
 fn read_varint(bytes: &[u8], at: &mut usize) -> io::Result<usize> {
     let mut value = 0;
     for shift in (0..35).step_by(7) {

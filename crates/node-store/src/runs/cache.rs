@@ -7,7 +7,7 @@ use quick_cache::sync::Cache;
 use std::io;
 use std::sync::Arc;
 
-/// Contents of frames by their place. They never change, so entries are never invalidated.
+/// Contents of frames by run and offset. They never change, so entries are never invalidated.
 pub(crate) struct BlockCache(Cache<(RunId, u64), Arc<[u8]>, Bytewise>);
 
 /// Bytes of an entry without its content.
@@ -28,7 +28,7 @@ impl BlockCache {
         Self(Cache::with_weighter((bytes >> 13) as usize, bytes, Bytewise))
     }
 
-    /// Returns the use of the cache.
+    /// Returns the statistics of the cache.
     pub(crate) fn usage(&self) -> CacheUse {
         let Self(cache) = self;
         CacheUse {
@@ -40,12 +40,12 @@ impl BlockCache {
         }
     }
 
-    /// Forgets what is cached of runs that do not exist any more.
+    /// Removes the entries of runs that no longer exist.
     pub(crate) fn forget(&self, exists: impl Fn(RunId) -> bool) {
         self.0.retain(|(run, _), _| exists(*run));
     }
 
-    /// Returns the content of a frame. `read` is called if it is not cached; `keep` puts the result into the cache.
+    /// Returns the content of a frame. If it is not cached, calls `read`, and caches the result if `keep` is set.
     pub(super) fn get_or(
         &self,
         place: (RunId, u64),

@@ -1,4 +1,4 @@
-//! Reads that failed, for reports on the health of a store.
+//! Failed reads, for reports on the health of a store.
 
 use super::format::{Handle, RunId, read_frame};
 use crate::files::Object;
@@ -8,10 +8,10 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Maximum number of unreadable places that are remembered.
+/// Maximum number of unreadable frames that are remembered.
 const MAX_UNREADABLE: usize = 1000;
 
-/// Reads that failed since the folder was opened.
+/// Failed reads since the folder was opened.
 #[derive(Default)]
 pub(crate) struct FailedReads {
     count: AtomicU64,
@@ -26,12 +26,12 @@ struct Unreadable {
 }
 
 impl FailedReads {
-    /// Returns the number of reads that failed.
+    /// Returns the number of failed reads.
     pub(crate) fn count(&self) -> u64 {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Returns the error of a read that failed, and that would fail again, or `None` if there is none.
+    /// Returns the error of a failed read that would still fail, or `None` if there is none.
     pub(crate) fn error(&self) -> Option<String> {
         self.unreadable.lock().values().next().map(|failed| failed.error.clone())
     }
@@ -45,7 +45,7 @@ impl FailedReads {
         }
     }
 
-    /// Repeats reads that have failed, up to the first that fails again.
+    /// Repeats failed reads, up to the first that fails again.
     pub(crate) fn read_again(&self) {
         loop {
             let first =
@@ -58,7 +58,7 @@ impl FailedReads {
         }
     }
 
-    /// Forgets what is known of runs that do not exist any more.
+    /// Removes the failures of runs that no longer exist.
     pub(crate) fn forget(&self, exists: impl Fn(RunId) -> bool) {
         self.unreadable.lock().retain(|(run, _), _| exists(*run));
     }

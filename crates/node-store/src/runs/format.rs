@@ -1,4 +1,4 @@
-//! The parts of a run's file: frames, handles and the footer.
+//! The parts of a run's file: frames, their handles, and the footer.
 
 use super::damage;
 use crate::codec::put_varint;
@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 use twox_hash::XxHash3_64;
 
-/// Identifies a run within its folder, and in its copies. Never used again.
+/// Identifies a run within its folder and in copies of it. Ids are never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct RunId(pub(crate) u64);
 
@@ -17,21 +17,21 @@ impl RunId {
         format!("run-{:012}.rows", self.0)
     }
 
-    /// Returns the run whose file has this name.
+    /// Returns the run whose file has this name, or `None` if it is not the name of a run.
     pub(crate) fn of_file_name(name: &str) -> Option<Self> {
         let number = name.strip_prefix("run-")?.strip_suffix(".rows")?;
         let id = Self(number.parse().ok()?);
         (id.file_name() == name).then_some(id)
     }
 
-    /// Returns the seed of the checksum of the frame at `offset`, so that a frame in the wrong place or of another run
-    /// is detected.
+    /// Returns the seed for the checksum of the frame at `offset`. With it, a frame in the wrong place or of another
+    /// run is detected.
     fn seed(self, offset: u64) -> u64 {
         self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ offset
     }
 }
 
-/// Where a frame is in its file.
+/// The location of a frame in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Handle {
     pub(super) offset: u64,
@@ -45,9 +45,9 @@ impl Handle {
     }
 }
 
-/// The content is as it is.
+/// The content is not compressed.
 const PLAIN: u8 = 0;
-/// The content is compressed by LZ4, after its length (4 bytes, little-endian).
+/// The content is its uncompressed length (4 bytes, little-endian) followed by LZ4 data.
 const LZ4: u8 = 1;
 
 /// Length of the checksum at the end of a frame.
@@ -57,7 +57,7 @@ const CHECKSUM: usize = 8;
 pub(super) fn put_frame(out: &mut Vec<u8>, run: RunId, offset: u64, content: &[u8]) {
     let start = out.len();
     let compressed = lz4_flex::block::compress_prepend_size(content);
-    // Reading what hardly shrinks is not worth the decompression.
+    // If the content hardly shrinks, decompression costs more than it saves.
     if compressed.len() < content.len() / 8 * 7 {
         out.push(LZ4);
         out.extend_from_slice(&compressed);
@@ -94,7 +94,7 @@ fn open_frame(run: RunId, offset: u64, frame: &[u8]) -> io::Result<Arc<[u8]>> {
 
 /// Reads the content of a frame.
 pub(super) fn read_frame(file: &dyn Object, run: RunId, handle: Handle) -> io::Result<Arc<[u8]>> {
-    // Handles come from frames with a checksum, so that their lengths can be trusted.
+    // Handles come from frames with a checksum, so their lengths can be trusted.
     let length = usize::try_from(handle.length).unwrap_or(usize::MAX);
     let mut content = Err(io::ErrorKind::UnexpectedEof.into());
     file.visit_at(handle.offset, length, &mut |frame| content = open_frame(run, handle.offset, frame))?;

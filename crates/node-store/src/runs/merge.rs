@@ -1,4 +1,4 @@
-//! Reading several sorted sources as one.
+//! Reading several sorted sources as a single one.
 
 use super::run::Cursor;
 use std::io;
@@ -29,7 +29,8 @@ impl Ascending for Cursor {
     }
 }
 
-/// The rows of several sources in ascending order of their keys; of equal keys, that of the first source first.
+/// The rows of several sources in ascending order of their keys. Among equal keys, that of the first source comes
+/// first.
 pub(crate) struct Merged<T> {
     /// Ascending by their keys, equal keys by `Source::index`.
     sources: Vec<Source<T>>,
@@ -47,7 +48,7 @@ impl<T: Ascending> Source<T> {
 }
 
 impl<T: Ascending> Merged<T> {
-    /// Merges rows, those of the newest run first.
+    /// Merges sources, which are ordered from the newest run to the oldest.
     pub(crate) fn new(sources: impl IntoIterator<Item = T>) -> Self {
         let mut sources: Vec<_> = sources.into_iter().enumerate().map(|(index, rows)| Source { rows, index }).collect();
         sources.sort_by(|a, b| (a.rows.key(), a.index).cmp(&(b.rows.key(), b.index)));

@@ -1,7 +1,7 @@
 //! Runs: immutable sorted files of rows.
 //!
-//! A run holds the rows that consecutive blocks wrote. Runs are written when memory is full, and merged into larger ones
-//! in the background. Reading looks into the run that has the block, and into older ones.
+//! A run contains the rows that consecutive blocks wrote. Runs are written when memory is full, and merged into
+//! larger ones in the background. Reads search the run that has the block, and older ones.
 
 mod block;
 mod cache;
@@ -23,10 +23,10 @@ use node_types::BlockNumber;
 use std::io;
 use std::ops::RangeInclusive;
 
-/// What is known of a run without reading its rows.
+/// The properties of a run that are known without reading its rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Properties {
-    /// The blocks whose rows it has; empty if it has only others.
+    /// The blocks whose rows it has; empty if its rows do not belong to blocks.
     pub(crate) blocks: RangeInclusive<BlockNumber>,
     /// Number of levels of the index above the partitions.
     levels: usize,
@@ -44,7 +44,7 @@ pub(crate) struct TableSize {
     pub(crate) disk: u64,
 }
 
-/// Returns the error for a file that is damaged.
+/// Returns the error for a damaged file.
 fn damage(what: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }

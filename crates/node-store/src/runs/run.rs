@@ -20,7 +20,7 @@ pub(crate) struct Run {
     shared: Arc<RunsShared>,
 }
 
-/// What all runs of a store share.
+/// The cache and the failures that all runs of a store share.
 pub(crate) struct RunsShared {
     pub(crate) cache: BlockCache,
     pub(crate) failed: FailedReads,
@@ -39,7 +39,7 @@ impl Run {
         Self::read(file, id, shared)
     }
 
-    /// Opens the run that is in `file`.
+    /// Opens the run in `file`.
     pub(crate) fn read(file: Arc<dyn Object>, id: RunId, shared: Arc<RunsShared>) -> io::Result<Self> {
         let size = file.size()?;
         let damaged = || damage(format!("{} is truncated or damaged", id.file_name()));
@@ -64,7 +64,7 @@ impl Run {
         self.size
     }
 
-    /// Reads bytes of the file, for copies of it. Does not check them.
+    /// Reads bytes of the file without checking them, for copying it.
     pub(crate) fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         self.file.read_at(offset, buffer)
     }
@@ -73,18 +73,19 @@ impl Run {
         &self.properties
     }
 
-    /// Returns the first row whose key is `key` or above.
+    /// Returns a cursor at the first row whose key is at or above `key`, or `None` if there is none.
     pub(crate) fn seek(self: &Arc<Self>, key: &[u8]) -> io::Result<Option<Cursor>> {
         self.find(key, None, true)
     }
 
-    /// As [`Self::seek`], but may return `None` if no row has a key of which [`filter_part`](crate::keys::filter_part)
+    /// Like [`Self::seek`], but may return `None` if no row has a key whose [`filter_part`](crate::keys::filter_part)
     /// is `part`.
     pub(crate) fn seek_part(self: &Arc<Self>, part: &[u8], key: &[u8]) -> io::Result<Option<Cursor>> {
         self.find(key, Some(filter::hash(part)), true)
     }
 
-    /// As [`Self::seek`], for reading many rows in order, which would displace others from the cache.
+    /// Like [`Self::seek`], but does not cache what it reads. For reading many rows in order, which would displace
+    /// others from the cache.
     pub(crate) fn scan(self: &Arc<Self>, key: &[u8]) -> io::Result<Option<Cursor>> {
         self.find(key, None, false)
     }
@@ -122,7 +123,7 @@ impl Run {
         Block::new(self.content(handle, keep)?)
     }
 
-    /// Returns the content of a frame, from the cache if it is there. `keep` puts it there.
+    /// Returns the content of a frame, from the cache if possible. Caches it if `keep` is set.
     fn content(&self, handle: Handle, keep: bool) -> io::Result<Arc<[u8]>> {
         let read = || {
             let content = read_frame(&*self.file, self.id, handle);
@@ -136,7 +137,7 @@ impl Run {
 pub(crate) struct Cursor {
     run: Arc<Run>,
     entry: Entry,
-    /// Whether blocks are kept in the cache.
+    /// Whether blocks that are read are cached.
     keep: bool,
 }
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// Sizes of the parts of a run.
 #[derive(Clone, Copy)]
 pub(super) struct Sizes {
-    /// Bytes of a block of rows or of an index, unless a single entry is longer.
+    /// Size of a block of rows or of an index in bytes, unless a single entry is longer.
     pub(super) block: usize,
     /// Number of blocks of rows in a partition.
     pub(super) partition: usize,
@@ -23,14 +23,14 @@ pub(super) struct Sizes {
 
 const SIZES: Sizes = Sizes { block: 8 << 10, partition: 64 };
 
-/// Bytes that are written at a time.
+/// Number of bytes written at a time.
 const WRITE: usize = 1 << 20;
 
 /// Writes ascending rows to a new file.
 ///
-/// Blocks of rows come first. Behind every 64 of them are their index and the filter of their keys: a *partition*. The
-/// last keys of the partitions are in blocks of their own, and so on up to a single block, the root. So of a run of any size
-/// only the root has to be in memory.
+/// Every 64 blocks of rows are followed by their index and the filter of their keys; together they are a *partition*.
+/// The last keys of the partitions are in index blocks, which are indexed in the same way, up to a single block, the
+/// root. For a run of any size, only the root has to be in memory.
 pub(crate) struct RunWriter {
     file: Arc<dyn File>,
     id: RunId,
@@ -42,9 +42,9 @@ pub(crate) struct RunWriter {
     /// Last keys of the blocks of rows of this partition, with their handles.
     index: BlockBuilder,
     blocks: usize,
-    /// Hashes of the keys of this partition. Equal ones are adjacent.
+    /// Hashes of the keys of this partition. Equal hashes are adjacent.
     hashes: Vec<u64>,
-    /// Above the partitions: last keys with handles, a level each.
+    /// The levels above the partitions: last keys with handles.
     levels: Vec<BlockBuilder>,
     tables: Vec<TableSize>,
 }
@@ -70,7 +70,7 @@ impl RunWriter {
         })
     }
 
-    /// Returns the number of rows that were added.
+    /// Returns the number of rows added so far.
     pub(crate) fn count(&self) -> u64 {
         self.tables.iter().map(|size| size.rows).sum()
     }
@@ -88,7 +88,7 @@ impl RunWriter {
             self.tables.resize(table + 1, TableSize::default());
         }
         self.tables[table].rows += 1;
-        // As in statistics, the number of the table is not counted.
+        // Like statistics, this does not count the number of the table.
         self.tables[table].bytes += (key.len() - 1 + value.len()) as u64;
         self.rows.add(key, value);
         if self.rows.len() >= self.sizes.block { self.end_block() } else { Ok(()) }
@@ -125,7 +125,7 @@ impl RunWriter {
 
     fn end_partition(&mut self) -> io::Result<()> {
         if !self.rows.is_empty() {
-            // Does not end the partition once more.
+            // Avoids ending the partition again.
             self.blocks = 0;
             self.end_block()?;
         }
@@ -143,7 +143,8 @@ impl RunWriter {
         }
         self.levels[0].add(self.index.last(), &value);
         let mut level = 0;
-        // A block of one entry would leave the level above as long, and the levels would never end.
+        // With blocks of one entry, the level above would be as long as this one, and there would be no end of
+        // levels.
         while self.levels[level].len() >= self.sizes.block && self.levels[level].has_many() {
             self.end_index_block(level)?;
             level += 1;
@@ -167,7 +168,8 @@ impl RunWriter {
         Ok(())
     }
 
-    /// Writes a block, index or filter. It counts to the table of the last row, though it may have rows of several.
+    /// Writes a block, index or filter. Its size is counted for the table of the last row, although it may have rows
+    /// of several tables.
     fn frame_of_rows(&mut self, content: &[u8]) -> io::Result<Handle> {
         let handle = self.frame(content)?;
         if let Some(size) = self.tables.last_mut() {

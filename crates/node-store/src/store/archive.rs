@@ -18,7 +18,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[cfg(test)]
 mod tests;
 
-/// Number of keyed runs from which on no other is added before some are merged. A lookup may have to read a filter of each.
+/// Number of keyed runs at which some are merged before another is added. A lookup may have to read a filter of each
+/// run.
 const MAX_KEYED: usize = 32;
 
 /// All runs of a store. Threads share it: one writes new runs, another merges them.
@@ -32,16 +33,16 @@ pub(super) struct Archive {
 }
 
 struct State {
-    /// The newest manifest that is durable. `None` if there is no chain yet.
+    /// The newest durable manifest. `None` if there is no chain yet.
     manifest: Option<Manifest>,
-    /// The runs in it. Without a manifest, those with parts of the genesis state.
+    /// The runs in it. If there is no manifest, the runs with parts of the genesis state.
     tables: Arc<Tables>,
     next_run: u64,
     /// Runs that are not listed, but must not be removed: they are being written.
     unlisted: BTreeSet<RunId>,
-    /// Those of them in manifests whose writing failed, which may be durable nevertheless.
+    /// Unlisted runs that are in a manifest that could not be written but may be durable nevertheless.
     doubtful: Vec<RunId>,
-    /// Number of the next manifest. A number is not used again, even if the manifest could not be written.
+    /// Number of the next manifest. A number is never reused, even if the manifest could not be written.
     next_manifest: u64,
 }
 
@@ -55,8 +56,8 @@ pub(super) enum Family {
 impl Family {
     const ALL: [Self; 2] = [Self::Numbered, Self::Keyed];
 
-    /// Number of runs of about the same size that are merged. Rows that are keyed by block numbers are found in one run,
-    /// however many there are.
+    /// Returns the number of runs of about the same size that are merged. Of numbered runs there may be more, because
+    /// a row is found in a single one of them.
     fn fan_in(self) -> usize {
         match self {
             Self::Numbered => 16,
@@ -83,14 +84,14 @@ pub(super) struct Plan {
 
 /// Rows of new blocks, ascending by their keys.
 pub(super) struct NewRows<'a> {
-    /// The blocks that wrote them; empty if there are only other rows.
+    /// The blocks that wrote them; empty if no row belongs to a block.
     pub(super) blocks: RangeInclusive<BlockNumber>,
     pub(super) numbered: &'a mut dyn Iterator<Item = (&'a [u8], &'a [u8])>,
     pub(super) keyed: &'a mut dyn Iterator<Item = (&'a [u8], &'a [u8])>,
 }
 
 impl Archive {
-    /// Opens the runs of a folder. They are empty if there is no chain in it.
+    /// Opens the runs of a folder. There are none if it has no chain.
     pub(super) fn open(folder: Arc<dyn Folder>, cache_bytes: u64) -> Result<Self, StoreError> {
         let shared = RunsShared::new(cache_bytes);
         let manifest = Manifest::read(&*folder)?;
@@ -104,7 +105,7 @@ impl Archive {
             None => Tables::new(Vec::new(), Vec::new()),
         };
         let (next_run, next_manifest) = match &manifest {
-            // A run that an unfinished process left may have the next id. It is not listed, and will be replaced.
+            // A run left by a killed process may have the next id. It is not listed and will be replaced.
             Some(manifest) => (manifest.next_run, manifest.number + 1),
             None => (1, 1),
         };
@@ -117,7 +118,7 @@ impl Archive {
         &self.shared
     }
 
-    /// Returns the row `meta`, or `None` if there is no chain yet.
+    /// Returns the data about the chain in the manifest, or `None` if there is no chain yet.
     pub(super) fn meta(&self) -> Option<Meta> {
         self.state.lock().manifest.as_ref().map(|manifest| manifest.meta)
     }
@@ -136,8 +137,8 @@ impl Archive {
         Some((state.manifest.clone()?, Arc::clone(&state.tables)))
     }
 
-    /// Writes the manifest again if there are others, which an earlier process did not remove: it may not be durable then, and
-    /// an older one that lists other runs may be found after a power cut.
+    /// Writes the manifest again if there are other ones that an earlier process did not remove. In that case it may
+    /// not be durable, and after a power failure an older one that lists other runs might be found.
     pub(super) fn settle(&self) -> Result<(), StoreError> {
         let names = self.folder.list().map_err(StoreError::File)?;
         let mut state = self.state.lock();
@@ -149,10 +150,11 @@ impl Archive {
         }
     }
 
-    /// Removes runs that no manifest lists: those of merges and flushes that were not completed, and those that were merged.
+    /// Removes runs that the manifest does not list: those of unfinished merges and flushes, and those that were
+    /// merged.
     pub(super) fn remove_unlisted(&self) -> io::Result<()> {
         let state = self.state.lock();
-        // Without a manifest, nothing is known of the runs.
+        // Without a manifest, nothing is known about the runs.
         let Some(manifest) = &state.manifest else { return Ok(()) };
         let listed = |id: RunId| {
             manifest.numbered.iter().chain(&manifest.keyed).any(|run| run.id == id) || state.unlisted.contains(&id)
@@ -166,11 +168,12 @@ impl Archive {
         unlisted.iter().try_for_each(|name| self.folder.remove(name))
     }
 
-    /// Merges runs if there are many because merging falls behind, so that reading never looks into more.
+    /// Merges runs if there are too many because merging has fallen behind. This bounds the number of runs that a
+    /// read searches.
     pub(super) fn keep_up(&self) {
         while self.tables().parts_of(Table::Accounts).len() >= MAX_KEYED {
             let Some(plan) = self.plan() else { return };
-            // The merger reports the error when it fails in the same way.
+            // The merger will fail in the same way and report the error.
             if self.merge(&plan, &mut || Ok(())).is_err() {
                 return;
             }
@@ -187,7 +190,7 @@ impl Archive {
         self.merging.is_locked()
     }
 
-    /// Adds the rows of new blocks. Rows of blocks above `limit`, which have left the chain, are invisible from then on.
+    /// Adds the rows of new blocks, and hides rows of blocks above `limit`, which have left the chain.
     pub(super) fn add(&self, rows: NewRows<'_>, limit: BlockNumber, meta: Meta) -> Result<(), StoreError> {
         let NewRows { blocks, numbered, keyed } = rows;
         let new = [self.write(blocks.clone(), numbered)?, self.write(blocks, keyed)?];
@@ -220,8 +223,8 @@ impl Archive {
         self.replace(&mut state, manifest, opened, false)
     }
 
-    /// Adds rows of the genesis state, ascending by their keys, before there is a chain. They are durable once [`Self::add`] has
-    /// added the genesis block, and removed by the next process if it does not come to that.
+    /// Adds rows of the genesis state, ascending by their keys, before there is a chain. They are durable once
+    /// [`Self::add`] has added the genesis block. If that does not happen, the next process removes them.
     pub(super) fn add_part_of_genesis<'a>(
         &self,
         rows: &mut dyn Iterator<Item = (&'a [u8], &'a [u8])>,
@@ -234,7 +237,7 @@ impl Archive {
         Ok(())
     }
 
-    /// Changes what is known of the chain.
+    /// Records the genesis file in the manifest.
     pub(super) fn set_genesis_file(&self, file: &[u8]) -> Result<(), StoreError> {
         let mut state = self.state.lock();
         let mut manifest = state.manifest.clone().ok_or(StoreError::NoChain)?;
@@ -253,7 +256,7 @@ impl Archive {
         })
     }
 
-    /// Merges runs into one. Calls `go_on` for each row; if it fails, nothing changes.
+    /// Merges runs into one. Calls `go_on` for each row. If this fails, nothing changes.
     pub(super) fn merge(
         &self,
         plan: &Plan,
@@ -267,7 +270,7 @@ impl Archive {
         let mut state = self.state.lock();
         let Some(mut manifest) = state.manifest.clone() else { return Ok(()) };
         let Some(range) = position(manifest.runs(plan.family), &plan.runs) else {
-            // Blocks have left the chain meanwhile, and their rows are in the new run. It is not used.
+            // In the meantime blocks have left the chain whose rows are in the new run, so it is discarded.
             if let Some(run) = run {
                 state.unlisted.remove(&run.id());
             }
@@ -277,8 +280,8 @@ impl Archive {
         self.replace(&mut state, manifest, run.into_iter().collect(), true)
     }
 
-    /// Leaves out the rows that no state from block `floor` on needs. No blocks may be added meanwhile. Returns the number of
-    /// rows that were left out.
+    /// Removes the rows that no state from block `floor` on needs. No blocks may be added in the meantime. Returns
+    /// the number of removed rows.
     pub(super) fn prune(&self, floor: BlockNumber) -> Result<u64, StoreError> {
         let _merging = self.merging.lock();
         let Some((mut manifest, tables)) = self.listed() else { return Ok(0) };
@@ -316,7 +319,7 @@ impl Archive {
         Ok(dropped)
     }
 
-    /// Returns the runs as parts, or `None` if they are not the current ones any more.
+    /// Returns the runs as parts, or `None` if they are no longer the current ones.
     fn parts(&self, family: Family, runs: &[Listed]) -> Option<Vec<Part>> {
         let (mut manifest, tables) = self.listed()?;
         let range = position(manifest.runs(family), runs)?;
@@ -324,14 +327,15 @@ impl Archive {
         Some(tables.parts_of(table)[range].to_vec())
     }
 
-    /// Writes the rows of `parts` to a new run. Returns it, or `None` if there are none, and how many rows were left out.
+    /// Writes the rows of `parts` to a new run. Returns the run, or `None` if there are no rows, and the number of
+    /// rows that were left out.
     fn rewrite(
         &self,
         parts: &[Part],
         rules: &Rules,
         go_on: &mut dyn FnMut() -> Result<(), StoreError>,
     ) -> Result<(Option<Arc<Run>>, u64), StoreError> {
-        // Runs whose blocks have all left the chain have no rows that belong to a block.
+        // Runs whose blocks have all left the chain have no visible rows of blocks.
         let first = parts.iter().filter(|part| part.first() <= part.limit).map(Part::first).min();
         let Some(last) = parts.iter().map(|part| part.limit).max() else { return Ok((None, 0)) };
         let blocks = first.unwrap_or(last + 1)..=last;
@@ -346,7 +350,7 @@ impl Archive {
         write().or_else(|error| self.give_up(id, error))
     }
 
-    /// Writes rows to a new run. Returns `None` if there are none.
+    /// Writes rows to a new run. Returns `None` if there are no rows.
     fn write<'a>(
         &self,
         blocks: RangeInclusive<BlockNumber>,
@@ -387,16 +391,16 @@ impl Archive {
         id
     }
 
-    /// Gives up a run that could not be written, and the room that it takes.
+    /// Removes a run that could not be written, to free the space that it takes.
     fn give_up<T>(&self, id: RunId, error: StoreError) -> Result<T, StoreError> {
         self.state.lock().unlisted.remove(&id);
-        // What cannot be removed now is removed with the next one.
+        // If it cannot be removed now, it is removed with the next one.
         let _ = self.folder.remove(&id.file_name());
         Err(error)
     }
 
-    /// Makes a manifest durable. Its runs are those of the last one or in `opened`. `same_rows` says that they have the same
-    /// rows of canonical blocks.
+    /// Makes a manifest durable. Its runs are those of the previous one and those in `opened`. `same_rows` is whether
+    /// they have the same rows of canonical blocks.
     fn replace(
         &self,
         state: &mut MutexGuard<'_, State>,
@@ -414,7 +418,7 @@ impl Archive {
             state.doubtful.extend(ids);
             return Err(StoreError::File(error));
         }
-        // No older manifest is valid any more.
+        // From here on, no older manifest is valid.
         let done: Vec<_> = ids.chain(std::mem::take(&mut state.doubtful)).collect();
         state.unlisted.retain(|id| !done.contains(id));
         let known = state.tables.parts().map(|part| &part.run).chain(&opened);
@@ -435,7 +439,7 @@ impl Archive {
 
 #[cfg(test)]
 impl super::Store {
-    /// Waits until there is nothing to merge, and no file of a run that is not listed.
+    /// Waits until there is nothing to merge, and no file of an unlisted run.
     pub(crate) fn wait_for_merges(&self) {
         let archive = &self.shared.archive;
         let files = || {
@@ -447,7 +451,7 @@ impl super::Store {
         }
     }
 
-    /// Visits all rows in runs, the keys without the number of their table.
+    /// Visits all rows in runs. Keys do not include the number of the table.
     pub(crate) fn for_each_row(&self, mut visit: impl FnMut(Table, &[u8], &[u8])) {
         for table in Table::ALL {
             let mut scan = self.shared.archive.tables().scan(table).unwrap();
@@ -502,7 +506,7 @@ fn listed(run: &Arc<Run>) -> Listed {
     Listed { id: run.id(), size: run.size(), limit: *run.properties().blocks.end() }
 }
 
-/// Returns where `runs` are among `all`.
+/// Returns the position of `runs` in `all`, or `None` if they are not there.
 fn position(all: &[Listed], runs: &[Listed]) -> Option<Range<usize>> {
     let start = all.windows(runs.len().max(1)).position(|window| window == runs)?;
     Some(start..start + runs.len())

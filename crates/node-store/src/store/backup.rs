@@ -1,8 +1,8 @@
-//! Copying a folder while it is in use.
+//! Backup of a folder while it is in use.
 //!
-//! A copy is what a crash at one moment would have left: all runs, and the entries of the log that runs do not have. Opening
-//! the copy repeats the changes of these entries, as after a crash. Runs never change, so the chain may change while they
-//! are copied; writers wait only while the few entries are read.
+//! A backup is a copy of what a crash at one moment would have left: all runs, and the log entries that are not in
+//! runs. Opening the copy applies these entries, as after a crash. Runs never change, so the chain may change while
+//! they are copied; writers wait only while the few entries are read.
 
 use super::manifest::{self, Manifest};
 use super::{Shared, Store};
@@ -30,7 +30,7 @@ pub struct Backup {
     pub head: BlockRef,
     /// Number of rows that were copied.
     pub rows: u64,
-    /// Number of entries of the log that the runs of the copy do not have.
+    /// Number of log entries in the copy, which are not in its runs.
     pub log_entries: u64,
 }
 
@@ -83,15 +83,16 @@ pub(crate) enum Failure {
 }
 
 impl Store {
-    /// Copies the folder to `dest`, which must not exist or be an empty folder. The copy is of one moment after the
-    /// call, with every change that was acknowledged before. Until it is complete and durable, its name ends with
-    /// `.part`. Others may read and write meanwhile, and wait for milliseconds.
+    /// Copies the folder to `dest`, which must either not exist or be an empty folder. The copy is a consistent
+    /// snapshot taken after the call, with every change that was acknowledged before it. Until it is complete and
+    /// durable, its name ends with `.part`. Others may read and write in the meantime, and are delayed by at most
+    /// milliseconds.
     ///
     /// Calls `progress` regularly.
     ///
     /// # Errors
-    /// After an error, nothing of the copy is left. If the process is killed, it leaves a folder with the name of an
-    /// unfinished copy, which the next backup to the same destination replaces.
+    /// A [`BackupError`], after which nothing of the copy is left. If the process is killed, an unfinished copy
+    /// remains, which the next backup to the same destination replaces.
     pub fn backup(
         &self,
         dest: &Path,
@@ -106,8 +107,8 @@ impl Store {
             Ok(backup)
         });
         if done.is_err() {
-            // All errors of the destination are known by now. The lock is held until here, so that the errors are not
-            // about another copy.
+            // The lock is held until all errors of the destination are known, so that they are not caused by another
+            // copy.
             let _ = fs::remove_dir_all(&place.part);
         }
         done
@@ -139,7 +140,7 @@ impl Store {
             copied += rows_of(part);
         }
         dest.sync().map_err(StoreError::File).map_err(Failure::Write)?;
-        // The manifest, which makes it a store, comes last.
+        // The manifest comes last, because it makes the folder a store.
         manifest.write(&*dest).map_err(StoreError::File).map_err(Failure::Write)?;
         Ok(Backup { head, rows, log_entries: tail.len() as u64 })
     }
@@ -148,7 +149,7 @@ impl Store {
 struct StoreSnapshot {
     manifest: Manifest,
     tables: Arc<Tables>,
-    /// The entries of the log that runs do not have.
+    /// The log entries that are not in runs.
     tail: Vec<Vec<u8>>,
     head: BlockRef,
 }
@@ -174,7 +175,7 @@ fn rows_of(part: &Part) -> u64 {
     part.run.properties().tables.iter().map(|size| size.rows).sum()
 }
 
-/// Copies the file of a run durably. Calls `go_on` regularly with the approximate number of rows that were copied.
+/// Copies the file of a run durably. Calls `go_on` regularly with the approximate number of copied rows.
 fn copy(part: &Part, dest: &dyn Folder, mut go_on: impl FnMut(u64) -> Result<(), Failure>) -> Result<(), Failure> {
     let (run, rows) = (&part.run, rows_of(part));
     let file = dest.create(&run.id().file_name()).map_err(written)?;
@@ -236,7 +237,7 @@ impl Place {
         Ok(Self { dest, part: part.into() })
     }
 
-    /// Creates the folder, or empties the one that a killed process left.
+    /// Creates the folder, or empties the one left by a killed process.
     fn begin(&self) -> Result<Arc<DiskFolder>, BackupError> {
         let folder = DiskFolder::open(&self.part).map_err(|error| match error {
             FolderError::Locked { path } => BackupError::Running { path },

@@ -20,14 +20,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// Side blocks are written to a run when there are this many. Each takes about 15 KB of memory, or more if it is long.
+/// Number of side blocks in memory at which they are written to a run. Each takes about 15 KB of memory, or more if
+/// it is large.
 const SIDE_BLOCKS_IN_MEMORY: usize = 1_000;
 
-/// What is written to runs at once.
+/// A set of rows that are written to runs together.
 struct Batch {
     /// The chain whose old generation is written.
     chain: Arc<ChainVersion>,
-    /// After the commit, runs have all entries of the log up to this one.
+    /// After the commit, all log entries up to this one are in runs.
     logged: Sequence,
     /// The records that changed, with their current values.
     records: Vec<(RecordId, Option<Vec<u8>>)>,
@@ -41,7 +42,7 @@ impl Shared {
         loop {
             self.wait_for_flusher(&mut writer);
             self.check(&writer)?;
-            // The log was not read to its end.
+            // The log was not read to its end, so not all of its changes are in memory.
             if writer.replaying.is_some() {
                 return Err(StoreError::Poisoned);
             }
@@ -69,8 +70,8 @@ impl Shared {
         }
     }
 
-    /// As [`Self::flush_when_full`], for changes that add no rows. Does nothing if the chain is being changed, because
-    /// that change will call it.
+    /// Like [`Self::flush_when_full`], for changes that add no rows. Does nothing if the chain is being changed,
+    /// because that change will call [`Self::flush_when_full`].
     pub(super) fn flush_when_log_is_long(&self) {
         if self.log_is_long()
             && let Some(mut writer) = self.writer.try_lock()
@@ -131,15 +132,15 @@ impl Shared {
     /// Prepares the next attempt after a commit has failed with `error`.
     pub(super) fn commit_failed(&self, writer: &mut Writer, error: &StoreError) {
         self.note_failure(error);
-        // Acknowledged changes are in the log.
+        // Acknowledged changes are in the log, so nothing is lost.
         writer.state = match error {
             StoreError::Poisoned => WriterState::Poisoned,
             _ => WriterState::Retrying,
         };
     }
 
-    /// Moves the old generation to a run and drops the entries of the log that runs have. Releases the
-    /// writer's lock most of the time.
+    /// Moves the old generation to a run, and drops the log entries that are in runs. Does not hold the writer's lock
+    /// most of the time.
     pub(super) fn flush_old(&self, writer: &mut MutexGuard<'_, Writer>) -> Result<(), StoreError> {
         self.check(writer)?;
         let batch = self.batch(writer)?;
@@ -161,8 +162,8 @@ impl Shared {
         let mut records = self.records.write();
         // Records are logged under the lock of `records`, so `records` has all entries up to this one.
         let last = writer.replaying.unwrap_or_else(|| self.log.last());
-        // Runs must not contain changes that a crash or a failure could remove from the log. The lock excludes that
-        // the log is rolled back before this returns.
+        // Runs must not contain changes that a crash or a failure could remove from the log. The lock prevents the
+        // log from being rolled back before this returns.
         self.log.sync_through(last)?;
         let records = &mut *records;
         let dirty = std::mem::take(&mut records.dirty).into_iter();
@@ -174,7 +175,7 @@ impl Shared {
         Ok(Batch { chain, logged, records })
     }
 
-    /// Writes a batch to runs. Returns what they are about.
+    /// Writes a batch to runs. Returns the data about the chain for the manifest.
     fn commit(&self, batch: &Batch) -> Result<Meta, StoreError> {
         let Batch { chain, .. } = batch;
         let missing = StoreError::Missing { table: Table::Headers.name() };
@@ -201,10 +202,10 @@ impl Shared {
             self.archive.keep_up();
         }
         self.archive.add(rows, chain.rows.limit, meta)?;
-        // Under the lock, so that a merger that has just found nothing to do waits already.
+        // Under the lock, so that a merger that has just found nothing to do is already waiting.
         drop(self.merges_end.lock());
         self.merge_turn.notify_all();
-        // What cannot be removed now is removed after the next time.
+        // Files that cannot be removed now are removed next time.
         let _ = self.archive.remove_unlisted();
         Ok(meta)
     }
@@ -250,7 +251,7 @@ fn sorted_rows(generation: &Generation) -> Result<[SortedRows; 2], StoreError> {
     Ok([numbered, keyed])
 }
 
-/// Returns the first block of rows that are keyed by block numbers. All blocks have the same tables.
+/// Returns the first block of numbered rows. Every block has a row in each numbered table.
 fn first_of(numbered: &SortedRows) -> BlockNumber {
     numbered.first().map_or(0, |(key, _)| number_of(key))
 }

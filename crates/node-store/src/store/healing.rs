@@ -1,8 +1,9 @@
 //! Recovery from failed writes while the folder stays open.
 //!
-//! A change whose write failed is refused. Before anything else is written, the log is rolled back to the last acknowledged
-//! entry, so that a refused change is never found in it; acknowledged entries that were not synced are written again. A run that could not be written is written again, under another
-//! name. The flusher's thread tries this regularly until it succeeds.
+//! A change whose write failed is refused. Before anything else is written, the log is rolled back to the last
+//! acknowledged entry, so that a refused change is never found in it. Acknowledged entries that were not synced are
+//! written again. A run that could not be written is written again, under another name. The flusher's thread tries
+//! this regularly until it succeeds.
 
 use super::{Shared, Writer, WriterState};
 use crate::error::StoreError;
@@ -16,13 +17,13 @@ use std::io;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// A file that is written to learn whether the disk has room, and removed at once.
+/// Name of a file that is written, and removed at once, to find out whether the disk has free space.
 pub(super) const PROBE: &str = "room";
 
-/// Room that there must be before writes count as successful again, in bytes.
+/// Free space in bytes that is required before writes count as successful again.
 const PROBE_BYTES: usize = 1 << 20;
 
-/// How long a refused write of records waits until it may change the log.
+/// How long a refused write of records waits for permission to change the log.
 const LOCK_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Failed writes since the folder was opened.
@@ -48,7 +49,7 @@ impl Shared {
         }
     }
 
-    /// Notes that a change was refused because of `error`, unless the change itself is at fault.
+    /// Records that a change was refused because of `error`, unless the change itself is at fault.
     pub(super) fn note_failure(&self, error: &StoreError) {
         if matches!(error, StoreError::Log(WalError::TooLarge { .. })) {
             return;
@@ -67,7 +68,7 @@ impl Shared {
     /// # Errors
     /// If the disk still fails.
     pub(super) fn roll_back(&self, writer: &Writer) -> Result<(), StoreError> {
-        // All who append an entry and wait for its sync have got an error by now.
+        // By now, everyone who appended an entry and waited for its sync has received an error.
         let _logging = self.logging.write();
         let mut records = self.records.write();
         if !self.log.has_failed() {
@@ -78,13 +79,14 @@ impl Shared {
             // Changes are acknowledged before they are synced.
             false => self.log.last(),
         };
-        // Even if the log cannot be truncated yet.
+        // Undone even if the log cannot be truncated yet.
         records.undo_after(acknowledged);
         Ok(self.log.roll_back(acknowledged)?)
     }
 
-    /// As [`Self::roll_back`], after a failed write of records. Does nothing if the chain is being changed for long: that
-    /// change, or the flusher, will do it. (Its listeners may wait for a lock that the caller holds.)
+    /// Like [`Self::roll_back`], after a failed write of records. Does nothing if a change of the chain takes long:
+    /// that change, or the flusher, will roll back. Waiting could deadlock, because listeners of the change may wait
+    /// for a lock that the caller holds.
     pub(super) fn refuse_records(&self, error: &StoreError) {
         self.note_failure(error);
         if let Some(writer) = self.writer.try_lock_for(LOCK_TIMEOUT) {
@@ -92,7 +94,7 @@ impl Shared {
         }
     }
 
-    /// Tries to make writes succeed again, if they fail. If a run could not be written, starts that again.
+    /// If writes fail, tries to make them succeed again. If a run could not be written, starts writing it again.
     pub(super) fn heal(&self, writer: &mut Writer) -> Result<(), StoreError> {
         self.archive.shared().failed.read_again();
         if self.failed_writes.lock().reason.is_none() || writer.state == WriterState::Poisoned {
@@ -129,7 +131,7 @@ impl super::Store {
     }
 }
 
-/// Fails if there is no room on the disk.
+/// Fails if the disk does not have enough free space.
 fn probe(folder: &dyn Folder) -> io::Result<()> {
     let written = folder.create(PROBE).and_then(|file| {
         file.write_at(0, &vec![0; PROBE_BYTES])?;

@@ -1,7 +1,7 @@
-//! The manifest: the list of the runs of a store, and what is known of the chain in them.
+//! The manifest: the list of the runs of a store, and data about the chain in them.
 //!
-//! It is replaced as a whole by a file with a higher number. An older one is removed only when the new one is durable, so
-//! that there is an intact one at any time. Each file has two copies of its content.
+//! It is replaced as a whole by a file with a higher number. An older one is removed only when the new one is
+//! durable, so there is an intact one at any time. Each file has two copies of its content.
 
 use super::meta::{LAYOUT, Meta};
 use crate::codec::{Malformed, Reader, put_bytes, put_varint};
@@ -29,7 +29,7 @@ pub(crate) struct Listed {
 pub(crate) struct Manifest {
     /// Number of the file.
     pub(crate) number: u64,
-    /// Lower than the ids of all runs that will be written.
+    /// A lower bound of the ids of runs that will be written.
     pub(crate) next_run: u64,
     pub(crate) meta: Meta,
     pub(crate) genesis_file: Option<Vec<u8>>,
@@ -70,11 +70,12 @@ impl Manifest {
             if let Some(content) = intact(number, &bytes) {
                 return Ok(Some(Self::decode(number, content)?));
             }
-            // Its creation was not completed if it is not the only one.
+            // If there is an older manifest, this one was not written completely.
             damaged = Some(number);
         }
         match damaged {
-            // The first is that of a store whose creation was not completed; if it is not, the log has its entries.
+            // The first manifest is that of a store whose creation was not completed. Otherwise the log has entries,
+            // and opening it detects that.
             None | Some(1) => Ok(None),
             Some(number) => {
                 let reason = format!("{} is damaged", file_name(number));

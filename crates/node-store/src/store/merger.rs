@@ -35,8 +35,8 @@ impl Shared {
                 let merged = catch_unwind(AssertUnwindSafe(|| self.archive.merge(&plan, go_on)));
                 let merged = merged.unwrap_or(Err(StoreError::Poisoned));
                 if merged.is_ok() {
-                    // The flusher's thread publishes them: the lock that every change needs is held here only until
-                    // the flusher waits.
+                    // The flusher's thread publishes them, because the lock that every change needs must not be held
+                    // here for longer than it takes until the flusher waits.
                     self.merged.store(true, Ordering::SeqCst);
                     drop(self.writer.lock());
                     self.turn.notify_all();
@@ -59,7 +59,7 @@ impl Shared {
         }
     }
 
-    /// Publishes the newest runs to readers, and removes those that they replace. Views that are open keep theirs.
+    /// Publishes the newest runs to readers, and removes the ones that they replace. Open views keep the old ones.
     pub(super) fn use_merged_runs(&self, writer: &mut MutexGuard<'_, Writer>) {
         let mut chain = ChainVersion::clone(&self.current.read());
         chain.rows.tables = self.archive.tables();

@@ -1,13 +1,13 @@
-//! What a store knows of its chain besides rows.
+//! Data about a chain besides its rows, which the manifest stores.
 
 use crate::wal::Sequence;
 use node_core::block::BlockRef;
 use node_types::{BlockNumber, H256};
 
-/// Version of the layout that this version reads and writes. docs/storage.md says when to raise it.
+/// Version of the storage layout that this program reads and writes. docs/storage.md says when to increment it.
 pub(crate) const LAYOUT: u64 = 2;
 
-/// What a store knows of its chain besides rows.
+/// Data about a chain besides its rows, which the manifest stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Meta {
     /// Hash of the genesis block.
@@ -16,6 +16,6 @@ pub(crate) struct Meta {
     pub(crate) head: BlockRef,
     /// The earliest block whose state is stored.
     pub(crate) earliest: BlockNumber,
-    /// Runs have all entries of the log up to this one.
+    /// The last log entry that is in runs.
     pub(crate) logged: Sequence,
 }

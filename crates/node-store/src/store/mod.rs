@@ -1,4 +1,4 @@
-//! The backend: a folder with runs and a write-ahead log, or memory with runs.
+//! The store: a folder with runs and a write-ahead log, or runs in memory.
 
 mod archive;
 mod backup;
@@ -51,13 +51,14 @@ pub struct Options {
     pub cache_bytes: usize,
     /// When changes become durable. [`Store::set_sync_policy`] changes it later.
     pub sync: SyncPolicy,
-    /// Rows that are moved to runs at once. Up to twice as many are in memory.
+    /// Number of rows that are moved to runs at once. Up to twice as many are in memory.
     pub commit_rows: usize,
     /// Minimum number of the newest blocks that stay in memory, unless `memory_bytes` is exceeded.
     pub blocks_in_memory: BlockNumber,
-    /// Maximum bytes of blocks and records that are moved to runs at once, however few rows they are.
+    /// Maximum size in bytes of the blocks and records that are moved to runs at once, even if they are few rows.
     pub memory_bytes: usize,
-    /// Whether runs are merged, so that reading looks into few of them. Merging rewrites what is stored several times.
+    /// Whether runs are merged, which limits the number of runs that a read searches. Merging writes stored data
+    /// again several times.
     pub merge: bool,
     /// After a failed write, the time between two attempts to write again.
     pub retry: Duration,
@@ -75,7 +76,7 @@ impl Default for Options {
             memory_bytes: 64 << 20,
             merge: true,
             retry: Duration::from_secs(1),
-            // The log is dropped in whole segments, so small ones leave less to read at the start.
+            // The log is dropped in whole segments, so with small ones there is less to read at startup.
             log: WalOptions { segment_bytes: 16 << 20, ..WalOptions::default() },
         }
     }
@@ -84,8 +85,8 @@ impl Default for Options {
 impl Options {
     /// Returns the default options of a store in memory.
     ///
-    /// Runs take a fraction of the memory of the rows that they are made of, so these are moved early. That also makes removing
-    /// blocks cheap, which copies the rows.
+    /// Runs take a fraction of the memory that their rows would take, so rows are moved to runs early. This also
+    /// makes removing blocks cheap, because it copies the rows that are not in runs.
     pub fn in_memory() -> Self {
         Self {
             cache_bytes: 64 << 20,
@@ -103,17 +104,17 @@ impl Options {
 pub enum SyncPolicy {
     /// Before they are acknowledged.
     Always,
-    /// When [`Store::sync`] returns. Meant for imports, which can be repeated. A crash before that loses the newest
-    /// changes: never one without all that followed it.
+    /// When [`Store::sync`] returns. Meant for imports, which can be repeated. A crash before that loses only the
+    /// newest changes, without gaps.
     OnDemand,
 }
 
 /// A [`StateBackend`] that stores a chain in one folder, or in memory, with every state of the chain.
 ///
 /// A change is made to a clone of the newest version of the chain, which shares unchanged data; it is written to the
-/// log and synced; then the clone replaces the original. Views are references to the version that was newest when they
-/// were opened. Listeners are called under the lock of writers: they may read and write records, but must not change
-/// the chain.
+/// log and synced; then the clone replaces the original. Views are references to the version that was newest when
+/// they were opened. Listeners are called while the writer lock is held: they may read the chain and write records,
+/// but must not change the chain.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -132,7 +133,7 @@ pub enum SyncPolicy {
 /// ```
 pub struct Store {
     shared: Arc<Shared>,
-    /// The threads that move rows to runs and that merge runs. They end when the writer is closing.
+    /// The threads that move rows to runs and that merge runs. They end when the writer is being closed.
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -152,19 +153,19 @@ struct Shared {
     writer: Mutex<Writer>,
     /// Notified when `flushing` or `closing` of the writer, or `merged`, changes.
     turn: Condvar,
-    /// Whether runs must not be merged any more.
+    /// Whether merging must stop.
     merges_end: Mutex<bool>,
     /// Notified when there is a new run, or when `merges_end` changes.
     merge_turn: Condvar,
     /// Whether runs were merged since the chain was published.
     merged: AtomicBool,
-    /// Bytes that were appended to the log since the young generation was created.
+    /// Number of bytes appended to the log since the young generation was created.
     log_bytes: AtomicUsize,
     records: RwLock<Records>,
     listeners: RwLock<Vec<Arc<dyn HeadListener>>>,
 }
 
-/// State of the one thread that changes the chain.
+/// State of the thread that changes the chain. There is only one at a time.
 struct Writer {
     state: WriterState,
     /// The last entry of the log that runs have.
@@ -177,7 +178,7 @@ struct Writer {
     closing: bool,
     /// While the log is replayed: the last entry that was applied.
     replaying: Option<Sequence>,
-    /// The last entry of which the chain contains the change.
+    /// The last entry whose change is in the published chain.
     published: Sequence,
 }
 
@@ -187,11 +188,11 @@ enum WriterState {
     Ready,
     /// A run could not be written, and will be written again.
     Retrying,
-    /// Memory may differ from the disk. The folder must be opened again.
+    /// Memory may differ from the disk, so the folder must be opened again.
     Poisoned,
 }
 
-/// Small durable records, all of them in memory.
+/// Small durable records. All of them are in memory.
 #[derive(Default)]
 struct Records {
     values: BTreeMap<RecordId, Vec<u8>>,
@@ -259,8 +260,8 @@ impl Store {
         self.sync()
     }
 
-    /// Moves all changes to runs, so that the next start does not read the log. Does nothing in memory, where there is no next
-    /// start.
+    /// Moves all changes to runs, so that the next start does not have to read the log. Does nothing for a store in
+    /// memory.
     ///
     /// # Errors
     /// Fails if a run or the manifest cannot be written.
@@ -270,10 +271,10 @@ impl Store {
 
     /// Returns the genesis file of the chain, or `None` if none was recorded.
     ///
-    /// The blocks do not say which rules they were executed under, so a genesis file is recorded with them.
+    /// Blocks do not contain the rules under which they were executed, so the genesis file is recorded with them.
     ///
     /// # Errors
-    /// Never, so far.
+    /// None at present; reserved for failures of the backend.
     pub fn genesis_file(&self) -> Result<Option<Vec<u8>>, BackendError> {
         Ok(self.shared.archive.genesis_file())
     }
@@ -286,14 +287,15 @@ impl Store {
         Ok(self.shared.archive.set_genesis_file(file)?)
     }
 
-    /// Returns the folder.
+    /// Returns the folder that contains the store.
     pub fn folder(&self) -> &Arc<dyn Folder> {
         &self.shared.folder
     }
 }
 
 impl Drop for Store {
-    /// Saves the next start the reading of the log. If it fails, the log has everything.
+    /// Moves everything to runs, so that the next start does not have to read the log. If this fails, the log has
+    /// everything.
     fn drop(&mut self) {
         let _ = self.flush();
         self.shared.writer.lock().closing = true;
@@ -317,7 +319,7 @@ impl Shared {
     ) -> Result<HeadChange, BackendError> {
         let mut writer = self.writer.lock();
         self.check(&writer)?;
-        // If it panics, the state that it leaves is unknown.
+        // If `change` panics, the resulting state is unknown.
         writer.state = WriterState::Poisoned;
         let mut chain = ChainVersion::clone(&self.current.read());
         let (change, entry) = match change(&mut chain) {
@@ -332,7 +334,7 @@ impl Shared {
             Err(error) => {
                 self.forget(&mut writer);
                 self.note_failure(&error);
-                // If this fails, the log accepts nothing until it succeeds.
+                // If this fails, the log accepts nothing until a later attempt succeeds.
                 let _ = self.roll_back(&writer);
                 return Err(error.into());
             }
@@ -346,7 +348,7 @@ impl Shared {
         Ok(change)
     }
 
-    /// Removes rows of blocks that were not added.
+    /// Removes the rows of blocks that were not added.
     fn forget(&self, writer: &mut Writer) {
         let mut chain = ChainVersion::clone(&self.current.read());
         chain.forget_above_head();
@@ -398,8 +400,8 @@ impl Shared {
     /// Logs records, and changes them in memory.
     fn log_records(&self, writes: &[RecordWrite]) -> Result<Sequence, StoreError> {
         let entry = journal::records(writes);
-        // The log has the same order as memory. Others may append while the caller waits for the sync, so that one sync
-        // serves many.
+        // The lock ensures that the log has the same order as memory. Others may append while the caller waits for
+        // the sync, so one sync serves many changes.
         let mut records = self.records.write();
         let sequence = self.append_to_log(&entry)?;
         let synced = self.log.synced();
@@ -409,7 +411,7 @@ impl Shared {
         Ok(sequence)
     }
 
-    /// Logs records, and syncs the log unless that is done on demand.
+    /// Logs records, and syncs the log unless the policy is to sync on demand.
     fn write_records(&self, writes: &[RecordWrite]) -> Result<(), StoreError> {
         let _logging = self.logging.read();
         let sequence = self.log_records(writes)?;
@@ -425,7 +427,7 @@ impl Writer {
         self.state == WriterState::Ready
     }
 
-    /// Notes which entry of the log contains the blocks that were added.
+    /// Records which entry of the log contains the added blocks.
     fn stamp(&mut self, change: &HeadChange, sequence: Sequence) {
         if let Some(first) = change.removed.iter().chain(&change.added).map(|block| block.number).min() {
             self.entries.truncate(self.entries.partition_point(|(number, _)| *number < first));
@@ -462,7 +464,7 @@ fn switch(
     Ok((change, journal::switch(ancestor, &encoded)))
 }
 
-/// Whether a change was refused because it is too large for one entry of the log.
+/// Returns whether a change was refused because it is too large for one entry of the log.
 fn is_too_large(error: &BackendError) -> bool {
     let BackendError::Storage(error) = error else { return false };
     matches!(error.downcast_ref(), Some(StoreError::Log(WalError::TooLarge { .. })))
@@ -524,7 +526,7 @@ impl StateBackend for Store {
         self.shared.log.sync().map_err(|error| {
             let error = StoreError::from(error);
             self.shared.note_failure(&error);
-            // The caller will refuse the change, so it must not be in the log any more.
+            // The caller will refuse the change, so it must be removed from the log.
             let _ = self.shared.roll_back(&self.shared.writer.lock());
             error.into()
         })

@@ -1,4 +1,4 @@
-//! Opening a folder: creating a chain in it, or applying the entries of the log that runs do not have.
+//! Opening a folder: creating a chain in it, or applying the log entries that are not in runs.
 
 use super::archive::Archive;
 use super::healing::PROBE;
@@ -36,7 +36,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 /// The first block of a new chain.
 struct Start<'a> {
     genesis: ExecutedBlock,
-    /// Its state if it is not in `genesis`, in parts.
+    /// Its state in parts, if it is not in `genesis`.
     state: Option<&'a mut dyn Iterator<Item = Result<StateChanges, BackendError>>>,
 }
 
@@ -62,24 +62,25 @@ impl Store {
     ///
     /// # Errors
     /// Fails if another process has opened the folder, if it contains another chain or an unsupported layout, or if
-    /// files are damaged. The folder does not change then.
+    /// files are damaged. In these cases the folder is not changed.
     pub fn open(path: impl AsRef<Path>, genesis: ExecutedBlock, options: Options) -> Result<Self, BackendError> {
         let folder = DiskFolder::open(path.as_ref()).map_err(StoreError::from)?;
         Self::open_in(Arc::new(folder), genesis, options)
     }
 
-    /// Creates a chain in memory with the given genesis block. It ends when the store is dropped.
+    /// Creates a chain in memory with the given genesis block. It is lost when the store is dropped.
     ///
-    /// Everything is as in a folder, with the same runs, but there is no log. [`Options::in_memory`] has options for it.
+    /// It works like a chain in a folder, with the same runs, but without a log. [`Options::in_memory`] returns
+    /// suitable options.
     ///
     /// # Errors
-    /// [`BackendError::NotGenesis`] unless the number of `genesis` is 0, [`BackendError::StateRootMismatch`], and if no thread can
-    /// be started.
+    /// [`BackendError::NotGenesis`] unless the number of `genesis` is 0, [`BackendError::StateRootMismatch`] if its
+    /// changes do not produce its state root, and an error if no thread can be started.
     pub fn in_memory(genesis: ExecutedBlock, options: Options) -> Result<Self, BackendError> {
         Self::open_in(Arc::new(MemoryFolder::default()), genesis, options)
     }
 
-    /// As [`Self::open`], in any implementation of [`Folder`].
+    /// Like [`Self::open`], in any implementation of [`Folder`].
     ///
     /// # Errors
     /// Those of [`Self::open`].
@@ -87,14 +88,15 @@ impl Store {
         Self::open_or_begin(folder, Some(Start { genesis, state: None }), options)
     }
 
-    /// As [`Self::open_in`], for a genesis state that need not fit into memory. A new chain reads it from `state`, whose items
-    /// are its accounts in parts: those of later parts have addresses with higher hashes. `genesis` has no changes.
+    /// Like [`Self::open_in`], for a genesis state that need not fit into memory. A new chain reads it from `state`,
+    /// whose items are its accounts in parts, in ascending order of the hashes of their addresses. `genesis` must
+    /// have no changes.
     ///
     /// [`View::changes`](node_core::backend::View::changes) returns `None` for the genesis block of such a chain.
     ///
     /// # Errors
-    /// Those of [`Self::open_in`] and of `state`; [`StoreError::BeyondLimits`] if there are more than 2^24 accounts. Then there is
-    /// no chain in the folder.
+    /// Those of [`Self::open_in`] and of `state`, and [`StoreError::BeyondLimits`] if there are more than 2^24
+    /// accounts. After an error there is no chain in the folder.
     pub fn open_large_in(
         folder: Arc<dyn Folder>,
         genesis: ExecutedBlock,
@@ -114,21 +116,22 @@ impl Store {
         Self::open_or_begin(Arc::new(folder), None, options)
     }
 
-    /// Opens the chain in `path` as of now, without locking or changing the folder: a process that has it open may go on writing,
-    /// and permission to read is enough. Changes are kept in memory and end with the store.
+    /// Opens a snapshot of the chain in `path`, without locking or changing the folder: another process may continue
+    /// to write to it, and only read permission is needed. Changes are kept in memory and lost when the store is
+    /// dropped.
     ///
-    /// The chain has every change that was acknowledged before the call, and perhaps changes that are being written.
+    /// The chain has every change that was acknowledged before the call, and possibly changes that are being written.
     ///
     /// # Errors
     /// Fails if there is no chain, if its layout is not supported, if files are damaged or cannot be read.
     pub fn open_snapshot(path: impl AsRef<Path>, options: Options) -> Result<Self, BackendError> {
         require_chain(path.as_ref())?;
         let folder = SnapshotFolder::open(path.as_ref()).map_err(StoreError::File)?;
-        // Merged runs would take as much memory as the folder is large.
+        // Merged runs would be kept in memory, which may take as much as the size of the folder.
         Self::open_or_begin(Arc::new(folder), None, Options { merge: false, ..options })
     }
 
-    /// Returns whether there is a chain in `path`, as far as the folder can be read.
+    /// Returns whether there is a chain in `path`. Returns false if the folder cannot be read.
     pub fn exists(path: impl AsRef<Path>) -> bool {
         require_chain(path.as_ref()).is_ok()
     }
@@ -142,7 +145,7 @@ impl Store {
         if let Some(block) = genesis.map(|header| header.block_ref()).filter(|block| block.number != 0) {
             return Err(BackendError::NotGenesis(block));
         }
-        // An earlier process may have ended before it removed the file.
+        // An earlier process may have been killed before it removed the file.
         let _ = folder.remove(PROBE);
         let archive = Archive::open(Arc::clone(&folder), run_cache_bytes(&options))?;
         let meta = archive.meta();
@@ -197,7 +200,8 @@ impl Store {
             listeners: RwLock::default(),
         });
         let mut store = Self { shared, threads: Vec::new() };
-        // What an unfinished process left. If it cannot be removed, it is after the next flush.
+        // Removes the remains of a killed process. If they cannot be removed now, they are removed after the next
+        // flush.
         let archive = &store.shared.archive;
         let _ = archive.settle().and_then(|()| Ok(archive.remove_unlisted()?));
         store.spawn("store-flusher", Shared::run_flusher)?;
@@ -264,7 +268,7 @@ impl Shared {
         Ok(root)
     }
 
-    /// Applies the entries of the log that runs do not have.
+    /// Applies the log entries that are not in runs.
     fn replay(&self, logged: Sequence) -> Result<(), BackendError> {
         let mut writer = self.writer.lock();
         for entry in self.log.entries_after(logged) {
@@ -276,7 +280,7 @@ impl Shared {
                     drop(self.records.write().write(writes));
                     None
                 }
-                // Runs may have the first entries already.
+                // The changes of the first entries may already be in runs.
                 Entry::Append(block) if chain.canonical(block.header.header.number)? == Some(block.header.hash) => None,
                 Entry::Append(block) => Some(append(&mut chain, &block)?),
                 Entry::Switch(ancestor, branch) => Some(switch(&mut chain, ancestor, branch)?),
@@ -301,7 +305,7 @@ impl Shared {
     }
 }
 
-/// Reads the records that runs have.
+/// Reads the records in runs.
 fn read_records(tables: &Tables) -> Result<Records, StoreError> {
     let mut records = Records::default();
     let mut scan = tables.scan(Table::Records)?;

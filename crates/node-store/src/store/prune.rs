@@ -6,18 +6,18 @@ use node_core::backend::BackendError;
 use node_types::BlockNumber;
 
 impl Store {
-    /// Drops the states before that of block `floor`, which becomes the earliest state. Blocks, receipts and the index
-    /// of logs stay. Reads of earlier states, and switches to branches that begin before the floor, then fail with
-    /// [`BackendError::StatePruned`]. Does nothing if the floor is not above the current one. Returns the number of
-    /// deleted rows.
+    /// Drops the states before that of block `floor`, which becomes the earliest state. Blocks, receipts and the log
+    /// index are kept. Afterwards, reads of earlier states, and switches to branches that start before the floor,
+    /// fail with [`BackendError::StatePruned`]. Does nothing if `floor` is not above the current floor. Returns the
+    /// number of deleted rows.
     ///
-    /// Takes time in proportion to the size of the store, and room for another copy of its states. Writers wait for it, readers
-    /// do not.
+    /// Takes time in proportion to the size of the store, and disk space for a second copy of its states. Writers
+    /// wait until it is finished; readers do not.
     ///
     /// # Errors
-    /// [`BackendError::UnknownBlock`] if the floor is above the head. After another error, or a crash, nothing was
-    /// pruned; after an error while the manifest was synced, it may have been when the folder is opened again, unless something
-    /// else was written since.
+    /// [`BackendError::UnknownBlock`] if the floor is above the head. After any other error, or a crash, nothing was
+    /// pruned. The exception is an error during the sync of the manifest: then pruning may have taken effect when the
+    /// folder is opened again, unless something else was written in between.
     pub fn prune_before(&self, floor: BlockNumber) -> Result<u64, BackendError> {
         self.shared.prune_before(floor)
     }
@@ -33,8 +33,8 @@ impl Shared {
             if floor > self.current.read().head.number {
                 return Err(BackendError::UnknownBlock(floor));
             }
-            // Rows of blocks that left the chain would be taken for the newest. And a floor above the blocks in runs would make
-            // the changes in the log fail.
+            // Otherwise rows of blocks that left the chain would be taken for the newest ones, and a floor above the
+            // blocks in runs would make the changes in the log fail.
             let limit = self.current.read().rows.limit;
             if self.archive.meta().is_some_and(|meta| meta.head.number == limit) && floor <= limit {
                 break writer;
@@ -50,7 +50,7 @@ impl Shared {
             self.publish(chain);
         });
         let _ = self.archive.remove_unlisted();
-        // The manifest may be durable nevertheless. The next one replaces it.
+        // The manifest may be durable despite the error. The next one replaces it.
         Ok(done.inspect_err(|error| self.commit_failed(&mut writer, error))?)
     }
 }

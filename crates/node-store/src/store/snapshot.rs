@@ -1,4 +1,4 @@
-//! A folder as it is at one moment, although another process may change it.
+//! Snapshots of a folder that another process may be changing.
 
 use super::manifest;
 use crate::files::{File, Folder, LOCK_FILE, MemoryFolder, open_read_only};
@@ -12,19 +12,19 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-/// How often a folder is opened that changes meanwhile, and the time between two attempts. An attempt takes a millisecond, and
-/// manifests change a few times in a second during imports, otherwise seldom.
+/// Maximum number of attempts to open a folder that changes in the meantime, and the time between two attempts. An
+/// attempt takes a millisecond. During imports, manifests change a few times per second, otherwise seldom.
 const ATTEMPTS: u32 = 400;
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// What a crash at one moment would leave of a folder. Changes are kept in memory: nothing is written to the folder, and it is
-/// not locked.
+/// The content of a folder as a crash at one moment would leave it. Changes are kept in memory: nothing is written to
+/// the folder, and it is not locked.
 #[derive(Debug)]
 pub(super) struct SnapshotFolder {
     path: PathBuf,
-    /// The runs, opened so that they can be read after they were removed.
+    /// The runs, kept open so that they can be read even after they are removed.
     runs: Mutex<BTreeMap<String, Arc<dyn File>>>,
-    /// The log, the manifests, and what was created here.
+    /// The log, the manifests, and files created through this folder.
     memory: MemoryFolder,
 }
 
@@ -45,9 +45,10 @@ impl SnapshotFolder {
         Err(io::Error::other("its files change too fast to be read"))
     }
 
-    /// Returns `None` if files that belong together may be of different moments.
+    /// Tries to take a snapshot. Returns `None` if its files may be from different moments.
     fn attempt(path: &Path) -> io::Result<Option<Self>> {
-        // The mark says up to which entry the log is complete. Entries that are added after it was read do no harm.
+        // The mark is the entry up to which the log must be complete, so it is read first. Entries that are added
+        // later do no harm.
         let mark = match fs::read(path.join(wal::MARK_NAME)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             mark => Some(mark?),
@@ -57,7 +58,7 @@ impl SnapshotFolder {
         for name in before.iter().filter(|name| *name != wal::MARK_NAME && *name != LOCK_FILE) {
             files.push((name.clone(), open_read_only(&path.join(name))?));
         }
-        // A manifest is replaced before the files are removed that only the old one needs.
+        // Files that only an old manifest needs are removed after it was replaced.
         let manifests = |names: Vec<String>| names.into_iter().filter_map(|name| manifest::number_of(&name));
         if !manifests(before).eq(manifests(names(path)?)) {
             return Ok(None);

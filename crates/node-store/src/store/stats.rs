@@ -35,13 +35,13 @@ impl Stats {
         found.map_or((0, 0), |stats| (stats.rows, stats.disk_bytes))
     }
 
-    /// Returns how many leaves blocks wrote or deleted. An account counts once for each block that changed it, and so
-    /// does a slot. After pruning, counts only what is left.
+    /// Returns the number of leaves that blocks wrote or deleted. An account counts once for each block that changed
+    /// it, and so does a slot. After pruning, only the remaining rows are counted.
     pub fn changed_leaves(&self) -> u64 {
         self.of(Table::Accounts).0 + self.of(Table::Storage).0
     }
 
-    /// Returns the bytes on disk of the table `trie` per one of [`Self::changed_leaves`].
+    /// Returns the bytes on disk of the table `trie` divided by [`Self::changed_leaves`].
     pub fn trie_bytes_a_leaf(&self) -> f64 {
         self.of(Table::Trie).1 as f64 / self.changed_leaves().max(1) as f64
     }
@@ -61,12 +61,13 @@ pub struct TableStats {
     pub rows: u64,
     /// Bytes of all keys and values, before compression.
     pub stored_bytes: u64,
-    /// Bytes on disk, with indexes and filters. A compressed block that has rows of two tables counts to the second.
+    /// Bytes on disk, including indexes and filters. A compressed block with rows of two tables is counted for the
+    /// second one.
     pub disk_bytes: u64,
 }
 
 impl Store {
-    /// Returns the sizes of all tables. Rows of blocks that have left the chain count until their run is merged.
+    /// Returns the statistics. Rows of blocks that have left the chain are counted until their run is merged.
     ///
     /// # Errors
     /// Never, so far.

@@ -1,7 +1,7 @@
-//! Merkle Patricia tries of which every version is kept, in rows (Yellow Paper, appendix D).
+//! Merkle Patricia tries (Yellow Paper, appendix D), all versions of which are stored in rows.
 //!
-//! Keys have 32 bytes. This module does not know where rows are kept: a [`Source`] reads nodes as of some block, and an
-//! [`Update`] lists the rows to be written for the next.
+//! Keys have 32 bytes. This module does not depend on where rows are stored: a [`Source`] reads nodes as of some
+//! block, and an [`Update`] lists the rows to write for the next block.
 
 mod prove;
 mod recompute;

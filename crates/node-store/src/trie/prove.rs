@@ -6,8 +6,8 @@ use crate::error::StoreError;
 use node_core::trie::{NibblePath, encode_extension, encode_leaf};
 use node_types::Bytes;
 
-/// Returns the RLP of the nodes from the root on the way to `leaf`, without those that are contained in their parents.
-/// `value` is the RLP of the leaf's value if the caller knows it.
+/// Returns the RLP of the nodes on the path from the root towards `leaf`, without nodes that are embedded in their
+/// parents. `value` is the RLP of the leaf's value, if the caller has it.
 pub(crate) fn prove(
     source: &mut dyn Source<Error = StoreError>,
     leaf: &NibblePath,

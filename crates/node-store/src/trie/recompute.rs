@@ -28,13 +28,13 @@ impl<E> From<E> for RecomputeError<E> {
     }
 }
 
-/// Reads every node and, in ascending order, the value of every leaf, and returns the root hash. Holds one path of nodes
-/// in memory.
+/// Reads every node and, in ascending order, the value of every leaf, and returns the root hash. Only one path of
+/// nodes is in memory at a time.
 pub(crate) fn recompute<S: Source>(source: &mut S) -> Result<H256, RecomputeError<S::Error>> {
     Ok(encode(source, NibblePath::ROOT)?.map_or(EMPTY_ROOT, keccak256))
 }
 
-/// Returns the RLP of the node at a position, or `None` if there is none.
+/// Returns the RLP of the node at a position, or `None` if there is no node.
 fn encode<S: Source>(source: &mut S, position: NibblePath) -> Result<Option<Vec<u8>>, RecomputeError<S::Error>> {
     let stored = source.node(&position)?;
     let branch = match &stored.node {

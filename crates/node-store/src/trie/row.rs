@@ -1,7 +1,7 @@
 //! The nodes of a stored trie, and their encoding as rows of the table `trie`.
 //!
-//! A branch is stored whole, or as the children that changed since the previous row: a delta. Reading a branch takes at most
-//! [`MAX_AGE`] + 1 rows.
+//! A branch is stored whole, or as a delta: the children that changed since the previous row. Reading a branch takes
+//! at most [`MAX_AGE`] + 1 rows.
 
 use crate::codec::Malformed;
 use node_core::trie::{NibblePath, Reference, encode_branch, encode_extension};
@@ -22,7 +22,7 @@ const ITEMS: u8 = 8;
 /// Added to the nibble of the only child that changed, if it is a hash.
 const CHILD: u8 = 0x10;
 
-/// A node, and the number of deltas in the rows that it was read from.
+/// A node, and the number of deltas from which it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stored {
     pub(crate) node: Node,
@@ -34,8 +34,8 @@ impl Stored {
     pub(crate) const NOTHING: Self = Self { node: Node::Empty, age: 0 };
 }
 
-/// Encodes the row that changes `old` to `new` at a position of `start` nibbles, and returns it with its age. `None` if
-/// both nodes are equal.
+/// Encodes the row that changes `old` to `new` at a position of `start` nibbles, and returns it with its age. Returns
+/// `None` if both nodes are equal.
 pub(crate) fn encode(old: &Stored, new: &Node, start: usize) -> Option<(Vec<u8>, u8)> {
     if old.node == *new {
         return None;
@@ -101,7 +101,7 @@ pub(crate) fn is_delta(row: &[u8]) -> bool {
     row.first().is_some_and(|tag| *tag >= CHILD || *tag & !ITEMS == DELTA)
 }
 
-/// Returns whether the row says that there is no node.
+/// Returns whether the row marks the absence of a node.
 pub(crate) fn is_empty(row: &[u8]) -> bool {
     row == [EMPTY]
 }
@@ -181,7 +181,7 @@ impl Decoder {
         Ok(Some(Stored { node: Node::Branch(Box::new(branch)), age }))
     }
 
-    /// Reads a child, and keeps it unless a newer row had one.
+    /// Reads a child, and keeps it unless a newer row has already defined it.
     fn set(&mut self, nibble: usize, read: impl FnOnce() -> Option<Reference>) -> Result<(), Malformed> {
         let child = read().ok_or(MALFORMED)?;
         if self.known & 1 << nibble == 0 {
@@ -194,7 +194,7 @@ impl Decoder {
 
 /// The node at a position: the root, or a branch's path followed by one nibble.
 ///
-/// Leaves and branches know their whole path, so that a node that moves to another position stays the same; only its
+/// Leaves and branches have their full path, so a node that moves to another position stays the same; only its
 /// encoding changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Node {
@@ -206,7 +206,7 @@ pub(crate) enum Node {
     Branch(Box<Branch>),
 }
 
-/// Where paths part. At least two children are not empty.
+/// A node at which paths diverge. At least two children are not empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Branch {
     /// The position followed by the nibbles of the extension.
@@ -221,7 +221,8 @@ impl Branch {
         Self { path, children: [Reference::NONE; 16] }
     }
 
-    /// Returns the RLP of the branch without its extension. It holds no value, because all keys are equally long.
+    /// Returns the RLP of the branch without its extension. Branches have no value, because all keys are equally
+    /// long.
     pub(crate) fn encode(&self) -> Vec<u8> {
         encode_branch(self.children.each_ref(), &[])
     }

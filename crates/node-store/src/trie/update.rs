@@ -1,4 +1,4 @@
-//! Changing a trie: a batch of leaves results in the rows of one block.
+//! Changing a trie: from a batch of changed leaves to the rows of one block.
 
 use super::row::{self, Branch, Node, Stored};
 use crate::error::StoreError;
@@ -15,7 +15,7 @@ pub(crate) trait Source {
     /// Returns the node at a position before the change.
     fn node(&mut self, position: &NibblePath) -> Result<Arc<Stored>, Self::Error>;
 
-    /// Returns the RLP of the value of a leaf that does not change.
+    /// Returns the RLP of the value of an unchanged leaf.
     fn value(&mut self, leaf: &NibblePath) -> Result<Bytes, Self::Error>;
 }
 
@@ -37,11 +37,11 @@ pub(crate) struct NewRow {
     pub(crate) stored: Stored,
 }
 
-/// A changed trie whose hashes are not computed yet.
+/// A changed trie whose hashes have not been computed yet.
 pub(crate) struct Planned {
     old: Arc<Stored>,
     root: New,
-    /// The rows of positions that have no node any more.
+    /// The rows of positions that no longer have a node.
     rows: Vec<NewRow>,
 }
 
@@ -53,8 +53,8 @@ pub(crate) fn plan(source: &mut dyn Source<Error = StoreError>, changes: &[Chang
     Ok(Planned { old, root, rows: updater.rows })
 }
 
-/// Computes the hashes of several tries, those of the lowest nodes first. Nodes of the same depth do not depend on each other,
-/// so that they are hashed together.
+/// Computes the hashes of several tries, starting with the lowest nodes. Nodes of the same depth do not depend on
+/// each other, so they are hashed together.
 pub(crate) fn finish(planned: Vec<Planned>) -> Vec<Update> {
     let mut updates = Vec::with_capacity(planned.len());
     let mut level = Vec::with_capacity(planned.len());
@@ -110,7 +110,7 @@ pub(crate) fn finish(planned: Vec<Planned>) -> Vec<Update> {
 struct Draft {
     /// Index of the trie.
     trie: usize,
-    /// Index of the parent, and which child of it this is. `None` for a root.
+    /// Index of the parent, and the nibble of this node in it. `None` for a root.
     parent: Option<(usize, u8)>,
     position: NibblePath,
     old: Arc<Stored>,
@@ -120,7 +120,7 @@ struct Draft {
 }
 
 impl Draft {
-    /// Returns the RLP of the node, or nothing if there is none.
+    /// Returns the RLP of the node; empty if there is no node.
     fn encode(&self) -> Vec<u8> {
         let start = self.position.len();
         match &self.node {
@@ -138,7 +138,7 @@ fn write(rows: &mut Vec<NewRow>, position: NibblePath, old: &Stored, node: Node)
     }
 }
 
-/// A new node whose position is not decided yet.
+/// A new node whose position is not determined yet.
 enum New {
     Empty,
     Leaf(NibblePath, Bytes),
@@ -155,8 +155,8 @@ struct Updater<'a> {
 }
 
 impl Updater<'_> {
-    /// Applies `changes`, which are all below `position`, to the node `old` at that position. The caller writes the row
-    /// of the position itself, because it may have to move the node.
+    /// Applies `changes`, which are all below `position`, to the node `old` at that position. The caller writes the
+    /// row of that position, because it may have to move the node.
     fn change(&mut self, position: NibblePath, old: &Node, changes: &[Change]) -> Result<New, StoreError> {
         match old {
             Node::Empty => self.build(&puts(changes)),
@@ -260,7 +260,7 @@ impl Updater<'_> {
     }
 }
 
-/// Returns the leaves that are set.
+/// Returns the leaves that are set to a value.
 fn puts(changes: &[Change]) -> Vec<(NibblePath, Bytes)> {
     changes.iter().filter_map(|(path, value)| Some((*path, value.clone()?))).collect()
 }

@@ -38,7 +38,7 @@ pub(crate) fn encode_body(body: &Body) -> Vec<u8> {
     }
     put_varint(&mut out, body.ommers.len() as u64);
     body.ommers.iter().for_each(|ommer| put_bytes(&mut out, &ommer.encode()));
-    // The number of withdrawals plus one. 0 means that there is no list, which differs from an empty list.
+    // The number of withdrawals plus one; 0 if there is no list, which differs from an empty list.
     let withdrawals = body.withdrawals.as_deref();
     put_varint(&mut out, withdrawals.map_or(0, |withdrawals| 1 + withdrawals.len() as u64));
     for withdrawal in withdrawals.unwrap_or_default() {
@@ -146,7 +146,8 @@ fn decode_log(reader: &mut Reader<'_>) -> Result<Log, Malformed> {
 /// Filters with more than this many bytes set are stored whole.
 const SPARSE: usize = 127;
 
-/// Appends the bytes of a bloom filter that are not zero, each after its index. The filter of a single receipt has few.
+/// Appends the nonzero bytes of a bloom filter, each preceded by its index. The filter of a single receipt has few of
+/// them.
 fn put_bloom(out: &mut Vec<u8>, bloom: &Bloom) {
     let set = || bloom.0.iter().enumerate().filter(|(_, byte)| **byte != 0);
     let count = set().count();

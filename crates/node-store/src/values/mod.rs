@@ -1,4 +1,4 @@
-//! Encodings of the values of rows. They trade size against speed of reading.
+//! Encodings of the values of rows, which balance size against the speed of reading.
 
 mod block;
 mod changes;
@@ -46,7 +46,7 @@ pub(crate) fn decode_position(value: &[u8]) -> Result<TransactionPosition, Malfo
     Ok(TransactionPosition { block, index })
 }
 
-/// Encodes the value of a slot: big-endian without leading zeros, so that zero is empty.
+/// Encodes the value of a slot: big-endian without leading zeros. Zero is empty.
 pub(crate) fn encode_word(word: U256) -> Vec<u8> {
     word.to_big_endian()[32 - word.bits().div_ceil(8)..].to_vec()
 }

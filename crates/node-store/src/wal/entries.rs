@@ -18,7 +18,7 @@ pub struct Entry {
 #[derive(Debug)]
 pub struct Entries {
     folder: Arc<dyn Folder>,
-    /// The segments that are not open yet, the oldest first.
+    /// The segments that have not been opened yet, the oldest first.
     segments: std::vec::IntoIter<Sequence>,
     reader: Option<SegmentReader>,
     /// The entry to return next.

@@ -9,10 +9,10 @@ use std::sync::Arc;
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum WalError {
-    /// The disk reports an error. If a sync failed, its entries may or may not exist after the log is opened again.
+    /// The disk reported an error. If a sync failed, its entries may or may not exist after the log is opened again.
     #[error("cannot {action} {file}")]
     Io { action: &'static str, file: String, source: Arc<io::Error> },
-    /// An earlier write or sync failed, so that nothing may follow until the log is rolled back.
+    /// An earlier write or sync failed, so nothing may be appended until the log is rolled back.
     #[error("the log accepts no more entries, because an earlier write or sync failed")]
     Poisoned { source: Arc<io::Error> },
     /// Acknowledged entries are damaged.
@@ -24,7 +24,7 @@ pub enum WalError {
     /// Acknowledged entries are missing: a segment was removed or truncated.
     #[error("entries {from} to {through} were durable and are missing from the log")]
     Missing { from: Sequence, through: Sequence },
-    /// The segment was written by a version of this program with another layout.
+    /// The segment has a different layout version.
     #[error(
         "{file} has layout {found}, and this version reads and writes layout {supported}; docs/operations.md, \
         \"From one storage layout to the next\", says how to move"

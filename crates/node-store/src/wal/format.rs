@@ -10,7 +10,7 @@ pub(super) const LAYOUT: u32 = 1;
 /// Maximum length of a payload in bytes.
 pub const MAX_PAYLOAD: usize = 256 << 20;
 
-/// The number of an entry. The first entry has 1; 0 precedes all entries.
+/// The number of an entry. The first entry has the number 1; 0 precedes all entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sequence(pub u64);
 
@@ -21,7 +21,7 @@ impl Sequence {
         Self(self.0.saturating_add(1))
     }
 
-    /// Returns the previous sequence; of 0, 0.
+    /// Returns the previous sequence, or 0 for 0.
     #[must_use]
     pub fn previous(self) -> Self {
         Self(self.0.saturating_sub(1))
@@ -36,15 +36,15 @@ impl fmt::Display for Sequence {
 
 const MAGIC: [u8; 8] = *b"NODE-WAL";
 
-/// The header of a segment: magic number, layout (4), first sequence (8), salt (8), checksum of these (8). This form is
-/// the same in every layout, so that any version can distinguish a newer segment from a damaged one.
+/// The header of a segment: magic number, layout (4), first sequence (8), salt (8), checksum of these (8). This
+/// format is the same in every layout, so that any version can distinguish a newer segment from a damaged one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SegmentHeader {
     pub(super) layout: u32,
     /// Sequence of the first entry.
     pub(super) first: Sequence,
-    /// The seed of every checksum in this segment. Payloads come from third parties, who could otherwise include bytes
-    /// that pass for a frame when a torn tail is searched.
+    /// The seed of every checksum in this segment. Payloads contain data from third parties, who could otherwise
+    /// include bytes that pass for a frame when a torn tail is searched.
     pub(super) salt: u64,
 }
 
@@ -62,7 +62,7 @@ impl SegmentHeader {
         bytes
     }
 
-    /// Decodes a segment header. `None` if the bytes are not one, or are damaged.
+    /// Decodes a segment header. Returns `None` if the bytes are not a valid header.
     pub(super) fn decode(bytes: &[u8; Self::SIZE]) -> Option<Self> {
         let intact = bytes[..8] == MAGIC && u64_at(bytes, 28) == checksum(0, &bytes[..28]);
         intact.then(|| Self { layout: u32_at(bytes, 8), first: Sequence(u64_at(bytes, 12)), salt: u64_at(bytes, 20) })
@@ -95,7 +95,7 @@ impl FrameHeader {
         bytes
     }
 
-    /// Decodes a frame header. `None` if the bytes are not one of a segment with this salt, or are damaged.
+    /// Decodes a frame header. Returns `None` if the bytes are not a valid frame header of a segment with this salt.
     pub(super) fn decode(bytes: &[u8; Self::SIZE], salt: u64) -> Option<Self> {
         let header = Self {
             length: u32_at(bytes, 0),
@@ -103,7 +103,7 @@ impl FrameHeader {
             synced: Sequence(u64_at(bytes, 12)),
             payload_sum: u64_at(bytes, 20),
         };
-        // Limit and order reject nearly all other bytes before the checksum is computed.
+        // These checks reject nearly all other bytes before the checksum is computed.
         let plausible = u64::from(header.length) <= MAX_PAYLOAD as u64 && header.synced < header.sequence;
         (plausible && u64_at(bytes, 28) == checksum(salt, &bytes[..28])).then_some(header)
     }
@@ -125,7 +125,7 @@ pub(super) fn checksum(seed: u64, bytes: &[u8]) -> u64 {
     XxHash3_64::oneshot_with_seed(seed, bytes)
 }
 
-/// The same checksum, of bytes in pieces.
+/// Computes the same checksum incrementally.
 pub(super) struct Checksum(XxHash3_64);
 
 impl Checksum {

@@ -1,8 +1,8 @@
 //! The mark: a file beside the log with the last entry that is known to be durable.
 //!
-//! It is written after each sync of the log, and not synced itself, so that it costs no sync. It is never ahead of the
-//! log. It survives the end of the process at once, and a power cut after some seconds. With it, damaged or missing
-//! entries at the very end of the log are detected, which would otherwise look like a torn write.
+//! It is written after each sync of the log, but not synced itself, which would cost a second sync. It is never ahead
+//! of the log. It survives the end of the process at once, and a power failure after a few seconds. It is used to
+//! detect damaged or missing entries at the very end of the log, which would otherwise look like a torn write.
 
 use super::format::{checksum, u64_at};
 use super::{Sequence, WalError};
@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 pub(crate) const MARK_NAME: &str = "wal-synced";
 
-/// Two slots, written in turn. They are in different sectors, so that a torn write damages only one.
+/// Offsets of the two slots, which are written alternately. They are in different sectors, so that a torn write
+/// damages only one.
 const SLOT_OFFSETS: [u64; 2] = [0, 512];
 
 /// A slot: sequence (8), its checksum (8).
@@ -52,7 +53,7 @@ impl Mark {
     }
 }
 
-/// Decodes a slot. `None` if it was never written or is damaged.
+/// Decodes a slot. Returns `None` if it was never written or is damaged.
 fn read_slot(file: &dyn File, offset: u64) -> io::Result<Option<Sequence>> {
     let mut slot = [0; SLOT_SIZE];
     match file.read_at(offset, &mut slot) {

@@ -1,8 +1,8 @@
-//! The write-ahead log: ordered entries of bytes that are durable before they are acknowledged.
+//! The write-ahead log: ordered byte strings that are durable before they are acknowledged.
 //!
-//! Entries are numbered from 1 without gaps and stored in segments, which are files. Segments whose entries are durable
-//! in the database are dropped. After a crash every acknowledged entry exists unchanged. Other entries may exist or
-//! not, but never one without all that precede it.
+//! Entries are numbered from 1 without gaps and stored in segments, which are files. Segments whose entries are in
+//! runs are dropped. After a crash every acknowledged entry exists unchanged. Other entries may exist or not, but
+//! there are never gaps.
 
 mod entries;
 mod error;
@@ -33,7 +33,7 @@ pub(crate) fn is_log_file(name: &str) -> bool {
     name == mark::MARK_NAME || format::parse_segment_name(name).is_some()
 }
 
-/// Returns the intact entries after `flushed` of the log of a folder, which does not change.
+/// Returns the intact entries after `flushed` in the log of a folder, without changing the folder.
 pub(crate) fn read_only(folder: Arc<dyn Folder>, flushed: Sequence) -> Result<Entries, WalError> {
     recovery::read_only(folder, flushed)
 }
@@ -41,9 +41,9 @@ pub(crate) fn read_only(folder: Arc<dyn Folder>, flushed: Sequence) -> Result<En
 /// Sizes of segments and buffers.
 #[derive(Clone, Copy, Debug)]
 pub struct WalOptions {
-    /// Size in bytes from which a segment is followed by a new one.
+    /// Size in bytes at which a new segment is started.
     pub segment_bytes: u64,
-    /// Maximum bytes of entries in memory that wait for a sync. An append that would exceed it syncs first.
+    /// Maximum number of bytes of entries in memory that wait for a sync. An append that would exceed it syncs first.
     pub buffer_bytes: usize,
     /// Maximum length of a payload in bytes, at most [`MAX_PAYLOAD`].
     pub payload_bytes: usize,
@@ -84,30 +84,30 @@ pub struct Wal {
     payload_bytes: usize,
     /// The seed of the checksums in segments that this value creates.
     salt: u64,
-    /// Never locked while `pending` is, because its holder may wait for the disk.
+    /// Never locked while `pending` is locked, because its holder may wait for the disk.
     writer: Mutex<Writer>,
     pending: Mutex<Pending>,
     sync_ended: Condvar,
 }
 
-/// A buffer that grew beyond this for one large entry is freed.
+/// Size in bytes beyond which a buffer that grew for one large entry is freed.
 const KEPT_BUFFER: usize = 16 << 20;
 
-/// Entries that are appended and not durable yet.
+/// Entries that are appended but not durable yet.
 #[derive(Debug)]
 struct Pending {
     /// Complete frames, in order.
     frames: Vec<u8>,
     /// An empty buffer for the next frames.
     spare: Vec<u8>,
-    /// Whether a caller is writing frames that waited before.
+    /// Whether a caller is writing earlier frames.
     syncing: bool,
     /// The last appended entry.
     last: Sequence,
     /// The last durable entry.
     synced: Sequence,
-    /// The failure after which the log accepts nothing until it is rolled back. Until then `frames` has all entries that are not
-    /// durable.
+    /// The failure after which the log accepts nothing until it is rolled back. Until then, `frames` has all entries
+    /// that are not durable.
     poison: Option<WalError>,
 }
 
@@ -115,7 +115,7 @@ impl Wal {
     /// Checks that the folder has a log. Once a log is created, it has at least one segment at any time.
     ///
     /// # Errors
-    /// [`WalError::NoSegments`] if it has none.
+    /// [`WalError::NoSegments`] if it has no log.
     pub fn check_presence(folder: &dyn Folder) -> Result<(), WalError> {
         if recovery::has_segments(folder)? { Ok(()) } else { Err(WalError::NoSegments) }
     }
@@ -123,16 +123,16 @@ impl Wal {
     /// Opens the log of a folder, or creates one, and recovers it after a crash: removes an incomplete tail, and makes
     /// all remaining entries durable.
     ///
-    /// `flushed` is the last entry that is durable in the database. It and earlier entries need not be in the log, and
-    /// damage to them is not an error.
+    /// `flushed` is the last entry that is durable in runs. It and earlier entries need not be in the log, and damage
+    /// to them is not an error.
     ///
     /// # Errors
-    /// [`WalError::Corrupt`] or [`WalError::Missing`] if a later entry was durable and cannot be read. The segments are
-    /// not changed then.
+    /// [`WalError::Corrupt`] or [`WalError::Missing`] if a later entry was durable and cannot be read. In that case
+    /// the segments are not changed.
     pub fn open(folder: Arc<dyn Folder>, flushed: Sequence, options: WalOptions) -> Result<Self, WalError> {
         let mut recovered = recovery::recover(&*folder, flushed)?;
         let removed = std::mem::take(&mut recovered.removed);
-        // The standard library's only source of random numbers is the keys of its hasher.
+        // The keys of its hasher are the standard library's only source of random numbers.
         let salt = RandomState::new().build_hasher().finish();
         let last = recovered.last;
         let writer = Writer::begin(Arc::clone(&folder), recovered, salt, options.segment_bytes)?;
@@ -150,7 +150,8 @@ impl Wal {
         })
     }
 
-    /// Appends an entry and returns its sequence. It is durable after a sync through it.
+    /// Appends an entry and returns its sequence. It is durable once [`sync_through`](Self::sync_through) returns for
+    /// it.
     ///
     /// # Errors
     /// [`WalError::TooLarge`] for a payload above the limit, and [`WalError::Poisoned`] after a failed write.
@@ -178,12 +179,13 @@ impl Wal {
         self.sync_through(last)
     }
 
-    /// Returns when all entries up to `sequence` are durable. They must have been appended, and not been removed by
+    /// Waits until all entries up to `sequence` are durable. They must have been appended, and not been removed by
     /// [`roll_back`](Self::roll_back).
     ///
     /// # Errors
-    /// After an error every append, and every sync of an entry that is not durable, fails with [`WalError::Poisoned`] until
-    /// the log is rolled back. Without that, the entries may or may not exist when the log is opened again.
+    /// If writing or syncing fails. After that, every append, and every sync of an entry that is not durable, fails
+    /// with [`WalError::Poisoned`] until the log is rolled back. Without a rollback, the entries may or may not exist
+    /// when the log is opened again.
     pub fn sync_through(&self, sequence: Sequence) -> Result<(), WalError> {
         let mut pending = self.pending.lock();
         loop {
@@ -221,7 +223,7 @@ impl Wal {
         result
     }
 
-    /// Whether a failure has stopped the log.
+    /// Returns whether a failure has stopped the log.
     pub fn has_failed(&self) -> bool {
         self.pending.lock().poison.is_some()
     }
@@ -230,8 +232,8 @@ impl Wal {
     /// accepts entries again. The numbers of removed entries are used again. Does nothing if there was no failure.
     ///
     /// # Errors
-    /// If the disk still fails. Whether the entries exist when the log is opened is not known then, unless the error is
-    /// about the creation of a segment: then they are removed.
+    /// If the disk still fails. In that case it is unknown whether the entries exist when the log is opened again,
+    /// unless the creation of a segment failed: then they are removed.
     pub fn roll_back(&self, kept: Sequence) -> Result<(), WalError> {
         let mut pending = self.pending.lock();
         while pending.syncing {
@@ -282,21 +284,22 @@ impl Wal {
     /// Removes the segments without an entry after `sequence`.
     ///
     /// # Errors
-    /// Fails if a file cannot be removed or created; the log is poisoned then.
+    /// Fails if a file cannot be removed or created. The log then accepts no entries until it is rolled back.
     pub fn drop_through(&self, sequence: Sequence) -> Result<(), WalError> {
         let dropped = self.writer.lock().forget_segments(sequence).inspect_err(|error| {
-            // Frames for the previous segment must not be written after a new one was created.
+            // Frames must not be written to the previous segment after a new one may have been created.
             self.pending.lock().poison = Some(error.clone());
         })?;
         if dropped.is_empty() {
             return Ok(());
         }
-        // If the names reappear after a crash, opening ignores them, because their entries are flushed.
+        // If the names reappear after a crash, opening ignores them, because their entries are in runs.
         recovery::remove_segments(&*self.folder, &dropped)?;
         self.folder.sync().map_err(WalError::io("sync", "the folder"))
     }
 
-    /// Syncs until a frame of this size fits into the buffer. A frame that is larger than the buffer gets an empty one.
+    /// Syncs until a frame of this size fits into the buffer. A frame that is larger than the buffer gets an empty
+    /// buffer.
     fn pending_with_room(&self, size: usize) -> Result<MutexGuard<'_, Pending>, WalError> {
         loop {
             let pending = self.pending.lock();

@@ -1,13 +1,14 @@
-//! Recovery: opening a log after a crash or damage.
+//! Opening a log after a crash or damage.
 //!
-//! A crash may leave any mixture of the written bytes after the last durable entry, which recovery removes. Damage to a
-//! durable entry must not be mistaken for such a tail. Three things prove that an entry was durable:
+//! After a crash there may be any mixture of written bytes after the last durable entry. Recovery removes them.
+//! Damage to a durable entry must not be mistaken for such a tail. Three things prove that an entry was durable:
 //!
 //! - the mark, which is written after each sync;
-//! - every later frame, which contains the last entry that was durable when it was appended;
-//! - the name of every later segment, which is created only when all entries before it are durable.
+//! - any later frame, which contains the number of the last entry that was durable when it was appended;
+//! - the name of any later segment, because a segment is created only when all entries before it are durable.
 //!
-//! Without such a proof, an entry was the last to be synced, within seconds before a power cut.
+//! A durable entry without such a proof can only be one that was synced within the last seconds before a power
+//! failure.
 
 use super::format::{parse_segment_name, segment_name};
 use super::mark::{MARK_NAME, Mark};
@@ -29,7 +30,8 @@ pub(super) struct Recovered {
     pub(super) last: Sequence,
 }
 
-/// Reads the whole log and repairs its end. Changes nothing if entries after `flushed` are damaged or missing.
+/// Reads the whole log and repairs its end. Changes nothing if durable entries after `flushed` are damaged or
+/// missing.
 pub(super) fn recover(folder: &dyn Folder, flushed: Sequence) -> Result<Recovered, WalError> {
     let (mark, marked) = Mark::open(folder)?;
     let names = folder.list().map_err(WalError::io("list", "the folder"))?;
@@ -43,7 +45,7 @@ pub(super) fn recover(folder: &dyn Folder, flushed: Sequence) -> Result<Recovere
     if let Some(reader) = scan.newest {
         make_durable(folder, reader, scan.durable)?;
     }
-    // The newest segment is created anew under its name if it has no entries.
+    // If the newest segment has no entries, a new one with the same name is created.
     segments.retain(|first| *first <= scan.last);
     if scan.last <= flushed {
         removed.append(&mut segments);
@@ -51,7 +53,7 @@ pub(super) fn recover(folder: &dyn Folder, flushed: Sequence) -> Result<Recovere
     Ok(Recovered { mark, segments, removed, last: scan.last.max(flushed) })
 }
 
-/// Returns the intact entries after `flushed`, and changes nothing.
+/// Returns the intact entries after `flushed` without changing anything.
 pub(super) fn read_only(folder: Arc<dyn Folder>, flushed: Sequence) -> Result<Entries, WalError> {
     let names = folder.list().map_err(WalError::io("list", "the folder"))?;
     let marked = match names.iter().any(|name| name == MARK_NAME) {
@@ -119,7 +121,7 @@ fn scan(folder: &dyn Folder, segments: &[Sequence], flushed: Sequence, marked: S
 /// Removes the damage from the end of the newest segment and makes the entries before it durable.
 ///
 /// Entries that are not known to be durable are written again: if their sync failed, the operating system may still
-/// hold them in memory and not write them for another sync.
+/// have them in memory, and might not write them on another sync.
 fn make_durable(folder: &dyn Folder, reader: SegmentReader, durable: Sequence) -> Result<(), WalError> {
     let name = reader.name().to_owned();
     let end = reader.offset();

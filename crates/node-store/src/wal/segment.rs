@@ -1,4 +1,4 @@
-//! Reading a segment through a window of fixed size, so that lengths on the disk do not decide how much memory is
+//! Reading a segment through a window of fixed size, so that lengths on disk do not determine how much memory is
 //! allocated.
 
 use super::format::{Checksum, FrameHeader, LAYOUT, SegmentHeader, segment_name};
@@ -22,7 +22,7 @@ pub(super) struct SegmentReader {
     expected: Sequence,
 }
 
-/// The bytes at the reader's position.
+/// What is at the reader's position.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// An intact entry. The reader has moved past it.
@@ -75,7 +75,7 @@ impl SegmentReader {
         self.first
     }
 
-    /// Returns the error for the case that the damaged entry was durable.
+    /// Returns the error to report if the damaged entry was durable.
     pub(super) fn corrupt(&self) -> WalError {
         WalError::Corrupt { file: self.name.clone(), offset: self.offset, expected: self.expected }
     }
@@ -174,7 +174,7 @@ impl Window {
     fn load(&mut self, offset: u64) -> io::Result<()> {
         let left = self.size.saturating_sub(offset);
         let length = usize::try_from(left).map_or(WINDOW, |left| left.min(WINDOW));
-        // The window is empty until the read has succeeded.
+        // The window is empty in case the read fails.
         let mut bytes = std::mem::take(&mut self.bytes);
         bytes.resize(length, 0);
         self.file.read_at(offset, &mut bytes)?;

@@ -25,7 +25,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Creates a segment after the recovered entries. So nothing is ever written after a tail that was removed.
+    /// Creates a segment after the recovered entries, because nothing must be written after a removed tail.
     pub(super) fn begin(
         folder: Arc<dyn Folder>,
         recovered: Recovered,
@@ -71,13 +71,13 @@ impl Writer {
         self.file.sync_data().map_err(WalError::io("sync", &self.name))?;
         self.end += frames.len() as u64;
         self.through = through;
-        // The entries are durable. If the mark cannot be written, an older one is true as well.
+        // The entries are durable. If the mark cannot be written, the older one is still correct.
         let _ = self.mark.write(through);
         Ok(())
     }
 
-    /// Removes what follows the last durable entry, durably, and creates a segment for the next entry. Frames never follow
-    /// a write that failed in the same file, nor in a segment older than one whose creation failed.
+    /// Durably removes everything after the last durable entry, and creates a segment for the next entry. Frames are
+    /// never written after a failed write in the same file, nor to a segment older than one whose creation failed.
     pub(super) fn roll_back(&mut self) -> Result<(), WalError> {
         let truncated = self.file.set_len(self.end).and_then(|()| self.file.sync_data());
         truncated.map_err(WalError::io("truncate", &self.name))?;

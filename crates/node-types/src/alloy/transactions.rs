@@ -22,7 +22,7 @@ impl TryFrom<&TransactionBody> for TypedTransaction {
     }
 }
 
-/// Without the sidecar of a blob transaction, which a [`PooledTransaction`] has.
+/// Ignores the sidecar of a blob transaction; convert a [`PooledTransaction`] to preserve it.
 impl TryFrom<&TypedTransaction> for TransactionBody {
     type Error = DecodeError;
 
@@ -67,7 +67,7 @@ convert_bodies! {
     SetCode(SetCodeTransaction), Eip7702(TxEip7702);
 }
 
-/// Fails if a blob, commitment or proof has not the length that alloy's types fix.
+/// Fails if a blob, commitment or proof does not have the length that alloy's types require.
 impl TryFrom<&BlobSidecar> for BlobTransactionSidecarVariant {
     type Error = TryFromSliceError;
 
@@ -105,7 +105,7 @@ impl From<&BlobTransactionSidecarVariant> for BlobSidecar {
 }
 
 fn fixed<const N: usize>(items: &[Bytes]) -> Result<Vec<theirs::FixedBytes<N>>, TryFromSliceError> {
-    // Blobs are copied in place: each is 128 KiB, too much for the stack of a thread to hold a few of them.
+    // Blobs are copied in place: at 128 KiB each, a few of them would overflow the stack of a thread.
     let mut fixed = vec![theirs::FixedBytes::ZERO; items.len()];
     for (to, item) in fixed.iter_mut().zip(items) {
         to.0.copy_from_slice(<&[u8; N]>::try_from(item.as_ref())?);

@@ -13,8 +13,8 @@ record! {
     /// The value of a leaf of the state trie (Yellow Paper, section 4.1).
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Account {
-        /// Number of transactions sent from the address; of a contract, the number of contracts it created, plus one since
-        /// EIP-161.
+        /// Number of transactions sent from the address; for a contract, the number of contracts it created, plus one
+        /// since EIP-161.
         pub nonce: u64 = "account nonce";
         /// Balance in wei.
         pub balance: U256 = "account balance";

@@ -25,7 +25,7 @@ impl Block {
         self.header.hash()
     }
 
-    /// Returns the length of the encoding in bytes. Encodes the block to find it.
+    /// Returns the length of the encoding in bytes. This encodes the whole block.
     pub fn encoded_len(&self) -> usize {
         rlp::Encodable::rlp_bytes(self).len()
     }

@@ -9,7 +9,7 @@ use std::fmt;
 pub struct Bloom(pub [u8; 256]);
 
 impl Bloom {
-    /// The filter of no logs.
+    /// The empty filter.
     pub const ZERO: Self = Self([0; 256]);
 
     /// Adds one address or topic.
@@ -34,7 +34,7 @@ impl Bloom {
         }
     }
 
-    /// Returns whether `item` may have been added. Never `false` for an item that was.
+    /// Returns whether `item` may have been added. Never returns `false` for an item that was added.
     pub fn may_contain(&self, item: &[u8]) -> bool {
         bits(item).all(|(byte, mask)| self.0[byte] & mask != 0)
     }

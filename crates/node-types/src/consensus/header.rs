@@ -18,8 +18,8 @@ pub type BlockNonce = [u8; 8];
 record! {
     /// A block header (Yellow Paper, section 4.3, and the EIPs mentioned at the optional fields).
     ///
-    /// The encoding contains optional fields in the order of declaration. A field can only be present if all optional fields
-    /// before it are.
+    /// The encoding contains optional fields in the order of declaration. A field can only be present if all optional
+    /// fields before it are present.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub struct Header {
         /// Hash of the parent's header.

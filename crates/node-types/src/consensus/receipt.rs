@@ -19,7 +19,7 @@ record! {
     }
 }
 
-/// The outcome of a transaction, as its receipt states it.
+/// The outcome of a transaction, as recorded in its receipt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReceiptOutcome {
     /// Before Byzantium: the state root after the transaction.
@@ -44,7 +44,7 @@ pub struct Receipt {
 }
 
 impl Receipt {
-    /// Returns the encoding of the receipts trie (EIP-2718): a type byte, except for type 0, and a list.
+    /// Returns the encoding used in the receipts trie (EIP-2718): a type byte, except for type 0, and a list.
     pub fn encode(&self) -> Vec<u8> {
         let mut stream = enveloped(self.transaction_type);
         self.append_list(&mut stream);
@@ -54,7 +54,7 @@ impl Receipt {
     /// Decodes the encoding that [`Self::encode`] returns.
     ///
     /// # Errors
-    /// Fails if `bytes` is anything else, or longer.
+    /// Fails if `bytes` is anything but exactly one canonical encoding.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let (transaction_type, list) = open_envelope(bytes, "receipt")?;
         Items::exactly(list, "receipt", |items| Self::decode_list(transaction_type, items))

@@ -26,7 +26,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// Returns the type byte followed by the requests.
+    /// Returns the type byte followed by the requests, as EIP-7685 defines.
     pub fn encode(&self) -> Vec<u8> {
         [&[self.request_type as u8], self.data.as_ref()].concat()
     }
@@ -47,7 +47,7 @@ impl Request {
     }
 }
 
-/// The requests hash of a block without requests: SHA-256 of the empty string.
+/// The requests hash of a block without requests: the SHA-256 of the empty string.
 pub const EMPTY_REQUESTS_HASH: H256 = H256([
     0xe3, 0xb0, 0xc4, 0x42, 0x98, 0xfc, 0x1c, 0x14, 0x9a, 0xfb, 0xf4, 0xc8, 0x99, 0x6f, 0xb9, 0x24, 0x27, 0xae, 0x41,
     0xe4, 0x64, 0x9b, 0x93, 0x4c, 0xa4, 0x95, 0x99, 0x1b, 0x78, 0x52, 0xb8, 0x55,

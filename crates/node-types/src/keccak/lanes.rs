@@ -1,15 +1,17 @@
-//! Several states in the lanes of vectors. Every lane holds the word of another state, and all states go through the same steps.
+//! Hashing of several messages at once with vector instructions. Each lane of a vector holds a word of a different
+//! Keccak state, and all states are permuted together.
 
 use primitive_types::H256;
 use std::arch::is_x86_feature_detected;
 
-/// Bytes that one permutation absorbs.
+/// Bytes that one permutation absorbs (the rate of Keccak-256).
 const RATE: usize = 136;
 
 /// The same in words.
 const RATE_WORDS: usize = RATE / 8;
 
-/// Hashes with the widest vectors of the machine. `None` if it has none, or if there is only one message.
+/// Hashes with the widest vectors that the processor supports. Returns `None` if it supports none, or if there is
+/// only one message.
 pub(crate) fn keccak256_all<T: AsRef<[u8]>>(messages: &[T]) -> Option<Vec<H256>> {
     let (eight, four) = (is_x86_feature_detected!("avx512f"), is_x86_feature_detected!("avx2"));
     if messages.len() < 2 || !eight && !four {
@@ -193,7 +195,8 @@ macro_rules! lanes {
                             *word = xor(*word, load(words));
                         }
                         permute(&mut state);
-                        // What a lane absorbs after its last block does not matter.
+                        // A lane's result is taken after its last block, so what it absorbs afterwards does not
+                        // matter.
                         if messages.iter().any(|message| message.len() / RATE == number) {
                             let words = [0, 1, 2, 3].map(|index| store(state[index]));
                             for (lane, message) in messages.iter().enumerate() {

@@ -30,9 +30,9 @@ pub fn keccak256(bytes: impl AsRef<[u8]>) -> H256 {
 
 /// Returns the Keccak-256 of each message, in their order.
 ///
-/// Messages that do not depend on each other, as the nodes of one level of a trie, are hashed together: with AVX-512 eight in
-/// the time of one, with AVX2 four. What the machine has is found out at run time. It does not matter in which order short
-/// and long messages come.
+/// Use this for messages that do not depend on each other, such as the nodes on one level of a trie: with AVX-512,
+/// eight are hashed in the time of one, with AVX2 four. The processor's features are detected at run time. Short and
+/// long messages may be mixed in any order.
 ///
 /// # Examples
 /// ```

@@ -1,4 +1,4 @@
-//! Checking what a Merkle Patricia trie holds, given only its root (Yellow Paper, appendix D).
+//! Verification of Merkle Patricia proofs, given only the root of the trie (Yellow Paper, appendix D).
 
 mod nibbles;
 mod proof;

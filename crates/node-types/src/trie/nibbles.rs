@@ -5,16 +5,16 @@ use std::fmt;
 
 /// A path from the root of a trie: up to 64 nibbles, packed two to a byte, the higher half first.
 ///
-/// Ordered by neither length nor content; compare [`Self::packed`] of paths of equal length.
+/// Paths have no order; to order paths of equal length, compare their [`Self::packed`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct NibblePath {
     length: u8,
-    /// Zero after the last nibble, so that equal paths have equal bytes.
+    /// Zero after the last nibble; therefore equal paths have equal bytes.
     bytes: [u8; 32],
 }
 
 impl NibblePath {
-    /// The most nibbles of a path: those of a 32-byte key.
+    /// The maximum number of nibbles of a path, which is that of a 32-byte key.
     pub const MAX_LEN: usize = 64;
 
     /// The empty path.
@@ -30,7 +30,7 @@ impl NibblePath {
         Self { length: 2 * key.len() as u8, bytes }
     }
 
-    /// Returns the first `length` nibbles of this path, which must have at least as many.
+    /// Returns the first `length` nibbles of this path, which must have at least that many.
     pub fn prefix(&self, length: usize) -> Self {
         let mut path = Self { length: length as u8, bytes: [0; 32] };
         let whole = length / 2;
@@ -41,7 +41,7 @@ impl NibblePath {
         path
     }
 
-    /// Returns this path, which must have less than 64 nibbles, followed by `nibble`.
+    /// Returns this path, which must have fewer than 64 nibbles, followed by `nibble`.
     pub fn child(mut self, nibble: u8) -> Self {
         let byte = usize::from(self.length / 2);
         self.bytes[byte] |= if self.length.is_multiple_of(2) { nibble << 4 } else { nibble };
@@ -65,7 +65,7 @@ impl NibblePath {
         if index.is_multiple_of(2) { byte >> 4 } else { byte & 0x0f }
     }
 
-    /// Returns the length of the longest common prefix of this path and `other`.
+    /// Returns the number of nibbles in the longest common prefix of this path and `other`.
     pub fn common(&self, other: &Self) -> usize {
         let shorter = self.len().min(other.len());
         let Some(byte) = self.bytes.iter().zip(&other.bytes).position(|(a, b)| a != b) else { return shorter };
@@ -78,19 +78,20 @@ impl NibblePath {
         self.common(prefix) == prefix.len()
     }
 
-    /// Returns the nibbles in whole bytes. If their number is odd, the last half byte is zero.
+    /// Returns the nibbles packed into bytes, two to a byte. If their number is odd, the last half byte is zero.
     pub fn packed(&self) -> &[u8] {
         &self.bytes[..self.len().div_ceil(2)]
     }
 
-    /// Returns the bytes that hold the nibbles from `start` on. If `start` is odd, the first byte also holds the nibble
-    /// before it.
+    /// Returns the bytes of [`Self::packed`] that contain the nibbles from `start` on. If `start` is odd, the first
+    /// byte also contains the nibble before it.
     pub fn packed_from(&self, start: usize) -> &[u8] {
         &self.packed()[start / 2..]
     }
 
-    /// Returns the path of `length` nibbles that begins with this path, given its [`Self::packed_from`] the length of
-    /// this path. `None` if `tail` has another length or contradicts this path.
+    /// Returns the path of `length` nibbles that consists of this path and the nibbles in `tail`, which has the form
+    /// that [`Self::packed_from`] returns for a start at the length of this path. Returns `None` if `tail` has the
+    /// wrong length or contradicts this path.
     pub fn join_packed(&self, length: usize, tail: &[u8]) -> Option<Self> {
         let start = self.len() / 2;
         if length < self.len() || length > Self::MAX_LEN || start + tail.len() != length.div_ceil(2) {
@@ -101,8 +102,8 @@ impl NibblePath {
         (path.prefix(self.len()) == *self && path.prefix(length) == path).then_some(path)
     }
 
-    /// Returns the compact encoding of the nibbles from `start` on: a nibble with the kind of node and the parity of the
-    /// length, padding to a whole byte, and the nibbles.
+    /// Returns the compact encoding of the nibbles from `start` on: a nibble with the kind of node (`leaf`, or else
+    /// an extension) and the parity of the length, padding to a whole byte, and the nibbles.
     pub fn compact_from(&self, start: usize, leaf: bool) -> Vec<u8> {
         let flag = if leaf { 0x20 } else { 0 };
         let mut out = Vec::with_capacity(1 + (self.len() - start) / 2);
@@ -120,8 +121,8 @@ impl NibblePath {
         out
     }
 
-    /// Returns this path followed by the nibbles of a compact encoding, and whether the encoding is that of a leaf. `None`
-    /// if `compact` is not a valid encoding, or if the path would have more than 64 nibbles.
+    /// Returns this path followed by the nibbles of a compact encoding, and whether the encoding is that of a leaf.
+    /// Returns `None` if `compact` is not a valid encoding, or if the path would have more than 64 nibbles.
     pub fn join_compact(&self, compact: &[u8]) -> Option<(Self, bool)> {
         let (first, pairs) = compact.split_first()?;
         let odd = match first & 0xd0 {

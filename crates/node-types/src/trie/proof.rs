@@ -1,18 +1,18 @@
-//! Checking proofs of what a trie holds, given only its root.
+//! Verification of a proof for one key, given only the root of the trie.
 
 use super::NibblePath;
 use crate::consensus::EMPTY_ROOT;
 use crate::{Bytes, H256, keccak256};
 use rlp::{DecoderError, Rlp};
 
-/// Checks that `proof` connects `root` to `key`. Returns the value, or `None` if the proof shows that the trie does not
-/// hold the key.
+/// Verifies a proof for `key` in the trie with the hash `root`. Returns the value of the key, or `None` if the proof
+/// shows that the trie does not contain the key.
 ///
-/// A proof consists of the nodes on the way in order, without those that are contained in their parents, and of no others.
-/// Only the empty trie has an empty proof.
+/// A proof consists of the RLP of exactly the nodes on the path from the root towards the key, in order, without
+/// nodes that are embedded in their parents. Only the proof for an empty trie is empty.
 ///
 /// # Errors
-/// Fails if the proof shows neither. Nodes whose paths exceed 64 nibbles are malformed.
+/// Fails if the proof shows neither. Nodes with paths longer than 64 nibbles are malformed.
 ///
 /// # Panics
 /// If `key` is longer than 32 bytes.
@@ -57,16 +57,16 @@ pub fn verify_proof<N: AsRef<[u8]>>(root: H256, key: &[u8], proof: &[N]) -> Resu
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum ProofError {
-    /// The hash of a node differs from the one by which its parent, or the root, refers to it.
+    /// The hash of a node differs from the one in its parent, or from `root`.
     #[error("proof node {index} has the hash {got:#x}, expected {expected:#x}")]
     HashMismatch { index: usize, got: H256, expected: H256 },
-    /// The proof ends before the key is decided.
+    /// The proof ends before it shows whether the trie contains the key.
     #[error("the proof ends before the node with the hash {missing:#x}")]
     Incomplete { missing: H256 },
-    /// The key is decided before the proof ends.
+    /// The proof continues after it has shown whether the trie contains the key.
     #[error("proof node {index} is not on the way to the key")]
     Surplus { index: usize },
-    /// Bytes, or those of a node contained in them, are not the RLP of a trie node.
+    /// A node, or a node embedded in it, is not the RLP of a trie node.
     #[error("proof node {index} is malformed")]
     Malformed { index: usize, source: MalformedNode },
 }
@@ -78,7 +78,7 @@ pub enum MalformedNode {
     /// They are not RLP.
     #[error("invalid RLP")]
     Rlp(#[from] DecoderError),
-    /// They are the RLP of something else.
+    /// They are RLP, but not that of a trie node.
     #[error("neither a leaf, an extension nor a branch")]
     Shape,
     /// A path is not in compact encoding, or has more than 64 nibbles.
@@ -89,7 +89,7 @@ pub enum MalformedNode {
     Reference,
 }
 
-/// What a node says about the key.
+/// What follows from a node.
 enum Next {
     Absent,
     Value(Bytes),
@@ -99,12 +99,12 @@ enum Next {
 
 struct Walk {
     key: NibblePath,
-    /// The prefix of the key that the nodes so far consume.
+    /// The prefix of the key that the nodes have consumed so far.
     position: NibblePath,
 }
 
 impl Walk {
-    /// Moves through one node.
+    /// Advances through one node.
     fn step(&mut self, encoded: &[u8]) -> Result<Next, MalformedNode> {
         match items(encoded)?.as_slice() {
             [path, entry] => {
@@ -166,7 +166,7 @@ fn reference(item: &Rlp<'_>) -> Result<Next, MalformedNode> {
     }
 }
 
-/// Whether `encoded` is nothing, a hash, or a node that is shorter than its hash.
+/// Returns whether `encoded` is empty, a hash, or a node that is shorter than its hash.
 fn is_reference(encoded: &[u8]) -> bool {
     match encoded {
         [0x80] => true,

@@ -1,5 +1,5 @@
-//! Short names of the encodings. Fields are declared with these, because the schema derive cannot resolve generic arguments of
-//! other crates.
+//! Short names for the wrapper types. Fields are declared with these, because the schema derive macro cannot resolve
+//! generic arguments from other crates.
 
 use super::{Data, Quantity};
 use crate::consensus::{BlockNonce, Bloom};

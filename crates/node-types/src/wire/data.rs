@@ -26,7 +26,7 @@ pub trait ByteString: Sized {
     /// The bytes.
     fn as_slice(&self) -> &[u8];
 
-    /// Converts bytes; `None` if their length is wrong.
+    /// Converts bytes. Returns `None` if their length is wrong.
     fn from_vec(bytes: Vec<u8>) -> Option<Self>;
 }
 
@@ -93,7 +93,7 @@ impl From<Vec<u8>> for Data<Bytes> {
     }
 }
 
-/// Bytes that are encoded at a time, on the stack, so a response with many logs needs no allocation per field.
+/// Number of bytes encoded at a time, on the stack, so that a response with many logs needs no allocation per field.
 const PIECE: usize = 256;
 
 impl<T: ByteString> fmt::Display for Data<T> {
@@ -154,7 +154,7 @@ impl Serialize for Word {
     }
 }
 
-/// In requests a word may also have the forms of a number.
+/// In requests a word may also be encoded like a number.
 impl Decode for Word {
     fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
         Quantity::<U256>::decode(input, faults).map(|number| Self(number.0))

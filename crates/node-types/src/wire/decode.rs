@@ -1,7 +1,7 @@
 //! Decoding of request bodies that finds every fault, not only the first.
 //!
-//! Bodies are walked as raw JSON text. So numbers of any length keep their digits, duplicate properties are noticed, and
-//! nested values that no type asks for are skipped without recursion.
+//! Decoders walk the raw JSON text. Therefore numbers of any length keep their digits, duplicate properties are
+//! detected, and nested values that no type asks for are skipped without recursion.
 
 pub use super::fault::{Faults, Location};
 use super::problem::ErrorDetail;
@@ -15,7 +15,8 @@ use std::str::FromStr;
 
 /// A type that can be decoded from a request body.
 pub trait Decode: Sized {
-    /// Decodes the value. Returns `None` only after adding a fault. If any fault was added, the value must not be used.
+    /// Decodes the value and adds its faults to `faults`. Returns `None` only after adding a fault. If any fault was
+    /// added, the value must not be used.
     fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self>;
 }
 
@@ -35,7 +36,7 @@ pub enum BodyError {
         /// Counted from 1.
         column: usize,
     },
-    /// It is JSON, but not the expected kind. Holds every fault.
+    /// It is JSON, but not a valid request. Contains every fault.
     #[error("{} faults in the request", .0.len())]
     Invalid(Vec<ErrorDetail>),
 }
@@ -43,7 +44,7 @@ pub enum BodyError {
 /// Decodes the body of a request.
 ///
 /// # Errors
-/// If the body is empty or not JSON; otherwise all faults of the request.
+/// If the body is empty or not JSON, or if the request has faults; then the error contains all of them.
 pub fn decode_body<T: Decode>(body: &[u8]) -> Result<T, BodyError> {
     if body.iter().all(u8::is_ascii_whitespace) {
         return Err(BodyError::Empty);
@@ -75,7 +76,7 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>, T: Decode>(deserializer: D)
     })
 }
 
-/// Implements `Deserialize` through [`Decode`], so both accept the same requests.
+/// Implements `Deserialize` through [`Decode`], so that both accept the same requests.
 macro_rules! deserialize_by_decoding {
     ($($request:ty),+) => {$(
         impl<'de> serde::Deserialize<'de> for $request {
@@ -87,9 +88,10 @@ macro_rules! deserialize_by_decoding {
 }
 pub(super) use deserialize_by_decoding;
 
-/// Implements [`Decode`] for a struct that is sent as an object. Each field states which method of [`ObjectDecoder`] reads it
-/// and the name of its property. `as Wrapper` reads the field through a tuple struct around its type. The block after `=>`
-/// runs before the struct is built: it sees every field as the `Result` that was read, and may add faults to the decoder.
+/// Implements [`Decode`] for a struct that is sent as an object. For each field, the macro takes the method of
+/// [`ObjectDecoder`] that reads it and the name of its property. `as Wrapper` reads the field through a tuple struct
+/// around its type. The block after `=>` runs before the struct is built: in it, every field is a `Result`, and it
+/// may add faults to the decoder.
 macro_rules! decode_object {
     ($($object:ident {
         $($field:ident: $read:ident($name:literal $(, $default:expr)?) $(as $wrapper:ident)?),+ $(,)?
@@ -124,17 +126,17 @@ impl<'a> Input<'a> {
         Self { json: raw.get(), location }
     }
 
-    /// The text of the value. It is well formed, except that strings may contain invalid escapes.
+    /// Returns the JSON text of the value. It is well formed, except that strings may contain invalid escapes.
     pub fn json(&self) -> &'a str {
         self.json
     }
 
-    /// The location of the value.
+    /// Returns the location of the value.
     pub fn location(&self) -> &Location<'a> {
         &self.location
     }
 
-    /// Another value at the same location.
+    /// Returns an input with another value at the same location.
     pub fn replaced<'b>(&'b self, raw: &'b RawValue) -> Input<'b> {
         Input { json: raw.get(), location: self.location }
     }
@@ -203,7 +205,8 @@ impl<'a> Input<'a> {
         self.json.starts_with(|first: char| first == '-' || first.is_ascii_digit())
     }
 
-    /// Visits the elements of an array. Returns `None` after adding a fault of the array itself.
+    /// Calls `visit` with the index and value of each element of an array. Returns `None` after adding a fault if the
+    /// value is not an array.
     pub fn elements(&self, faults: &mut Faults, mut visit: impl FnMut(usize, Input<'_>, &mut Faults)) -> Option<()> {
         if !self.is_array() {
             self.fault("expected array", faults);
@@ -218,8 +221,8 @@ impl<'a> Input<'a> {
         self.walked(walked, faults)
     }
 
-    /// Visits the properties of an object in the order of the text, including duplicates. Returns `None` after adding a fault of
-    /// the object itself.
+    /// Visits the properties of an object in the order of the text, including duplicates. Returns `None` after adding
+    /// a fault if the value is not an object.
     pub fn properties(
         &self,
         faults: &mut Faults,
@@ -238,7 +241,7 @@ impl<'a> Input<'a> {
         text.parse().map_err(|error| self.fault(error, faults)).ok()
     }
 
-    /// In well-formed JSON, only a property name with invalid escapes can stop the walk.
+    /// Converts the result of a walk. In well-formed JSON, only a property name with invalid escapes can stop it.
     fn walked(&self, result: Result<(), serde_json::Error>, faults: &mut Faults) -> Option<()> {
         result.map_err(|_| self.fault("expected property names of Unicode characters", faults)).ok()
     }
@@ -268,7 +271,7 @@ pub(super) fn decode_array<T: Decode>(input: Input<'_>, limit: usize, faults: &m
     (values.len() == count).then_some(values)
 }
 
-/// A value has a fault, which was added to the others.
+/// Signals that a value has a fault, which was added to [`Faults`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Faulty;
 
@@ -280,7 +283,8 @@ pub struct ObjectDecoder<'a, 'f> {
 }
 
 impl<'a, 'f> ObjectDecoder<'a, 'f> {
-    /// Collects the properties of `input` with these names. Returns `None` after adding a fault, if `input` is not an object.
+    /// Reads the properties of `input` with these names, and adds a fault for any other. Returns `None` after adding
+    /// a fault if `input` is not an object.
     pub fn new(input: Input<'a>, names: &[&'static str], faults: &'f mut Faults) -> Option<Self> {
         let mut properties: Vec<(&'static str, &'a RawValue)> = Vec::with_capacity(names.len());
         let mut has_schema = false;

@@ -16,7 +16,7 @@ pub enum EventsInput {
     Logs {
         /// Contracts that emit them.
         address: AddressFilter,
-        /// Topics by position.
+        /// Topics, by position.
         topics: Vec<TopicFilter>,
         /// First block. `after` takes precedence.
         from_block: Option<BlockNumberOrTag>,

@@ -3,7 +3,7 @@
 use super::problem::{EchoedValue, ErrorDetail};
 use std::fmt;
 
-/// Most faults that are listed. A hostile request could have millions.
+/// Maximum number of faults that are listed. A hostile request could have millions.
 const MAX_FAULTS: usize = 100;
 
 /// The faults found so far.
@@ -27,12 +27,13 @@ impl Faults {
         });
     }
 
-    /// Whether no fault was added.
+    /// Returns whether no fault was added.
     pub fn is_empty(&self) -> bool {
         self.details.is_empty()
     }
 
-    /// The faults in the order in which they were found. After the first 100, a last entry has the number of the others.
+    /// Returns the faults in the order in which they were found. After the first 100, one last entry has the number
+    /// of further faults.
     pub fn into_details(mut self) -> Vec<ErrorDetail> {
         if self.omitted > 0 {
             let last = self.details.last().map_or("", |detail| detail.location.as_str());

@@ -1,12 +1,12 @@
 //! Requests and responses of the HTTP interface, with their JSON encodings.
 //!
-//! Every request and response serializes and deserializes, so a server and a client can share these types.
+//! All requests and responses implement `Serialize` and `Deserialize`, so servers and clients can share these types.
 //!
-//! One rule says which fields are wrapped: a hash, an address, a byte string or a number that is encoded as a string has the
-//! type of its encoding. A [`Quantity`] is a decimal string, [`Data`] is lower-case hex, and a [`Word`] is 32 bytes of hex.
-//! They convert from and to the values inside with `from` and `into`, and dereference to them. Nothing else is wrapped: JSON
-//! booleans, JSON numbers, texts, and types with an encoding of their own, such as [`BlockId`](crate::BlockId) and
-//! [`AddressFilter`], which hold plain values.
+//! Hashes, addresses, byte strings, and numbers that are encoded as strings have wrapper types that define the
+//! encoding: a [`Quantity`] is a decimal string, [`Data`] is lower-case hex, and a [`Word`] is 32 bytes in hex. They
+//! convert from and to the wrapped values with `from` and `into`, and dereference to them. JSON booleans, JSON
+//! numbers and texts have plain types, and so do the contents of types with their own encoding, such as
+//! [`BlockId`](crate::BlockId) and [`AddressFilter`].
 //!
 //! # Examples
 //! ```

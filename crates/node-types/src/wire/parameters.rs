@@ -1,4 +1,4 @@
-//! Requests whose values are parameters in the path and the query.
+//! Requests that consist of parameters in the path and the query.
 
 use super::decode::{Faults, Location};
 use super::problem::ErrorDetail;
@@ -24,11 +24,12 @@ pub trait DecodeParameters: Sized {
     /// Decodes the request. `find` returns the parameter with a name, or `None` if it is absent.
     ///
     /// # Errors
-    /// Every parameter that is required and absent, or whose text is malformed.
+    /// The faults of all parameters that are missing or malformed.
     fn decode_parameters<'a>(find: impl Fn(&str) -> Option<Parameter<'a>>) -> Result<Self, Vec<ErrorDetail>>;
 }
 
-/// Implements [`DecodeParameters`]. Each field states which method of [`ParameterDecoder`] reads it and the name of its parameter.
+/// Implements [`DecodeParameters`]. For each field, the macro takes the method of [`ParameterDecoder`] that reads it
+/// and the name of its parameter.
 macro_rules! decode_parameters {
     ($($request:ident { $($field:ident: $read:ident($name:literal)),+ })+) => {$(
         impl DecodeParameters for $request {
@@ -117,7 +118,7 @@ impl ParameterDecoder {
     /// Returns the request if there are no faults.
     ///
     /// # Errors
-    /// All faults that were added.
+    /// All faults that were added, if there are any.
     pub fn finish<T>(self, request: Option<T>) -> Result<T, Vec<ErrorDetail>> {
         match request {
             Some(request) if self.faults.is_empty() => Ok(request),
@@ -205,6 +206,6 @@ pub struct AccountInput {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct FilterIdInput {
-    /// The id that the operation returned that created the filter.
+    /// The id that was returned when the filter was created.
     pub filter_id: String,
 }

@@ -51,20 +51,20 @@ impl PartialEq for EchoedValue {
 
 impl Eq for EchoedValue {}
 
-/// Longest value, in bytes of JSON, that is repeated in full.
+/// Maximum length, in bytes of JSON, of a value that is repeated in full.
 const LONGEST_VALUE: usize = 1024;
 
 /// Length in bytes to which longer values are cut.
 const SHORTENED: usize = 256;
 
 impl EchoedValue {
-    /// Encodes `value`; `None` if it has no JSON form.
+    /// Encodes `value`. Returns `None` if it has no JSON encoding.
     pub fn new(value: &impl Serialize) -> Option<Self> {
         serde_json::value::to_raw_value(value).ok().map(Self)
     }
 
-    /// Repeats JSON text. Text that is long, or that many parsers reject (deep nesting, invalid escapes, numbers out of range),
-    /// is replaced by a string with its beginning.
+    /// Copies JSON text. Text that is longer than 1 KiB, or that many parsers reject (deep nesting, invalid escapes,
+    /// numbers out of range), is replaced by a string with its beginning.
     pub fn shortened(json: &str) -> Self {
         let short = json.len() <= LONGEST_VALUE && serde_json::from_str::<serde_json::Value>(json).is_ok();
         if short && let Ok(raw) = RawValue::from_string(json.to_owned()) {

@@ -16,7 +16,7 @@ pub struct Quantity<T>(pub T);
 
 /// The integers that a [`Quantity`] can hold.
 pub trait Integer: Copy + TryFrom<U256> + Into<U256> {
-    /// The size of the integer.
+    /// The size of the integer in bits.
     const BITS: usize;
 }
 

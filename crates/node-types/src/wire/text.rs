@@ -50,7 +50,7 @@ impl From<Infallible> for TextError {
     }
 }
 
-/// Describes why `text` is not the expected value. Texts that are not byte strings are described in geth's words first.
+/// Describes why `text` is not the expected value. For invalid byte strings, the message starts with geth's text.
 fn described(text: &str, error: TextError) -> String {
     let digits = text.strip_prefix("0x");
     let words = match (error, digits) {

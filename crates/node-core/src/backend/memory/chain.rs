@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// A chain with its states and indexes. Cloning is cheap because all parts are shared.
 ///
-/// A method that fails leaves the chain partly changed, so changes are made to a clone.
+/// A failed method leaves the chain partly changed, so changes are always made to a clone.
 #[derive(Clone)]
 pub(super) struct MemoryChain {
     head: BlockRef,
@@ -28,7 +28,7 @@ pub(super) struct MemoryChain {
     transactions: HashTrieMapSync<H256, TransactionPosition>,
     code: HashTrieMapSync<H256, Bytes>,
     states: States,
-    /// All blocks that are not canonical. None is dropped, since a branch of any length may become canonical.
+    /// All blocks that are not canonical. They are never dropped, since a branch of any length may become canonical.
     side_blocks: HashTrieMapSync<H256, Arc<StoredBlock>>,
 }
 
@@ -117,7 +117,7 @@ impl MemoryChain {
         self.blocks.push_back_mut(Arc::new(block.into()));
     }
 
-    /// Makes the head a side block. Its code stays, since it is looked up by hash.
+    /// Makes the head a side block. Code that it deployed stays, since code is looked up by hash.
     fn pop(&mut self) {
         let Some(block) = self.blocks.last().cloned() else { return };
         let BlockRef { number, hash } = block.header.block_ref();
@@ -166,7 +166,7 @@ impl View for MemoryChain {
         0
     }
 
-    /// A copy that shares all unchanged parts. The cost depends only on the blocks removed and added.
+    /// Returns a copy that shares all unchanged parts. Its cost depends only on the blocks removed and added.
     fn fork(&self, ancestor: BlockNumber, branch: &[ExecutedBlock]) -> Result<Option<Arc<dyn View>>, BackendError> {
         let mut fork = self.clone();
         fork.switch(ancestor, branch.to_vec())?;

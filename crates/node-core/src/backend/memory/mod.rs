@@ -19,15 +19,15 @@ use std::sync::Arc;
 
 /// Stores a chain with all its states in memory.
 ///
-/// The chain is an immutable value, and a view is a reference to it. Changes are made to a copy, which shares all
-/// unchanged parts and then replaces the value. Old states are read from the versions of each account and slot; proofs
-/// of old states build the tries that they need.
+/// The chain is an immutable value, and a view is a reference to it. Changes are made to a copy that shares all
+/// unchanged parts, and the copy then replaces the value. Old states are read from the versions of each account and
+/// slot; proofs of old states rebuild the tries that they need.
 ///
-/// Listeners are called while the writers' lock is held, in the order of the changes. They may read, and write records,
-/// but must not change the chain. Records are not durable.
+/// Listeners are called while the writer lock is held, in the order of the changes. They may read the chain and write
+/// records, but must not change the chain. Records are not durable.
 ///
-/// A backend that makes changes durable may hold this one for reads, and change it by [`append_with`](Self::append_with) and
-/// the like: they store a change after it was checked and before anyone sees it.
+/// A durable backend can use this one for reads, and change it with [`append_with`](Self::append_with) and similar
+/// methods: they call a closure that stores the change after it was checked and before it becomes visible.
 pub struct MemoryBackend {
     current: RwLock<Arc<MemoryChain>>,
     writer: Mutex<()>,
@@ -39,10 +39,11 @@ pub struct MemoryBackend {
 type Records = BTreeMap<(RecordKind, Vec<u8>), Vec<u8>>;
 
 impl MemoryBackend {
-    /// Creates a chain with only the genesis block. Its changes are the whole genesis state.
+    /// Creates a chain with only the genesis block, whose changes must be the whole genesis state.
     ///
     /// # Errors
-    /// [`BackendError::NotGenesis`] unless `genesis` has number 0, and [`BackendError::StateRootMismatch`].
+    /// [`BackendError::NotGenesis`] unless `genesis` has number 0, and [`BackendError::StateRootMismatch`] if its
+    /// changes do not produce its state root.
     pub fn new(genesis: ExecutedBlock) -> Result<Self, BackendError> {
         Ok(Self {
             current: RwLock::new(Arc::new(MemoryChain::new(genesis)?)),
@@ -52,11 +53,11 @@ impl MemoryBackend {
         })
     }
 
-    /// Appends `block` as [`append`](StateBackend::append) does. Calls `commit` once the block is accepted, before it can be
-    /// read.
+    /// Appends `block` like [`append`](StateBackend::append). Calls `commit` once the block is accepted, before it
+    /// becomes visible to readers.
     ///
     /// # Errors
-    /// Those of `append`, and the failure of `commit`; nothing has changed then.
+    /// Those of `append`, and the error of `commit`. On an error nothing has changed.
     pub fn append_with(
         &self,
         block: ExecutedBlock,
@@ -65,11 +66,11 @@ impl MemoryBackend {
         self.change(|chain| chain.append(block), commit).map(drop)
     }
 
-    /// Replaces the blocks above `ancestor` as [`switch`](StateBackend::switch) does. Calls `commit` once all blocks are
-    /// accepted, before they can be read.
+    /// Replaces the blocks above `ancestor` like [`switch`](StateBackend::switch). Calls `commit` once all blocks are
+    /// accepted, before they become visible to readers.
     ///
     /// # Errors
-    /// Those of `switch`, and the failure of `commit`; nothing has changed then.
+    /// Those of `switch`, and the error of `commit`. On an error nothing has changed.
     pub fn switch_with(
         &self,
         ancestor: BlockNumber,
@@ -79,11 +80,11 @@ impl MemoryBackend {
         self.change(|chain| chain.switch(ancestor, branch), commit)
     }
 
-    /// Stores a side block as [`keep_side_block`](StateBackend::keep_side_block) does. Calls `commit` before it can be read;
-    /// not for a block that is canonical, which is ignored.
+    /// Stores a side block like [`keep_side_block`](StateBackend::keep_side_block). Calls `commit` before the block
+    /// becomes visible to readers, but not for a canonical block, which is ignored.
     ///
     /// # Errors
-    /// The failure of `commit`; nothing has changed then.
+    /// The error of `commit`. On an error nothing has changed.
     pub fn keep_side_block_with(
         &self,
         block: ExecutedBlock,
@@ -97,7 +98,7 @@ impl MemoryBackend {
         self.change(keep, || if is_new.get() { commit() } else { Ok(()) }).map(drop)
     }
 
-    /// Changes a copy of the chain, commits and publishes it, and notifies listeners.
+    /// Changes a copy of the chain, calls the commit closure, publishes the copy, and notifies listeners.
     fn change(
         &self,
         change: impl FnOnce(&mut MemoryChain) -> Result<HeadChange, BackendError>,

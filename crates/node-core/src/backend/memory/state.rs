@@ -17,15 +17,15 @@ pub(super) struct States {
     accounts: HashTrieMapSync<Address, AccountHistory>,
     /// The state trie as of `newest`.
     trie: Trie,
-    /// The changes whose root was computed last on top of `newest`, with the tries: usually those of the next block. Clones
-    /// share it, since they have the same newest state.
+    /// The changes whose root on top of `newest` was computed last, with the resulting tries: usually those of the
+    /// next block. Clones share this, since they have the same newest state.
     next: Arc<Mutex<Option<(StateChanges, Tries)>>>,
 }
 
 /// The tries of a state.
 struct Tries {
     state: Trie,
-    /// The storage tries of the accounts that changed, in their order.
+    /// The storage tries of the changed accounts, in the order of the changes.
     storage: Vec<Trie>,
 }
 
@@ -33,7 +33,7 @@ struct Tries {
 #[derive(Clone, Default)]
 struct AccountHistory {
     versions: Versions<Option<AccountState>>,
-    /// Blocks in which all storage was deleted. Slots that the same block wrote were written after that.
+    /// Blocks in which all storage was deleted. Slots with the same block number were written after the deletion.
     clearings: Versions<()>,
     slots: HashTrieMapSync<H256, Versions<U256>>,
     /// The storage trie as of the newest block.
@@ -51,7 +51,7 @@ impl States {
 
     /// Adds the state as of block `number`, one above the newest. Returns its root.
     pub(super) fn apply(&mut self, number: BlockNumber, changes: &StateChanges) -> H256 {
-        // Usually the root was computed for the header before.
+        // Usually the root has already been computed for the header.
         let computed = self.next.lock().take_if(|(next, _)| next == changes).map(|(_, tries)| tries);
         let tries = computed.unwrap_or_else(|| self.tries_with(changes, self.newest));
         for ((address, change), storage) in changes.accounts.iter().zip(tries.storage) {
@@ -91,7 +91,7 @@ impl States {
         self.accounts.get(&address).map(|history| history.slot(slot, at)).unwrap_or_default()
     }
 
-    /// Whether an account has storage as of block `at`.
+    /// Returns whether an account has storage as of block `at`.
     pub(super) fn has_storage(&self, address: Address, at: BlockNumber) -> bool {
         self.accounts.get(&address).is_some_and(|history| history.has_storage(at))
     }

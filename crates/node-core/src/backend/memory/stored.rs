@@ -8,7 +8,7 @@ use node_types::consensus::Receipt;
 use node_types::{Address, Bytes, H256, U256};
 use std::sync::Arc;
 
-/// An executed block. Development chains may have a million that are nearly empty, so that it has no spare room.
+/// An executed block in compact form, because development chains may have a million nearly empty blocks.
 pub(super) struct StoredBlock {
     pub(super) header: Arc<SealedHeader>,
     pub(super) body: Arc<Body>,
@@ -46,10 +46,10 @@ impl From<ExecutedBlock> for StoredBlock {
     }
 }
 
-/// [`StateChanges`] in vectors: a map of few entries has room for eleven.
+/// [`StateChanges`] in boxed slices: a `BTreeMap` allocates room for eleven entries even if it has few.
 struct PackedChanges {
     accounts: Box<[PackedAccount]>,
-    /// The slots of all accounts in their order.
+    /// The slots of all accounts, in the order of the accounts.
     slots: Box<[(H256, U256)]>,
     code: Box<[(H256, Bytes)]>,
 }
@@ -58,7 +58,7 @@ struct PackedAccount {
     address: Address,
     account: Option<AccountState>,
     storage_cleared: bool,
-    /// How many of the slots are this account's.
+    /// The number of slots of this account.
     slots: usize,
 }
 

@@ -8,7 +8,7 @@ use rpds::VectorSync;
 pub(super) struct Versions<T>(VectorSync<(BlockNumber, T)>);
 
 impl<T: Copy> Versions<T> {
-    /// Returns the newest value set in block `at` or before, with its block.
+    /// Returns the newest value set at or before block `at`, with the number of the block that set it.
     pub(super) fn at(&self, at: BlockNumber) -> Option<(BlockNumber, T)> {
         let newest = self.0.last().filter(|(block, _)| *block <= at);
         newest.or_else(|| self.0.get(self.count_up_to(at).checked_sub(1)?)).copied()

@@ -27,7 +27,7 @@ pub type ModelState = BTreeMap<Address, ModelAccount>;
 pub struct ModelAccount {
     /// The account.
     pub account: AccountState,
-    /// The slots that are not zero.
+    /// The nonzero slots.
     pub storage: BTreeMap<H256, U256>,
 }
 
@@ -126,7 +126,7 @@ fn root(state: &ModelState) -> H256 {
 }
 
 impl ModelAccount {
-    /// Returns the account in its form in the state trie.
+    /// Returns the account in the form that the state trie stores.
     pub fn with_storage_root(&self) -> Account {
         let slots = self.storage.iter().map(|(slot, value)| (keccak256(slot), rlp::encode(value).to_vec()));
         Account {

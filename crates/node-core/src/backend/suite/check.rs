@@ -54,7 +54,7 @@ fn check_blocks(view: &dyn View, chain: &TestChain) {
     returns(format_args!("the logs of block {beyond}, above the head"), view.logs(beyond), None);
 }
 
-/// How a block is identified.
+/// Describes the id of a block for a failure message.
 fn spelled(id: BlockHashOrNumber) -> String {
     match id {
         BlockHashOrNumber::Number(_) => "number".to_owned(),

@@ -9,8 +9,8 @@ use crate::context::Context;
 use crate::state::{AccountChange, AccountState};
 use node_types::{Address, H256, U256};
 
-/// Returns a chain of 14 blocks, another that leaves it after block 8 and has six more, and a layered view of the
-/// latter.
+/// Returns a chain of 14 blocks, a second chain that branches off after block 8 and has six more blocks, and a
+/// layered view of the second chain.
 fn layered(open: Open<'_>, seed: u64) -> (TestChain, TestChain, LayeredView) {
     let mut random = Random(seed);
     let main = random.chain(14);
@@ -44,7 +44,7 @@ pub(super) fn layers_equal_appended_blocks(open: Open<'_>) {
     }
 }
 
-/// Passes for backends without forks of views.
+/// Also passes for backends that do not support [`View::fork`](crate::backend::View::fork).
 pub(super) fn forks_equal_switched_chains(open: Open<'_>) {
     for seed in 140..150 {
         let mut random = Random(seed);

@@ -1,7 +1,7 @@
 //! The tests that every backend must pass.
 //!
-//! They generate chains with a simple model of their states, store them in a new backend, and compare all reads with
-//! the model. A backend runs them with one line:
+//! They generate chains together with a simple model of their states, store the chains in a new backend, and compare
+//! all reads with the model. One line in a test runs all of them:
 //!
 //! ```no_run
 //! # use node_core::backend::{MemoryBackend, suite};
@@ -27,7 +27,7 @@ use super::StateBackend;
 use crate::block::ExecutedBlock;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Opens a new backend that holds only a genesis block.
+/// Opens a new backend whose chain consists of the given genesis block.
 pub type Open<'a> = &'a dyn Fn(ExecutedBlock) -> Box<dyn StateBackend>;
 
 /// A test, which panics if the backend fails it.
@@ -64,8 +64,8 @@ pub const CASES: &[(&str, Case)] = &[
 /// Runs all tests, and prints the name of each.
 ///
 /// # Panics
-/// If the backend fails a test, once all were run. The message has a sentence for each failed test: what was requested, what
-/// the test expected, and what the backend returned.
+/// If the backend fails any test, after all tests were run. The message has a sentence for each failed test: what was
+/// requested, what the test expected, and what the backend returned.
 pub fn run(open: Open<'_>) {
     let mut failures = Vec::new();
     for (name, case) in CASES {

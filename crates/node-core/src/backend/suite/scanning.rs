@@ -21,7 +21,7 @@ fn all_logs(chain: &TestChain) -> Vec<(LogPosition, &Log)> {
     logs.collect()
 }
 
-/// Whether `log` matches `filter`, by the documentation of [`LogFilter`].
+/// Returns whether `log` matches `filter`, according to the documentation of [`LogFilter`].
 fn asks_for(filter: &LogFilter, log: &Log) -> bool {
     let address = filter.addresses.is_empty() || filter.addresses.contains(&log.address);
     let topic = |(position, words): (usize, &Vec<_>)| match log.topics.get(position) {
@@ -40,7 +40,7 @@ pub(super) fn log_candidates_are_complete(open: Open<'_>) {
     });
 }
 
-/// Returns candidates for a filter, from a position up to a block, with a limit.
+/// A function that returns candidates for a filter, from a position up to a block, with a limit.
 type Candidates<'a> = &'a dyn Fn(&LogFilter, LogPosition, u64, usize) -> Vec<LogPosition>;
 
 fn check_candidates(mut random: Random, chain: &TestChain, candidates: Candidates<'_>) {
@@ -68,7 +68,7 @@ fn check_candidates(mut random: Random, chain: &TestChain, candidates: Candidate
         let scanned = |position: &LogPosition| got.len() < limit || got.last().is_some_and(|last| position <= last);
         for (position, log) in &logs {
             if within(position) && asks_for(&filter, log) {
-                // Counted whatever the backend returns, which may be every position up to the limit.
+                // Matches are counted regardless of the candidates, which may include every position up to the limit.
                 matches += 1;
                 let is_complete = !scanned(position) || got.contains(position);
                 assert!(is_complete, "{case}: the matching log at {} is missing", At(*position));
@@ -78,7 +78,7 @@ fn check_candidates(mut random: Random, chain: &TestChain, candidates: Candidate
     assert!(matches > 400, "the suite generated filters that match only {matches} logs; this is a defect of the suite");
 }
 
-/// The arguments of one search, in words.
+/// The arguments of one search; displayed in words.
 struct Case<'a> {
     filter: &'a LogFilter,
     from: LogPosition,
@@ -95,7 +95,7 @@ impl fmt::Display for Case<'_> {
     }
 }
 
-/// A position in words.
+/// A position; displayed in words.
 struct At(LogPosition);
 
 impl fmt::Display for At {

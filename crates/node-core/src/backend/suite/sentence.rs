@@ -4,7 +4,7 @@ use crate::backend::BackendError;
 use std::fmt::{Debug, Display};
 use std::panic::Location;
 
-/// Values whose text is longer are shown by the first line in which they differ.
+/// Of values whose text is longer, only the first difference is shown.
 const SHORT: usize = 100;
 
 /// Fails the test unless a request for `what` succeeded with `expected`.
@@ -25,7 +25,7 @@ pub(super) fn equals<T: PartialEq + Debug>(what: impl Display, got: T, expected:
     }
 }
 
-/// Fails the test unless `got` is an error that `is_right`. `expected` is its name.
+/// Fails the test unless `got` is an error for which `is_right` returns true. `expected` is the name of that error.
 #[track_caller]
 pub(super) fn fails<T>(
     what: impl Display,
@@ -40,12 +40,12 @@ pub(super) fn fails<T>(
     }
 }
 
-/// Unwraps what the backend must have.
+/// Unwraps a value that the backend must have.
 pub(super) trait Exists {
-    /// What it has.
+    /// The unwrapped value.
     type Output;
 
-    /// Returns the output, or fails the test with a sentence that says what is missing.
+    /// Returns the value, or fails the test with a sentence that names `what` is missing.
     fn exists(self, what: &str) -> Self::Output;
 }
 
@@ -58,12 +58,12 @@ impl<T> Exists for Option<T> {
     }
 }
 
-/// Unwraps what the backend must be able to return.
+/// Unwraps the result of an operation that must succeed.
 pub(super) trait Succeeds {
-    /// What it returns.
+    /// The result.
     type Output;
 
-    /// Returns the output, or fails the test with the reason.
+    /// Returns the result, or fails the test with the error.
     fn succeeds(self) -> Self::Output;
 }
 
@@ -78,7 +78,7 @@ impl<T> Succeeds for Result<T, BackendError> {
     }
 }
 
-/// The message of an error with those of its sources.
+/// Returns the message of an error, followed by those of its sources.
 fn causes(error: &dyn std::error::Error) -> String {
     let sources = std::iter::successors(error.source(), |error| error.source());
     sources.fold(error.to_string(), |text, source| format!("{text}: {source}"))
@@ -92,7 +92,8 @@ fn short(value: &impl Debug) -> String {
     }
 }
 
-/// Returns both values if they are short; otherwise the first field in which they differ, with the names of those around it.
+/// Returns the text of both values if it is short, otherwise the first field in which they differ, preceded by the
+/// path to that field.
 fn difference<T: Debug>(got: &T, expected: &T) -> (String, String) {
     let [whole, right] = [got, expected].map(|value| format!("{value:?}"));
     if whole.len().min(right.len()) <= SHORT {
@@ -113,7 +114,7 @@ fn short_text(text: &str) -> String {
     text.chars().take(2 * SHORT).collect()
 }
 
-/// The names of the fields around line `at` of a value's indented text.
+/// Returns the names of the fields that enclose line `at` of a value's indented text.
 fn path(lines: &[&str], at: usize) -> String {
     let indent = |line: &str| line.len() - line.trim_start().len();
     let mut names = Vec::new();

@@ -23,7 +23,7 @@ fn references(blocks: &[ExecutedBlock]) -> Vec<BlockRef> {
     blocks.iter().map(|block| block.header.block_ref()).collect()
 }
 
-/// Returns a chain and another that leaves it after block `fork`.
+/// Returns a chain and another that branches off from it after block `fork`.
 fn fork(seed: u64, length: u64, fork: u64, branch: u64) -> (TestChain, TestChain) {
     let mut random = Random(seed);
     let main = random.chain(length);

@@ -1,4 +1,4 @@
-//! Which transactions are evicted when the pool is full.
+//! Eviction of transactions when the pool is full.
 
 use super::{Contents, DropReason, PoolError, PoolLimits, PoolTransaction, SenderQueue};
 use crate::state::AccountState;
@@ -9,14 +9,15 @@ use std::sync::Arc;
 
 /// The order of eviction, first to last.
 ///
-/// Only the last transaction of a sender can be evicted, so that no nonce gap appears. It is ranked by its floor, the
-/// lowest tip up to it, so that an expensive transaction does not protect cheap ones before it.
+/// Only the last transaction of a sender can be evicted, so eviction creates no nonce gaps. It is ranked by its
+/// floor, the lowest tip up to it; an expensive transaction therefore does not protect cheap ones before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct EvictionKey {
     rank: Rank,
-    /// The lowest effective tip of it and those before it; `None` if one of them does not pay the base fee.
+    /// The lowest effective tip of this transaction and those before it; `None` if one of them does not pay the base
+    /// fee.
     floor: Option<U256>,
-    /// Among equals the newest is evicted.
+    /// Among equals, the newest is evicted.
     arrival: Reverse<u64>,
     sender: Address,
 }
@@ -26,11 +27,11 @@ pub(super) struct EvictionKey {
 enum Rank {
     /// It is queued.
     Queued,
-    /// It, or one before it, does not pay the base fee, so the next block cannot include it.
+    /// It, or a transaction before it, does not pay the base fee, so the next block cannot include it.
     Underpriced,
-    /// Its sender has more transactions than are guaranteed to everyone.
+    /// Its sender has more transactions than the guaranteed number.
     Crowding,
-    /// It is among those guaranteed to its sender.
+    /// It is among its sender's guaranteed transactions.
     Guaranteed,
 }
 
@@ -95,7 +96,7 @@ impl Contents {
         &'a self,
         newcomer: &'a PoolTransaction,
     ) -> impl Iterator<Item = (EvictionKey, &'a Arc<PoolTransaction>)> {
-        // `eviction` holds the last transaction of each sender. When one is returned, the one before it joins
+        // `eviction` has the last transaction of each sender. When one is returned, the one before it is added to
         // `uncovered`.
         let mut lasts = self.eviction.iter().copied().peekable();
         let mut uncovered = BTreeMap::new();
@@ -125,8 +126,8 @@ impl Contents {
         })
     }
 
-    /// Returns the last queued transaction of the sender with the most queued ones, among equals the one with the
-    /// lowest floor. `None` if that is `newcomer` itself.
+    /// Returns the last queued transaction of the sender with the most queued ones; among equals, the one with the
+    /// lowest floor. Returns `None` if that is `newcomer` itself.
     fn most_queued(&self, newcomer: &PoolTransaction, floor: Option<U256>) -> Option<&Arc<PoolTransaction>> {
         let mine = (self.queued_count_of(newcomer.sender()) + 1, Reverse(floor));
         let (worst, victim) = self
@@ -186,8 +187,8 @@ impl Contents {
     }
 }
 
-/// Iterates over the eviction keys of a sender's transactions, last transaction first, each as if the later ones were
-/// already evicted.
+/// Iterates over the eviction keys of a sender's transactions, last transaction first, each as if the later ones had
+/// already been evicted.
 pub(super) fn eviction_keys(
     sender: Address,
     queue: &SenderQueue,

@@ -13,9 +13,9 @@ use std::sync::Arc;
 
 /// The transactions of the pool with their indexes.
 ///
-/// Invariants: `by_hash` and the queues in `senders` hold the same transactions; no queue is empty; `eviction` holds
-/// the [key](eviction_keys) of the last transaction of each sender; `bytes`, `queued` and `authorities` are sums over
-/// all transactions.
+/// Invariants: `by_hash` and the queues in `senders` contain the same transactions; no queue is empty; `eviction`
+/// contains the [key](eviction_keys) of the last transaction of each sender; `bytes`, `queued` and `authorities` are
+/// sums over all transactions.
 pub(super) struct Contents {
     /// Hash of the head against which everything was checked; `None` if a full check is due.
     pub(super) head: Option<H256>,
@@ -55,7 +55,7 @@ impl Contents {
         }
     }
 
-    /// Whether everything was checked against `head` and the rules `next`.
+    /// Returns whether everything was checked against `head` and the rules `next`.
     pub(super) fn is_at(&self, head: H256, next: &NextBlockRules) -> bool {
         self.head == Some(head) && self.next == *next
     }
@@ -101,20 +101,20 @@ impl Contents {
         self.sender(sender).map_or(0, SenderQueue::queued_len)
     }
 
-    /// Whether a transaction of the pool holds an authorization signed by `address`.
+    /// Returns whether a transaction in the pool has an authorization signed by `address`.
     pub(super) fn is_authority(&self, address: Address) -> bool {
         self.authorities.contains_key(&address)
     }
 
-    /// Returns the cost of the pending transactions of `sender` without the one with `nonce`.
+    /// Returns the cost in wei of the pending transactions of `sender`, except the one with `nonce`.
     pub(super) fn pending_cost_without(&self, sender: Address, nonce: u64) -> U256 {
         let Some(queue) = self.sender(sender) else { return U256::zero() };
         let replaced = if nonce < queue.pending_end() { queue.get(nonce) } else { None };
         queue.pending_cost().saturating_sub(replaced.map_or(U256::zero(), |old| old.cost()))
     }
 
-    /// Whether the nonce of a transaction of `sender` follows those of its pending ones, or of `account`, without a
-    /// gap.
+    /// Returns whether a transaction with this nonce would follow the pending transactions of `sender`, or the nonce
+    /// of `account`, without a gap.
     pub(super) fn would_be_pending(&self, sender: Address, account: &AccountState, nonce: u64) -> bool {
         nonce <= self.sender(sender).map_or(account.nonce, SenderQueue::pending_end)
     }
@@ -135,7 +135,7 @@ impl Contents {
         removed
     }
 
-    /// Adds a transaction whose sender's account is `account`. It replaces one with the same nonce.
+    /// Adds a transaction whose sender's account is `account`, replacing any with the same nonce.
     pub(super) fn insert(&mut self, transaction: Arc<PoolTransaction>, account: AccountState, now: u64) {
         let base_fee = self.next.base_fee;
         let is_new = self.sender(transaction.sender()).is_none();
@@ -169,7 +169,7 @@ impl Contents {
         Some(transaction)
     }
 
-    /// Forgets the arrivals of transactions that are not in the pool.
+    /// Removes the arrivals of transactions that are not in the pool.
     pub(super) fn forget_absent_arrivals(&mut self) {
         self.arrivals.retain(|hash| self.by_hash.contains_key(&hash));
     }

@@ -49,7 +49,7 @@ pub(super) fn methods(waiting: &Waiting) -> Vec<Method> {
             wait_for_receipt(scope, &waiting, hash.0, wait)
         },
     );
-    // As eth_sendRawTransactionSync, it must not delay reads and other transactions.
+    // Like eth_sendRawTransactionSync, it must not delay reads and other transactions.
     methods.push(sync.controlling().code());
     methods.extend(impersonation());
     methods

@@ -11,8 +11,8 @@ use node_types::wire::{AddressData, HashData};
 use serde::Deserialize;
 use std::time::Duration;
 
-/// The least interval of `evm_setIntervalMining` that is in milliseconds. Clients of Hardhat send milliseconds under this
-/// name, and clients of anvil seconds.
+/// The lowest interval of `evm_setIntervalMining` that is taken as milliseconds; lower ones are seconds. Clients of
+/// Hardhat send milliseconds with this method, and clients of anvil seconds.
 const LEAST_MILLISECONDS: u64 = 100;
 
 /// The parameter of evm_mine: a timestamp, or an object.
@@ -23,7 +23,7 @@ enum MineOptions {
     Options { timestamp: Option<Loose<u64>>, blocks: Option<Loose<u64>> },
 }
 
-/// The parameter of miner_start, which does not matter.
+/// The parameter of miner_start, which is ignored.
 type Threads = (Option<Loose<u64>>,);
 
 pub(super) fn methods() -> Vec<Method> {

@@ -35,7 +35,7 @@ struct Environment {
     gas_price: Hex<U256>,
 }
 
-/// The origin of a forked chain. All fields are null, as there are no forked chains.
+/// The origin of a forked chain. All fields are null, because forked chains are not supported.
 #[derive(Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ForkConfig {
@@ -77,7 +77,7 @@ struct Forking {
     json_rpc_url: Option<String>,
 }
 
-/// A transaction of a block that replaces another.
+/// A transaction of a replacement block.
 #[derive(Debug, Deserialize)]
 #[serde(untagged, expecting = "expected a signed transaction, or the fields of one")]
 enum Replacement {

@@ -1,4 +1,4 @@
-//! Dumps of the state in the format of anvil: gzipped JSON in hex. Accounts can be exchanged both ways.
+//! State dumps in anvil's format: gzipped JSON in hex. Accounts can be exchanged with anvil in both directions.
 
 use super::{named, producer, refused};
 use crate::error::RpcError;
@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 
-/// Most bytes of decompressed JSON: what a request body of the default size can hold if it compresses well.
+/// Maximum number of bytes of decompressed JSON: what a request body of the default size can contain if it compresses
+/// well.
 const MAX_DUMP: u64 = 256 << 20;
 
 /// A dump. It has no blocks: the chain that loads it keeps its own, and its headers commit to the accounts from then on.
@@ -89,7 +90,7 @@ fn load(scope: Scope<'_>, dump: &[u8]) -> Result<bool, RpcError> {
 /// Encodes accounts as the JSON of a dump.
 ///
 /// # Errors
-/// None that the caller could cause.
+/// Only if encoding fails, which the caller cannot cause.
 pub fn write_dump(accounts: BTreeMap<Address, WholeAccount>) -> Result<Vec<u8>, serde_json::Error> {
     let accounts = accounts.into_iter().map(|(address, account)| {
         let WholeAccount { nonce, balance, code, storage } = account;
@@ -101,7 +102,7 @@ pub fn write_dump(accounts: BTreeMap<Address, WholeAccount>) -> Result<Vec<u8>, 
     serde_json::to_vec(&dump)
 }
 
-/// A dump cannot be read.
+/// The bytes are not a valid dump.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no dump of a state: {0}")]
 pub struct InvalidDump(String);
@@ -109,7 +110,7 @@ pub struct InvalidDump(String);
 /// Decodes the accounts of a dump, which may be compressed with gzip.
 ///
 /// # Errors
-/// [`InvalidDump`] if it is not one, or too long.
+/// [`InvalidDump`] if `dump` is not a dump, or is too long.
 pub fn read_dump(dump: &[u8]) -> Result<BTreeMap<Address, WholeAccount>, InvalidDump> {
     let mut json = Vec::new();
     // Files, and older versions of anvil, are not compressed.

@@ -1,4 +1,4 @@
-//! Edits of accounts.
+//! Edits to accounts.
 
 use super::{named, producer, refused};
 use crate::method::Method;
@@ -52,7 +52,7 @@ pub(super) fn methods() -> Vec<Method> {
     accounts.into_iter().flatten().chain(tokens()).collect()
 }
 
-/// Edits of token balances, which execute the code of the token.
+/// Returns the methods that edit token balances, which execute the code of the token.
 fn tokens() -> impl Iterator<Item = Method> {
     let methods = [
         named(

@@ -1,4 +1,4 @@
-//! The contents of a file before and after a power cut.
+//! The contents of a file before and after a power failure.
 
 use crate::files::memory::Content;
 
@@ -8,7 +8,7 @@ const SECTOR: usize = 512;
 #[derive(Debug, Default)]
 pub(super) struct Contents {
     seen: Content,
-    /// The bytes that a power cut certainly preserves.
+    /// The bytes that a power failure certainly preserves.
     durable: Content,
     /// The changes that lead from the durable contents to the visible contents, in order, unless a sync failed.
     unsynced: Vec<Change>,
@@ -85,7 +85,7 @@ fn tear(content: &mut Content, offset: usize, data: &[u8], random: &mut Random) 
     }
 }
 
-/// What happens to most unsynced changes in one power cut.
+/// What happens to most unsynced changes in a power failure.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Fate {
     Lost,

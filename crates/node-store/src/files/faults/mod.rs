@@ -13,9 +13,9 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A disk that distinguishes unsynced writes from durable ones. Clones are the same disk.
+/// A simulated disk that distinguishes unsynced writes from durable ones. Clones refer to the same disk.
 ///
-/// Handles of files and folders belong to one run of a process: after [`crash`](Self::crash) and [`kill`](Self::kill)
+/// Handles of files and folders belong to one run of a process: after [`crash`](Self::crash) or [`kill`](Self::kill)
 /// they fail, and [`folder`](Self::folder) returns a new one.
 #[derive(Clone, Debug, Default)]
 pub struct FaultyDisk {
@@ -34,8 +34,9 @@ impl FaultyDisk {
         Arc::new(FaultyFolder::new(Arc::clone(&self.disk), run))
     }
 
-    /// Cuts the power. Every unsynced write, change of length, creation and removal is preserved or lost independently
-    /// of the others; a write may also be torn at any byte, or into any of its sectors.
+    /// Simulates a power failure. Every unsynced write, change of length, creation and removal is preserved or lost
+    /// independently of the others; a write may also be torn at any byte or at sector boundaries. The same seed has
+    /// the same effect.
     pub fn crash(&self, seed: u64) {
         let mut disk = self.disk.lock();
         let mut random = Random(seed);
@@ -55,22 +56,22 @@ impl FaultyDisk {
         disk.end_run();
     }
 
-    /// Ends the process, but not the operating system: all writes remain visible, and unsynced writes are still not
-    /// durable.
+    /// Simulates the end of the process, but not of the operating system: all writes remain visible, and unsynced
+    /// writes are still not durable.
     pub fn kill(&self) {
         self.disk.lock().end_run();
     }
 
-    /// Makes the `n`th operation from now fail, counted from 0, with an unspecified error if `n` is even, and for lack of
-    /// space if it is odd. A write that fails has written a part. A sync that fails drops the changes, but reads still
-    /// return them.
+    /// Makes the `n`th operation from now fail, counted from 0: with an unspecified error if `n` is even, and for
+    /// lack of space if it is odd. A failed write has written a part of its data. A failed sync drops the changes,
+    /// but reads still return them.
     pub fn fail_operation(&self, n: u64) {
         let mut disk = self.disk.lock();
         disk.fail_in = Some(n);
         disk.fails_for_space = n % 2 == 1;
     }
 
-    /// Cancels a failure that has not happened yet. Returns whether there was one.
+    /// Cancels a planned failure that has not happened yet. Returns whether there was one.
     pub fn fail_nothing(&self) -> bool {
         self.disk.lock().fail_in.take().is_some()
     }
@@ -90,7 +91,7 @@ impl FaultyDisk {
         self.disk.lock().sync_time = time;
     }
 
-    /// Returns how many syncs of files were requested so far.
+    /// Returns the number of file syncs requested so far.
     pub fn syncs(&self) -> u64 {
         self.disk.lock().syncs
     }
@@ -106,7 +107,7 @@ impl FaultyDisk {
         disk.names.get(name).map(|index| disk.contents[*index].seen().to_vec())
     }
 
-    /// Replaces the contents of a file durably, without the knowledge of its user. Creates the file if it does not
+    /// Replaces the contents of a file durably, bypassing the folder's handles. Creates the file if it does not
     /// exist.
     pub fn put(&self, name: &str, bytes: Vec<u8>) {
         let mut disk = self.disk.lock();
@@ -120,14 +121,15 @@ impl FaultyDisk {
         disk.durable_names.insert(name.to_owned(), index);
     }
 
-    /// Removes a file durably, without the knowledge of its user.
+    /// Removes a file durably, bypassing the folder's handles.
     pub fn delete(&self, name: &str) {
         let mut disk = self.disk.lock();
         disk.names.remove(name);
         disk.durable_names.remove(name);
     }
 
-    /// Flips one bit of a file, counted from the lowest bit of its first byte. Does nothing after the end of the file.
+    /// Flips one bit of a file, counted from the lowest bit of its first byte. Does nothing if the bit is beyond the
+    /// end of the file.
     pub fn flip_bit(&self, name: &str, bit: usize) {
         if let Some(mut bytes) = self.content(name) {
             if let Some(byte) = bytes.get_mut(bit / 8) {
@@ -156,7 +158,7 @@ struct Disk {
     unsynced_names: Vec<NameChange>,
     contents: Vec<Contents>,
     fail_in: Option<u64>,
-    /// Whether that failure is one of space.
+    /// Whether that failure is a lack of space.
     fails_for_space: bool,
     capacity: Option<u64>,
     sync_time: Duration,
@@ -186,7 +188,7 @@ impl Disk {
     fn end_run(&mut self) {
         self.run += 1;
         self.fail_in = None;
-        // Without handles, a file that has lost its name is gone.
+        // Without handles, a file without a name no longer exists.
         let created = self.unsynced_names.iter().filter_map(|change| match change {
             NameChange::Create(_, index) => Some(index),
             NameChange::Remove(_) => None,
@@ -202,7 +204,7 @@ impl Disk {
     /// Counts an operation.
     ///
     /// # Errors
-    /// If it is the one that must fail.
+    /// If this is the operation that must fail.
     fn count_operation(&mut self) -> io::Result<()> {
         let fails = self.fail_in == Some(0);
         self.fail_in = self.fail_in.and_then(|left| left.checked_sub(1));

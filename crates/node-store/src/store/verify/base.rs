@@ -1,4 +1,4 @@
-//! What all checks share.
+//! The inputs that all checks share.
 
 use super::difference::{Fault, Stop};
 use crate::chain::ChainVersion;
@@ -26,7 +26,7 @@ impl Base<'_> {
         &self.chain.rows.tables
     }
 
-    /// Returns the edits of a block.
+    /// Returns the edits of a block, or `None` if it has none.
     pub(super) fn edits(&self, block: H256) -> Option<&Edits> {
         self.edited.get(&block)
     }
@@ -41,7 +41,8 @@ impl Base<'_> {
     }
 }
 
-/// A row that cannot be decoded is a difference; a row that cannot be read from the disk is a failure.
+/// Converts an error of reading a row: a row that cannot be decoded is a difference; a row that cannot be read from
+/// the disk is a failure.
 pub(super) fn blame(error: StoreError, block: BlockNumber, key: &Key) -> Stop {
     match error {
         StoreError::Malformed(_) | StoreError::Consensus(_) | StoreError::Missing { .. } => {
@@ -55,7 +56,7 @@ pub(super) fn blame(error: StoreError, block: BlockNumber, key: &Key) -> Stop {
     }
 }
 
-/// Returns the row of a key, in the version `version` if the table has versions.
+/// Returns the row of a key, with the version `version` if the table has versions, or `None` if it is missing.
 pub(super) fn stored(tables: &Tables, key: &Key, version: u64) -> Result<Option<Value>, StoreError> {
     tables.exactly(&key.versioned(version))
 }

@@ -1,4 +1,4 @@
-//! Checks the rows that follow from the block itself: all except those of the state.
+//! Checks the rows that can be computed from the block itself, which are all except those of the state.
 
 use super::base::{Base, stored};
 use super::content::{self, Part};
@@ -14,14 +14,14 @@ use node_core::block::{ExecutedBlock, SealedHeader};
 use node_types::{BlockNumber, H256, U256};
 use std::sync::Arc;
 
-/// The values with which the next block must continue.
+/// The values of a block that its child must continue.
 #[derive(Clone, Copy)]
 pub(super) struct Parent {
     hash: H256,
     total_difficulty: U256,
 }
 
-/// Checks the rows of canonical block `number`. `parent` is that of the block; afterwards it is that of the next block.
+/// Checks the rows of canonical block `number`. `parent` is the parent of the block, and is replaced by the block.
 pub(super) fn check(
     base: &Base<'_>,
     number: BlockNumber,

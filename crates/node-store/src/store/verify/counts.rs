@@ -1,4 +1,4 @@
-//! Finds rows that no block accounts for: counts the rows of each block, and searches blocks with surplus rows.
+//! Finds rows that belong to no block: counts the rows of each block, and searches the blocks that have surplus rows.
 
 use super::base::{Base, stored};
 use super::difference::{Fault, Stop};
@@ -64,7 +64,8 @@ impl Counts {
     }
 }
 
-/// The blocks whose rows were counted: those up to and including `last`, and those of the state from `first` on.
+/// The blocks whose rows were counted: those up to and including `last`, and for rows of the state, those from
+/// `first` on.
 #[derive(Clone, Copy)]
 pub(super) struct Range {
     pub(super) first: BlockNumber,
@@ -88,7 +89,7 @@ pub(super) fn check(base: &Base<'_>, range: Range, of_blocks: &Counts, of_states
     check_code(base)
 }
 
-/// Returns the difference for a row that no block accounts for.
+/// Returns the difference for a row that belongs to no block.
 fn surplus(block: Option<BlockNumber>, table: Table, key: &[u8], found: &[u8]) -> Stop {
     Fault::Surplus { found: found.to_vec() }.at(block, table.name(), key[1..].to_vec())
 }

@@ -25,7 +25,7 @@ pub struct Difference {
 pub enum Fault {
     /// The row is missing.
     Missing,
-    /// No block accounts for the row.
+    /// The row belongs to no block.
     Surplus {
         /// The value of the row.
         found: Vec<u8>,
@@ -73,7 +73,7 @@ impl Fault {
 /// Maximum number of bytes of a key or value that are printed from each end.
 const SHOWN: usize = 8;
 
-/// Prints hex digits; of long values the first and the last.
+/// Prints hex digits; for long values only the first and last.
 struct Short<'a>(&'a [u8]);
 
 impl fmt::Display for Short<'_> {
@@ -118,7 +118,7 @@ impl fmt::Display for Fault {
 pub(super) enum Stop {
     /// It found a difference.
     Difference(Box<Difference>),
-    /// It failed.
+    /// The check failed.
     Failed(BackendError),
 }
 

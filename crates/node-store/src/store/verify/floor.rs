@@ -24,11 +24,11 @@ pub(super) struct Earliest<'a> {
     pub(super) context: &'a Context,
 }
 
-/// Receives each row of an account or a slot that has no leaf: its key, its block, its value.
+/// A function that receives each row of an account or slot that has no leaf: its key, its block, its value.
 pub(super) type OnSurplus<'a> = &'a mut dyn FnMut(&Key, BlockNumber, Vec<u8>) -> Result<(), Stop>;
 
-/// Checks the rows of the state as of a block, and its state root. Ignores rows that no state from there on needs, which
-/// an interrupted pruning leaves.
+/// Checks the rows of the state as of a block, and its state root. Ignores rows that no later state needs, which an
+/// interrupted pruning leaves.
 pub(super) fn check(state: Earliest<'_>, surplus: OnSurplus<'_>) -> Result<(), Stop> {
     let root = check_trie(state, TrieId::ACCOUNTS, surplus)?;
     let header = header_of(&state.rows.tables, state.block)?;
@@ -57,7 +57,7 @@ fn check_trie(state: Earliest<'_>, trie: TrieId, surplus: OnSurplus<'_>) -> Resu
     Ok(root)
 }
 
-/// Reads the nodes of a trie, and in step with them its leaves from their table.
+/// Reads the nodes of a trie, and in parallel its leaves from their table.
 struct Walk<'a> {
     state: Earliest<'a>,
     trie: TrieId,
@@ -142,10 +142,10 @@ struct Leaf {
 /// The rows of the leaves of a trie after block `block`, ascending by hash.
 struct Leaves {
     rows: Scan,
-    /// What all keys begin with.
+    /// The prefix of all keys.
     prefix: Vec<u8>,
     block: BlockNumber,
-    /// The hash of the last row that counted; older rows with it are skipped.
+    /// The hash of the last relevant row; older rows with the same hash are skipped.
     last: Option<H256>,
 }
 
@@ -163,7 +163,7 @@ impl Leaves {
     fn read(&mut self) -> Result<Option<Leaf>, StoreError> {
         while let Some((key, value)) = self.rows.next()? {
             let Some(rest) = key.strip_prefix(&*self.prefix) else { return Ok(None) };
-            // Keys of another form are found when rows are counted.
+            // Keys of any other form are found when rows are counted.
             let Some((hash, rest)) = rest.split_first_chunk().map(|(hash, rest)| (H256(*hash), rest)) else { continue };
             let Some(version) = version_of(Suffix::Block, rest) else { continue };
             if version > self.block || self.last == Some(hash) {

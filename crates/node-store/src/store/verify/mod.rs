@@ -1,8 +1,8 @@
-//! Verification: checks that the stored rows are those that the blocks of the chain require.
+//! Verification that the stored rows are exactly those that the blocks of the chain require.
 //!
-//! Every block is checked against its header. Its rows are computed again, those of its state from the state before.
-//! The earliest stored state is computed from its leaves. At the end rows are counted, to find those that no block
-//! accounts for.
+//! Every block is checked against its header. Its rows are computed again; those of its state are computed from the
+//! previous state. The earliest stored state is computed from its leaves. At the end rows are counted, to find those
+//! that belong to no block.
 
 mod base;
 mod blocks;
@@ -36,7 +36,8 @@ use node_types::BlockNumber;
 use std::ops::RangeInclusive;
 use std::thread;
 
-/// Blocks between two reports of progress. Their rows of the state are checked on one thread, all others on a second.
+/// Number of blocks between two reports of progress. Their rows of the state are checked on one thread, and all
+/// others on a second thread.
 const STEP: u64 = 256;
 
 /// The result of a verification.
@@ -59,7 +60,8 @@ impl Store {
     /// Calls `progress` regularly with the last block that was checked.
     ///
     /// # Errors
-    /// [`BackendError::Interrupted`] if `context` ends, and errors of reading.
+    /// [`BackendError::Interrupted`] if `context` is interrupted, and errors of reading. A difference is not an
+    /// error.
     pub fn verify(
         &mut self,
         context: &Context,

@@ -1,4 +1,4 @@
-//! Checks the rows that a block adds to the state by computing them from the state before.
+//! Checks the rows that a block adds to the state, by computing them from the previous state.
 
 use super::base::{Base, blame, stored};
 use super::counts::{Counted, Counts};
@@ -11,8 +11,8 @@ use node_core::state::StateChanges;
 use node_types::consensus::Header;
 use node_types::{BlockNumber, H256};
 
-/// Checks the rows of state and changes that block `number` wrote. `nodes` caches those of its parent's state, and
-/// afterwards those of its own.
+/// Checks the rows of the state and of the changes that block `number` wrote. `nodes` caches the trie nodes of its
+/// parent's state, and afterwards those of its own.
 pub(super) fn check(
     base: &Base<'_>,
     number: BlockNumber,
@@ -68,7 +68,7 @@ pub(super) fn header_of(tables: &Tables, number: BlockNumber) -> Result<Header, 
     Ok(values::decode_header(&row).map_err(|error| at(Fault::malformed(error)))?.header)
 }
 
-/// Checks that code with this hash exists. The bytes of all code are checked together.
+/// Checks that code with this hash exists. The bytes of all code are checked separately.
 pub(super) fn expect_code(tables: &Tables, number: BlockNumber, hash: H256) -> Result<(), Stop> {
     let key = Key::of_hash(Table::Code, hash);
     match tables.get(&key)? {

@@ -3,7 +3,7 @@
 use crate::U256;
 use crate::consensus::TransactionType;
 
-/// Why bytes are not the encoding of a consensus object.
+/// Why bytes are not the encoding of a consensus object. `field` and `object` name the item in error messages.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages say what the fields are")]
@@ -20,10 +20,10 @@ pub enum DecodeError {
     /// A list has more items than the object has fields.
     #[error("{object} has too many items")]
     SurplusItems { object: &'static str },
-    /// Found a byte string, expected a list.
+    /// Expected a list, found a byte string.
     #[error("{field} is not a list")]
     NotAList { field: &'static str },
-    /// Found a list, expected a byte string.
+    /// Expected a byte string, found a list.
     #[error("{field} is not a byte string")]
     NotBytes { field: &'static str },
     /// A length is not encoded in the fewest bytes.

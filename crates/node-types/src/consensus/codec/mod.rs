@@ -1,7 +1,8 @@
 //! A strict decoder of RLP (Yellow Paper, appendix B), and fast writing of strings.
 //!
-//! The decoder of the `rlp` crate accepts surplus items, trailing bytes and items that extend beyond their list. Here
-//! every value has exactly one encoding, so that a decoded object encodes to the same bytes and has the same hash.
+//! The decoder of the `rlp` crate accepts surplus items, trailing bytes and items that extend beyond their list. This
+//! one accepts exactly one encoding of each value, so a decoded object encodes to the same bytes and has the same
+//! hash.
 
 mod decode;
 mod error;

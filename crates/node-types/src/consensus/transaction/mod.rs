@@ -63,7 +63,7 @@ impl Transaction {
     /// Decodes the canonical encoding.
     ///
     /// # Errors
-    /// Fails if `bytes` is anything else, or longer.
+    /// Fails if `bytes` is anything but exactly one canonical encoding.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let (transaction_type, list) = open_envelope(bytes, "transaction")?;
         Items::exactly(list, "transaction", |items| Self::decode_list(transaction_type, items))
@@ -157,7 +157,7 @@ impl Transaction {
     }
 }
 
-/// An item of a block body: a list for type 0, else the canonical encoding as a byte string.
+/// An item of a block body: a list for type 0, otherwise the canonical encoding as a byte string.
 impl Item for Transaction {
     fn read(items: &mut Items<'_>, _name: &'static str) -> Result<Self, DecodeError> {
         if items.next_is_list() {
@@ -179,7 +179,8 @@ impl Item for Transaction {
     }
 }
 
-/// Splits `v` into chain id and y parity. 27 and 28 have no chain id; from 35 on it is `(v - 35) / 2` (EIP-155).
+/// Splits `v` into chain id and y parity. 27 and 28 have no chain id; from 35 on the chain id is `(v - 35) / 2`
+/// (EIP-155).
 fn split_v(v: U256) -> Result<(Option<u64>, bool), DecodeError> {
     let bare = U256::from(27);
     let protected = U256::from(35);

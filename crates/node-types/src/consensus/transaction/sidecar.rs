@@ -43,7 +43,8 @@ pub enum BlobSidecar {
 pub struct PooledTransaction {
     /// The signed transaction.
     pub transaction: Transaction,
-    /// The blobs. `None` for other types, and for a blob transaction in the encoding of block bodies.
+    /// The blobs. `None` for other types, and for a blob transaction that was decoded from the encoding used in block
+    /// bodies.
     pub sidecar: Option<BlobSidecar>,
 }
 
@@ -139,8 +140,8 @@ impl From<Transaction> for PooledTransaction {
 }
 
 impl PooledTransaction {
-    /// Returns the network encoding. With a sidecar that is `0x03` and the list of transaction, version (only 1), blobs,
-    /// commitments and proofs; without, it is the canonical encoding.
+    /// Returns the network encoding. With a sidecar, this is `0x03` and a list of transaction, version (only if it is
+    /// 1), blobs, commitments and proofs; without one, it is the canonical encoding.
     pub fn encode(&self) -> Vec<u8> {
         let Some(sidecar) = &self.sidecar else { return self.transaction.encode() };
         let mut stream = enveloped(TransactionType::Blob);
@@ -153,7 +154,7 @@ impl PooledTransaction {
     /// Decodes the network encoding. Also accepts the canonical encoding of a blob transaction, which has no sidecar.
     ///
     /// # Errors
-    /// Fails if `bytes` is anything else, or longer.
+    /// Fails if `bytes` is anything but exactly one such encoding.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let (transaction_type, list) = open_envelope(bytes, "transaction")?;
         if transaction_type != TransactionType::Blob || !holds_sidecar(list) {
@@ -169,8 +170,8 @@ impl PooledTransaction {
     }
 }
 
-/// Returns whether the payload of a blob transaction is a list that begins with a list. The canonical one begins with a
-/// number.
+/// Returns whether the payload of a blob transaction is a list that begins with a list. The canonical payload begins
+/// with a number.
 fn holds_sidecar(payload: &[u8]) -> bool {
     rlp::PayloadInfo::from(payload).is_ok_and(|info| payload.get(info.header_len).is_some_and(|prefix| *prefix >= 0xc0))
 }

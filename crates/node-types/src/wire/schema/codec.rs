@@ -1,4 +1,4 @@
-//! Schemas of the codecs, which the derive cannot know.
+//! Schemas of the wrapper types, which the derive macro cannot generate.
 
 use super::{Form, to_value};
 use crate::wire::fee_history::Percentile;
@@ -10,10 +10,11 @@ use utoipa::openapi::schema::{Object, Schema};
 use utoipa::openapi::{RefOr, Type};
 use utoipa::{PartialSchema, ToSchema};
 
-/// Returns the schema of the codec `name`, and of other types whose shape the derive cannot express; `None` for all others.
+/// Returns the schema of the wrapper type `name`, or of another type whose shape the derive macro cannot express.
+/// Returns `None` for all other types.
 ///
-/// The forms that the interface description shows come first among several types and alternatives: plain requests have only
-/// these.
+/// Among several types or alternatives, the one that the interface description shows comes first; plain requests have
+/// only that one.
 pub(super) fn codec(name: &str, form: Form) -> Option<Value> {
     let exact = form == Form::Request;
     let hex = if form == Form::Response { "[0-9a-f]" } else { "[0-9a-fA-F]" };
@@ -119,7 +120,7 @@ pub(super) fn codec(name: &str, form: Form) -> Option<Value> {
         "EstimateGasObject" => {
             let description = "State overrides: by address, or a single one, whose balance and nonce apply to the sender and whose code and storage apply to the receiver.";
             if !exact {
-                // Generators cannot choose between an object and a map.
+                // Client generators cannot choose between an object and a map.
                 let mut flat = to_value(&AccountOverride::schema());
                 flat["description"] = description.into();
                 flat["additionalProperties"] = true.into();
@@ -132,7 +133,8 @@ pub(super) fn codec(name: &str, form: Form) -> Option<Value> {
             });
             json!({ "description": description, "anyOf": [schema_ref("AccountOverride"), by_address] })
         }
-        // One object rather than alternatives: a whole transaction would match both, and generated clients refuse that.
+        // One object rather than alternatives: a full transaction would match both, and generated clients refuse
+        // that.
         "BlockTransactions" => json!({
             "description": "Whole transactions, or objects with only their hashes.",
             "type": "array",

@@ -1,7 +1,7 @@
 //! JSON Schemas (2020-12) of the wire types, one document per name.
 //!
-//! The structures come from the types themselves, by utoipa's derive. This module adds what the derive cannot know: how the
-//! codecs look as text, that objects are closed, and where `$schema` may appear.
+//! The structures are derived from the types with utoipa. This module adds what the derive macro cannot know: how
+//! wrapper types are encoded as text, that objects are closed, and where `$schema` may appear.
 
 mod codec;
 mod text;
@@ -18,7 +18,7 @@ use utoipa::openapi::schema::Schema;
 /// Properties of responses that may be absent.
 const OPTIONAL_IN_RESPONSES: [&str; 3] = ["Reason", "errors", "value"];
 
-/// The documents that others refer to by name. References to other types are replaced by their schemas.
+/// The documents that other documents refer to by name. References to all other types are replaced by their schemas.
 const DOCUMENTS: [&str; 13] = [
     "AccountOverride",
     "StorageSlots",
@@ -35,7 +35,7 @@ const DOCUMENTS: [&str; 13] = [
     "ErrorDetail",
 ];
 
-/// Examples of properties of requests, by document, where that of the type would be refused.
+/// Examples for properties of requests, by document, where the example of the type would be refused.
 const EXAMPLES: [(&str, &str, &str); 3] = [
     ("Input_feeHistory", "BlockCount", "2"),
     ("Input_reorganize", "Blocks", "1"),
@@ -45,18 +45,19 @@ const EXAMPLES: [(&str, &str, &str); 3] = [
 /// A signed transaction of the first account of the development mnemonic.
 const RAW_TRANSACTION: &str = "0xf8650984773594008252089470997970c51812dc3a010c7d01b50e0d17dc79c8018082f4f6a06572d8a8d798f1280c311e5b435959c7db3ff78e84a20b8ba15a869cd45097dba04e03ef02dc75f6382282acbda863caf0f7ca456b07414698da6fcd863d66855e";
 
-/// The property with the address of an object's schema. Every response has it, and requests may.
+/// The property with the URL of an object's schema. Every response has it, and requests may have it.
 const SCHEMA: &str = "$schema";
 
-/// How values are written.
+/// The forms of values that a schema describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// As responses contain them.
+    /// The form in which responses contain them.
     Response,
-    /// In every way that requests may contain them: a number as a string or as an integer, absence as null or the empty string.
+    /// Every form that requests may contain: a number as a string or as an integer, absence as null or the empty
+    /// string.
     Request,
-    /// As the interface description shows requests: strings, and no alternatives where nothing is lost. Generated clients have
-    /// plain types for these.
+    /// The form in which the interface description shows requests: strings, and alternatives only where they differ
+    /// in meaning. Generated clients have plain types for these.
     PlainRequest,
 }
 
@@ -68,7 +69,8 @@ pub struct Documents {
 }
 
 impl Documents {
-    /// The documents of the types that requests and responses contain, and of problems. Requests are described in this form.
+    /// Creates the documents of the types that requests and responses contain, and of problems. Requests are
+    /// described in the form `requests`.
     pub fn shared(requests: Form) -> Self {
         let mut documents = Self { documents: BTreeMap::new(), requests };
         documents.request::<TransactionCall>("Params_Transaction");
@@ -77,7 +79,7 @@ impl Documents {
         documents.request::<AccountOverride>("AccountOverride");
         documents.request::<StorageSlots>("StorageSlots");
         documents.request::<FilterObject>("FilterObject");
-        // The only input without a body that has a document.
+        // The only input that has a document although it is not a body.
         documents.request::<GetBlockByNumberInput>("Input_getBlockByNumber");
 
         documents.part::<Log>("Response_Log", Form::Response);
@@ -96,7 +98,7 @@ impl Documents {
         documents
     }
 
-    /// The documents by name.
+    /// Returns the documents by name.
     pub fn into_map(self) -> BTreeMap<String, Value> {
         self.documents
     }
@@ -141,8 +143,8 @@ impl Documents {
         self.insert(name, form, &T::name(), T::schema, inner);
     }
 
-    /// Adds the document of the type `of`, whose schema refers to those of `inner`. Without a type parameter, so that it is compiled
-    /// once and not once per operation.
+    /// Adds the document of the type `of`, whose schema refers to those of `inner`. Has no type parameter, so that it
+    /// is compiled once and not once per operation.
     fn insert(
         &mut self,
         name: &str,
@@ -175,7 +177,7 @@ fn emptiable(object: &Map<String, Value>) -> Vec<String> {
     properties.iter().filter(emptiable).map(|(name, _)| name.clone()).collect()
 }
 
-/// The empty string. Generated clients have no name for a constant among other strings.
+/// The schema of the empty string: a pattern, because generated clients have no name for such a constant.
 fn empty() -> Value {
     json!({ "type": "string", "maxLength": 0 })
 }
@@ -184,7 +186,7 @@ fn to_value(schema: &RefOr<Schema>) -> Value {
     serde_json::to_value(schema).unwrap_or_default()
 }
 
-/// Completes the schemas of the derive.
+/// Completes the schemas that the derive macro generates.
 struct Resolver {
     inner: BTreeMap<String, Value>,
     form: Form,
@@ -203,7 +205,7 @@ impl Resolver {
     fn resolve_object(&self, mut object: Map<String, Value>) -> Value {
         let target = object.get("$ref").and_then(Value::as_str).and_then(|path| path.rsplit('/').next());
         if let Some(name) = target.map(str::to_owned) {
-            // Documents of responses do not describe the forms that requests may have.
+            // Documents of responses do not describe the forms that are allowed only in requests.
             let foreign = self.form != Form::Response && name.starts_with("Response_");
             if DOCUMENTS.contains(&name.as_str()) && !foreign {
                 object.insert("$ref".to_owned(), format!("{name}.json").into());
@@ -268,8 +270,8 @@ impl Resolver {
         }
     }
 
-    /// Closes an object. In responses every property is present; in requests, null and the empty string mean absence, also of
-    /// properties that are required but may be empty.
+    /// Closes an object. In responses every property is present; in requests, null and the empty string mean absence,
+    /// even for properties that are required but may be empty.
     fn close(&self, object: &mut Map<String, Value>) {
         object.entry("additionalProperties").or_insert(false.into());
         let required = object.get("required").cloned().unwrap_or_else(|| json!([]));

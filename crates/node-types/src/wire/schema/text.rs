@@ -1,4 +1,4 @@
-//! Schemas of parameters in a path, a query or a header, which are text.
+//! Schemas of parameters in a path, a query or a header, which are plain text.
 
 use super::Form;
 use super::codec::codec;
@@ -24,7 +24,7 @@ pub enum TextParameter {
 }
 
 impl TextParameter {
-    /// The JSON Schema of the text.
+    /// Returns the JSON Schema of the text.
     pub fn schema(self) -> Value {
         let name = match self {
             Self::Address => "AddressData",
