@@ -98,7 +98,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Whether the command writes JSON.
+    /// Returns whether the command writes JSON.
     pub(crate) fn json(&self) -> bool {
         match self {
             Self::Dev(_)

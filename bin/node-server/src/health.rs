@@ -68,14 +68,14 @@ pub(crate) fn run(options: &HealthOptions) -> Result<(), CommandError> {
     }
 }
 
-/// The readiness URL of a server on this machine with these options.
+/// Returns the readiness URL of a server on this machine with these options.
 fn default_url(options: &HealthOptions) -> String {
     let scheme = if options.ca_file.is_some() || options.tls_cert.is_some() { "https" } else { "http" };
     let address = reachable(SocketAddr::new(options.host, options.port));
     format!("{scheme}://{address}{}/ready", options.base_path.as_str())
 }
 
-/// The client that sends the request.
+/// Returns the client that sends the request.
 #[cfg(feature = "tls")]
 fn agent(config: Config, options: &HealthOptions, _url: &str) -> Result<Agent, CommandError> {
     use ureq::tls::{PemItem, parse_pem};
@@ -101,7 +101,7 @@ fn agent(config: Config, _options: &HealthOptions, url: &str) -> Result<Agent, C
     if url.starts_with("https:") { Err(CommandError::NoTls(InvalidTls::NotBuilt)) } else { Ok(config.new_agent()) }
 }
 
-/// The certificate of the server on this machine, if the request goes to it.
+/// Returns the certificate of the server on this machine, if the request goes to it.
 #[cfg(feature = "tls")]
 fn server_certificate(options: &HealthOptions) -> Option<&PathBuf> {
     options.tls_cert.as_ref().filter(|_| options.url.is_none())

@@ -156,7 +156,7 @@ pub(crate) fn toggle_debug() -> bool {
     })
 }
 
-/// The number of lines that were dropped.
+/// Returns the number of lines that were dropped.
 pub(crate) fn dropped_lines() -> u64 {
     DROPPED.get().map_or(0, |counter| counter.dropped_lines() as u64)
 }
@@ -170,7 +170,7 @@ pub(crate) fn set_format(format: LogFormat) {
     }
 }
 
-/// Whether lines are JSON.
+/// Returns whether lines are JSON.
 pub(crate) fn is_json() -> bool {
     JSON.load(Ordering::Relaxed)
 }
@@ -190,7 +190,7 @@ pub(crate) fn announce(banner: &str, url: &str) {
     bounded("announcement", move || drop(writeln!(io::stdout(), "{text}")));
 }
 
-/// A line with the message, in the format of the log if that is JSON.
+/// Returns a line with the message, in the format of the log if that is JSON.
 fn line(level: Level, message: &str, is_json: bool) -> String {
     if is_json {
         let mut timestamp = String::new();

@@ -115,7 +115,7 @@ fn continue_with(store: &Store, genesis: &Genesis) -> Result<(), BackendError> {
     Ok(())
 }
 
-/// The data folder of the chain with this genesis; `None` for a chain in memory.
+/// Returns the data folder of the chain with this genesis; `None` for a chain in memory.
 pub(crate) fn folder(options: &StorageOptions, genesis: &Genesis) -> Result<Option<PathBuf>, CommandError> {
     match &options.data_dir {
         Some(DataDir::Memory) => Ok(None),
@@ -216,7 +216,7 @@ fn checked(store: Result<Store, BackendError>, path: &Path, chain: &ExistingChai
     Ok(store)
 }
 
-/// The data folder of an existing chain.
+/// Returns the data folder of an existing chain.
 pub(crate) fn existing_folder(chain: &ExistingChain, command: &'static str) -> Result<PathBuf, CommandError> {
     match &chain.storage.data_dir {
         Some(DataDir::Memory) => Err(CommandError::InMemory { needed_by: command }),

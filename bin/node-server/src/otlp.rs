@@ -98,7 +98,7 @@ impl Drop for Exporter {
     }
 }
 
-/// The URL for traces below that of a collector, which may mention it already.
+/// Returns the URL for traces below that of a collector, which may mention it already.
 fn traces_url(endpoint: &Uri) -> String {
     let url = endpoint.to_string();
     let base = url.trim_end_matches('/');
@@ -118,7 +118,7 @@ fn collect(spans: &Receiver<Value>, ending: &AtomicBool) -> Vec<Value> {
     batch
 }
 
-/// The message with these spans.
+/// Returns the message with these spans.
 fn message(spans: Vec<Value>) -> Value {
     let resource = [attribute("service.name", "node-server"), attribute("service.version", VERSION)];
     json!({"resourceSpans": [{
@@ -207,8 +207,8 @@ impl Visit for Request {
 }
 
 impl Request {
-    /// The span of a request that ended at `end`. `None` for the calls of a batch, which are in its span, and for requests whose
-    /// sender does not record their trace.
+    /// Returns the span of a request that ended at `end`. `None` for the calls of a batch, which are in its span, and
+    /// for requests whose sender does not record their trace.
     fn span(self, end: SystemTime) -> Option<Value> {
         let is_sampled = u8::from_str_radix(&self.trace_flags, 16).is_ok_and(|flags| flags & 1 == 1);
         if (self.status.is_none() && self.bytes.is_none()) || (!self.trace_id.is_empty() && !is_sampled) {

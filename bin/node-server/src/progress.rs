@@ -72,7 +72,7 @@ impl ImportProgress {
     }
 }
 
-/// A progress bar on standard error. Hidden if that is not a terminal.
+/// Returns a progress bar on standard error. Hidden if that is not a terminal.
 pub(crate) fn bar(title: String, length: u64) -> ProgressBar {
     let target =
         if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
@@ -93,7 +93,7 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    /// The share that `bar` shows, `elapsed` after its start.
+    /// Returns the share that `bar` shows, `elapsed` after its start.
     pub(crate) fn of(bar: &ProgressBar, elapsed: Duration) -> Self {
         Self { done: bar.position(), of: bar.length().unwrap_or_default(), elapsed }
     }

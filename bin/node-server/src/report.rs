@@ -36,7 +36,7 @@ impl Report {
         Self { command, json, bar, started: now, last_line: now }
     }
 
-    /// The progress bar, which counts units of work.
+    /// Returns the progress bar, which counts units of work.
     pub(crate) fn bar(&self) -> &ProgressBar {
         &self.bar
     }

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use tracing_subscriber::filter::Targets;
 use ureq::http::Uri;
 
-/// The address at which a client on this machine reaches a server that listens on `address`.
+/// Returns the address at which a client on this machine reaches a server that listens on `address`.
 pub(crate) fn reachable(mut address: SocketAddr) -> SocketAddr {
     match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),

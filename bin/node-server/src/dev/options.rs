@@ -156,13 +156,13 @@ pub(crate) struct StateFileOptions {
 }
 
 impl StateFileOptions {
-    /// The file to load; `None` if there is none.
+    /// Returns the file to load; `None` if there is none.
     pub(crate) fn to_load(&self) -> Option<&Path> {
         let if_present = || self.state.as_deref().filter(|path| state_file::in_folder(path).exists());
         self.load_state.as_deref().or_else(if_present)
     }
 
-    /// The file to dump to; `None` if there is none.
+    /// Returns the file to dump to; `None` if there is none.
     pub(crate) fn to_dump(&self) -> Option<&Path> {
         self.dump_state.as_deref().or(self.state.as_deref())
     }
@@ -225,7 +225,7 @@ impl From<Order> for TransactionOrder {
 }
 
 impl DevOptions {
-    /// The folder that stores the chain; `None` for a chain in memory.
+    /// Returns the folder that stores the chain; `None` for a chain in memory.
     pub(crate) fn folder(&self) -> Option<&Path> {
         match &self.storage.data_dir {
             Some(DataDir::Folder(path)) => Some(path),
@@ -233,7 +233,7 @@ impl DevOptions {
         }
     }
 
-    /// The log filter. What a terminal shows is not logged as well.
+    /// Returns the log filter. What a terminal shows is not logged as well.
     pub(crate) fn log(&self) -> &str {
         match &*self.server.operation.log {
             _ if self.output.silent => "error",
@@ -242,7 +242,7 @@ impl DevOptions {
         }
     }
 
-    /// The terminal that shows transactions; `None` if the log shows them.
+    /// Returns the terminal that shows transactions; `None` if the log shows them.
     pub(crate) fn terminal(&self) -> Option<Terminal> {
         let traces = match self.output.verbose {
             4.. => Traces::All,
@@ -260,13 +260,13 @@ impl DevOptions {
         wanted && !silent && *log_format == LogFormat::Text
     }
 
-    /// The accounts to derive.
+    /// Returns the accounts to derive.
     pub(crate) fn accounts(&self) -> AccountOptions {
         let AccountArguments { accounts, mnemonic, derivation_path, .. } = &self.accounts;
         AccountOptions { count: *accounts, mnemonic: mnemonic.clone(), derivation_path: derivation_path.clone() }
     }
 
-    /// The genesis to use without a genesis file.
+    /// Returns the genesis to use without a genesis file.
     pub(crate) fn genesis(&self) -> DevGenesis {
         let ChainArguments { chain_id, gas_limit, base_fee, hardfork, timestamp, bare, coinbase, .. } = self.chain;
         DevGenesis {

@@ -82,7 +82,7 @@ impl Summary {
     }
 }
 
-/// The private key of an account in hex.
+/// Returns the private key of an account in hex.
 pub(super) fn key(account: &DevAccount) -> String {
     const_hex::encode_prefixed(account.secret().to_bytes())
 }

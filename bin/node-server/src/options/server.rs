@@ -123,8 +123,8 @@ pub(crate) struct OperationOptions {
 }
 
 impl ServerOptions {
-    /// The configuration of the HTTP interface. Reads the files of tokens, certificate and key, and takes the socket that systemd
-    /// opened, if there is one.
+    /// Returns the configuration of the HTTP interface. Reads the files of tokens, certificate and key, and takes the
+    /// socket that systemd opened, if there is one.
     pub(crate) fn http_config(&self) -> Result<HttpConfig, CommandError> {
         let listener = ListenFd::from_env().take_tcp_listener(0).map_err(CommandError::Socket)?.map(Arc::new);
         Ok(HttpConfig { tokens: self.tokens()?, tls: self.tls()?, listener, ..self.http.clone() })

@@ -85,7 +85,7 @@ pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Requ
     }
 }
 
-/// The format of log lines that the arguments or the environment ask for, before they are checked.
+/// Returns the format of log lines that the arguments or the environment ask for, before they are checked.
 pub(crate) fn log_format(arguments: &[OsString]) -> LogFormat {
     let mut arguments = arguments.iter().filter_map(|argument| argument.to_str());
     let given = arguments.by_ref().find_map(|argument| argument.strip_prefix("--log-format"));
@@ -119,14 +119,14 @@ fn insert_default_command(arguments: &mut Vec<OsString>) {
     }
 }
 
-/// Whether the command is one that serves requests.
+/// Returns whether the command is one that serves requests.
 pub(crate) fn serves(arguments: &[OsString]) -> bool {
     let mut arguments = arguments.to_vec();
     insert_default_command(&mut arguments);
     arguments.get(1).is_some_and(|command| command == "dev" || command == "run")
 }
 
-/// The commands with their options, which read the variables that are set.
+/// Returns the commands with their options, which read the variables that are set.
 fn declared() -> Command {
     // The version of a command begins with the name of the program.
     CommandLine::command()
@@ -134,24 +134,24 @@ fn declared() -> Command {
         .mut_subcommands(|command| command.mut_args(environment::accept_earlier_name).display_name("node-server"))
 }
 
-/// The parser for complete arguments.
+/// Returns the parser for complete arguments.
 fn strict() -> Command {
     declared().mut_subcommands(|command| command.mut_args(environment::accept_booleans))
 }
 
-/// The parser for arguments to which the file may add required options.
+/// Returns the parser for arguments to which the file may add required options.
 fn lenient() -> Command {
     let lenient = |argument: Arg| argument.required(false).requires(Resettable::<clap::Id>::Reset);
     strict().mut_subcommands(|command| command.mut_args(lenient))
 }
 
-/// The environment variable of the option; `None` if it is not set.
+/// Returns the environment variable of the option; `None` if it is not set.
 fn variable(option: &Arg) -> Option<String> {
     let variable = option.get_env()?;
     env::var_os(variable).map(|_| variable.to_string_lossy().into_owned())
 }
 
-/// The likely sources of values if the arguments cannot be parsed.
+/// Returns the likely sources of values if the arguments cannot be parsed.
 fn guess_sources(command: &Command, arguments: &[OsString]) -> Sources {
     let source = |(option, long): (&Arg, &str)| {
         let names = |argument: &OsString| {

@@ -210,7 +210,7 @@ fn listed(faults: &[Fault]) -> String {
 }
 
 impl From<InvalidFilterId> for NodeError {
-    /// An invalid id is reported as an unknown filter.
+    /// Reports an invalid id as an unknown filter.
     fn from(_: InvalidFilterId) -> Self {
         Self::FilterNotFound
     }

@@ -371,7 +371,7 @@ impl Producer {
         *self.instance.lock()
     }
 
-    /// The order of transactions in a block.
+    /// Returns the order of transactions in a block.
     pub fn order(&self) -> TransactionOrder {
         self.parts.pool.order()
     }
