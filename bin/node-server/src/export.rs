@@ -81,7 +81,7 @@ pub(crate) fn run(options: &ExportOptions) -> Result<(), CommandError> {
         Ok(bytes) => bytes,
         Err(error) => {
             if replace {
-                // The original error is the one to report.
+                // The original error is the one to report, so this error is ignored.
                 let _ = fs::remove_file(&path);
             }
             return Err(error);

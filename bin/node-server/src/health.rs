@@ -29,11 +29,12 @@ pub(crate) struct HealthOptions {
     /// Path prefix of every route of the server, if no URL is given
     #[arg(long, env = "ETHNODE_BASE_PATH", value_name = "PATH", default_value = "/")]
     pub(crate) base_path: BasePath,
-    /// PEM file of the server's certificate, if no URL is given; the request is of https then, and trusts it
+    /// PEM file of the server's certificate, if no URL is given; the request then uses https and trusts this
+    /// certificate
     #[arg(long, env = "ETHNODE_TLS_CERT", value_name = "FILE")]
     pub(crate) tls_cert: Option<PathBuf>,
-    /// PEM file of the certificates to trust for https: those of authorities, or the server's own [default: Mozilla's list of
-    /// authorities]
+    /// PEM file of certificates to trust for https, of certificate authorities or of servers [default: Mozilla's list
+    /// of authorities]
     #[arg(long, env = "ETHNODE_CA_FILE", value_name = "FILE")]
     pub(crate) ca_file: Option<PathBuf>,
     /// Time limit for the response

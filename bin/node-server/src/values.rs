@@ -15,7 +15,7 @@ pub(crate) fn reachable(mut address: SocketAddr) -> SocketAddr {
     address
 }
 
-/// Parses a URL of HTTP.
+/// Parses an http or https URL.
 pub(crate) fn http_url(text: &str) -> Result<Uri, String> {
     let uri: Uri = text.parse().map_err(|error| format!("{error}"))?;
     match uri.scheme_str() {
@@ -34,7 +34,7 @@ pub(crate) fn without_credentials(url: &str) -> Cow<'_, str> {
     }
 }
 
-/// Parses a number of ether.
+/// Parses an amount in ether.
 pub(crate) fn ether(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| "expected a whole number of ether, such as 10000".to_owned())
 }

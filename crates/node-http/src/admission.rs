@@ -114,7 +114,7 @@ pub(crate) fn report_refusal(error: &HttpError, origin: Option<&str>, service: &
         HttpError::ControlForwarded(proxy) => service.notices.warn(&proxy.to_string(), || {
             tracing::warn!(
                 %proxy,
-                "refused control of the chain, because a proxy forwarded the request; --trusted-proxies makes its clients known, \
+                "refused control of the chain, because a proxy forwarded the request; --trusted-proxies identifies its clients, \
                  --force-control allows all of them to control the chain"
             );
         }),
@@ -202,7 +202,7 @@ fn check_host(request: &HttpRequest, service: &Service) -> Result<(), HttpError>
             let host = excerpt(name);
             service.notices.warn(host, || {
                 let host = host_of(host);
-                tracing::warn!(host, "refused a request for another host; --allowed-hosts allows it");
+                tracing::warn!(host, "refused a request for another host; add the host to --allowed-hosts to allow it");
             });
             Err(HttpError::HostRefused { host: host.to_owned() })
         }

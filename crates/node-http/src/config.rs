@@ -69,8 +69,8 @@ pub struct HttpConfig {
         arg(long, env = "ETHNODE_PUBLIC_URL", value_name = "URL", help_heading = "Listening")
     )]
     pub public_url: Option<PublicUrl>,
-    /// Addresses or networks of proxies, such as 10.0.0.0/8; what they say about clients in the headers of --proxy-headers is
-    /// believed [default: none]
+    /// Addresses or networks of proxies, such as 10.0.0.0/8, that are trusted to describe clients in the headers of
+    /// --proxy-headers [default: none]
     #[cfg_attr(
         feature = "clap",
         arg(
@@ -117,18 +117,19 @@ pub struct HttpConfig {
         arg(long, env = "ETHNODE_RATE_LIMIT", value_name = "REQUESTS", help_heading = "Access", default_value_t)
     )]
     pub rate_limit: RateLimit,
-    /// Namespaces to serve, such as eth, debug or txpool, or single JSON-RPC methods and REST operations; eth includes REST, dev its
-    /// control of the chain [default: all for dev; eth, net and web3 for run]
+    /// Namespaces to serve, such as eth, debug or txpool, or single JSON-RPC methods and REST operations; eth
+    /// includes the REST operations, dev those that control the chain [default: all for dev; eth, net and web3 for
+    /// run]
     #[cfg_attr(
         feature = "clap",
         arg(long, env = "ETHNODE_API", value_name = "NAME", help_heading = "Access", value_delimiter = ',')
     )]
     pub api: Vec<ApiName>,
-    /// Refuse control of the chain to everyone
+    /// Refuse control of the chain for everyone
     #[cfg_attr(feature = "clap", arg(long, env = "ETHNODE_NO_CONTROL", help_heading = "Access"))]
     pub no_control: bool,
-    /// Address and port for control of the chain; it is refused on the other one, and allowed to everyone who reaches this one
-    /// [default: none]
+    /// Separate address and port for control of the chain, which is then refused on the main address and allowed for
+    /// everyone who can reach this one [default: none]
     #[cfg_attr(
         feature = "clap",
         arg(
@@ -185,7 +186,7 @@ pub struct HttpConfig {
     /// Maximum number of open event streams and WebSockets
     #[cfg_attr(feature = "clap", arg(long, env = "ETHNODE_MAX_STREAMS", value_name = "COUNT", help_heading = "Limits of all clients", default_value_t = Self::default().max_streams))]
     pub max_streams: usize,
-    /// Maximum number of bytes of long requests that are arriving and of long responses that clients have not read
+    /// Maximum total size of large requests being received and large responses not yet read by clients, in bytes
     #[cfg_attr(feature = "clap", arg(long, env = "ETHNODE_TRANSFER_MEMORY", value_name = "BYTES", help_heading = "Limits of all clients", value_parser = values::at_least_one::<usize>, default_value_t = Self::default().transfer_memory))]
     pub transfer_memory: usize,
     /// Minimum rate in bytes per second at which a client must read a long response, once `write_timeout` has passed.
@@ -215,7 +216,8 @@ pub struct HttpConfig {
     /// Maximum age of the head; /ready returns 503 if the head is older [default: no limit]
     #[cfg_attr(feature = "clap", arg(long, env = "ETHNODE_MAX_HEAD_AGE", value_name = "TIME", help_heading = "Operation", value_parser = values::time))]
     pub max_head_age: Option<Duration>,
-    /// How long requests are still served after the signal to end, while /ready returns 503; load balancers need this time to notice
+    /// How long requests are still served after the signal to shut down, while /ready returns 503; load balancers
+    /// need this time to notice
     #[cfg_attr(feature = "clap", arg(long, env = "ETHNODE_SHUTDOWN_DELAY", value_name = "TIME", help_heading = "Operation", value_parser = values::duration, default_value = values::text(Self::default().shutdown_delay)))]
     pub shutdown_delay: Duration,
     /// Time limit for requests in progress to finish during shutdown

@@ -39,7 +39,7 @@ pub(crate) enum HttpError {
     NoTls,
     #[error("the headers did not arrive in time")]
     HeadersTimeout,
-    #[error("the body cannot be read to its end")]
+    #[error("the body cannot be read completely")]
     BodyBroken,
     #[error("only clients on this machine may control the chain (`force-control`)")]
     ControlRefused,
@@ -52,7 +52,7 @@ pub(crate) enum HttpError {
     ControlOff,
     #[error("control of the chain is served on another address (`control-listen`)")]
     ControlElsewhere,
-    #[error("the token has not the role {0} (`token-file`)")]
+    #[error("the token does not have the role {0} (`token-file`)")]
     RoleMissing(&'static str),
     #[error("the operation {0} is switched off (`api`)")]
     SwitchedOff(&'static str),

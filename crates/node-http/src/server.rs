@@ -116,7 +116,7 @@ impl Server {
             tracing::info!("control of the chain on {scheme}://{address}");
             if !address.ip().is_loopback() && !settings.tokens.as_ref().is_some_and(|tokens| tokens.have(Role::Control))
             {
-                tracing::warn!("everyone who reaches {address} can control the chain: there is no token for it");
+                tracing::warn!("everyone who can reach {address} can control the chain: no token has the role control");
             }
             builder = builder.listen("control", listener, move || for_control(true)).map_err(ServeError::Start)?;
         }

@@ -41,7 +41,7 @@ pub(crate) struct DevOptions {
     pub(crate) force_control: bool,
 }
 
-/// Which accounts to derive and fund.
+/// The accounts to derive and fund.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Accounts")]
 pub(crate) struct AccountArguments {
@@ -90,7 +90,7 @@ pub(crate) struct ChainArguments {
     /// system clock for later blocks]
     #[arg(long, env = "ETHNODE_TIMESTAMP", value_name = "SECONDS")]
     pub(crate) timestamp: Option<u64>,
-    /// Deploy no contracts except the CREATE2 deployer; otherwise also Multicall3, Permit2, CreateX, and EntryPoint 0.7 and 0.8
+    /// Deploy only the CREATE2 deployer, and not Multicall3, Permit2, CreateX, and EntryPoint 0.7 and 0.8
     #[arg(long, env = "ETHNODE_BARE")]
     bare: bool,
     /// Address that receives the fees
@@ -141,16 +141,16 @@ pub(crate) struct DevStorageOptions {
 /// Files with all accounts, in anvil's format.
 #[derive(Args, Debug)]
 pub(crate) struct StateFileOptions {
-    /// Load the accounts of a dump at the start; for a folder, of state.json in it
+    /// Load accounts from a dump at startup; from state.json if it is a folder
     #[arg(long, env = "ETHNODE_LOAD_STATE", value_name = "FILE", conflicts_with = "state")]
     load_state: Option<PathBuf>,
-    /// Dump the accounts at the end; to state.json if it is a folder
+    /// Dump the accounts on exit; to state.json if it is a folder
     #[arg(long, env = "ETHNODE_DUMP_STATE", value_name = "FILE", conflicts_with = "state")]
     dump_state: Option<PathBuf>,
-    /// Load the accounts at the start, if the file exists, and dump them at the end
+    /// Load accounts at startup, if the file exists, and dump them on exit
     #[arg(long, env = "ETHNODE_STATE", value_name = "FILE")]
     state: Option<PathBuf>,
-    /// Dump the accounts at this interval as well
+    /// Also dump the accounts at this interval
     #[arg(short, long, env = "ETHNODE_STATE_INTERVAL", value_name = "SECONDS", value_parser = block_time)]
     pub(crate) state_interval: Option<Duration>,
 }
@@ -175,23 +175,23 @@ pub(crate) struct OutputOptions {
     /// Print only errors, and the address if --port is 0
     #[arg(short = 'q', long, visible_alias = "quiet", env = "ETHNODE_SILENT")]
     pub(crate) silent: bool,
-    /// Show each transaction with console.log lines even if the output is not a terminal; -vvv with the calls of failed transactions,
-    /// -vvvv with those of all
+    /// Show each transaction with its console.log lines even if the output is not a terminal; -vvv adds the calls of
+    /// failed transactions, -vvvv those of all
     #[arg(short, long, alias = "verbosity", action = ArgAction::Count)]
     verbose: u8,
     /// Show the calls of each transaction, as -vvvv does
     #[arg(long, env = "ETHNODE_PRINT_TRACES", alias = "enable-trace-printing")]
     print_traces: bool,
-    /// Leave the lines of console.log out
+    /// Do not show lines of console.log
     #[arg(long, env = "ETHNODE_DISABLE_CONSOLE_LOG", alias = "no-console-log")]
     disable_console_log: bool,
-    /// For scripts written for anvil: a tip of zero is always accepted
+    /// Ignored, for scripts written for anvil: a tip of zero is always accepted
     #[arg(long = "disable-min-priority-fee", env = "ETHNODE_DISABLE_MIN_PRIORITY_FEE", alias = "no-priority-fee")]
     _disable_min_priority_fee: bool,
-    /// For scripts written for anvil: EIP-7825 always applies from Osaka on
+    /// Ignored, for scripts written for anvil: EIP-7825 always applies from Osaka on
     #[arg(long = "enable-tx-gas-limit", env = "ETHNODE_ENABLE_TX_GAS_LIMIT", alias = "tx-gas-limit")]
     _enable_tx_gas_limit: bool,
-    /// For scripts written for anvil: debug_trace methods are always available
+    /// Ignored, for scripts written for anvil: debug_trace methods are always available
     #[arg(long = "steps-tracing", env = "ETHNODE_STEPS_TRACING", alias = "tracing")]
     _steps_tracing: bool,
     /// Write accounts, keys and settings to a JSON file once the server listens
@@ -282,7 +282,7 @@ impl DevOptions {
     }
 }
 
-/// An address that `Display` writes in full, for the default in the help.
+/// An address that `Display` prints in full, for the default value in the help.
 #[derive(Clone, Copy, Debug)]
 struct HexAddress(Address);
 

@@ -114,7 +114,7 @@ impl UsageError {
             Self::Options { error, notes } => {
                 let text = error.render().to_string();
                 let text = text.strip_prefix("error: ").unwrap_or(&text);
-                // Help follows after the first paragraph.
+                // The paragraphs after the first one are help.
                 let first = text.split("\n\n").next().unwrap_or_default();
                 let lines = first.lines().chain(notes.iter().map(String::as_str)).map(str::trim);
                 lines.collect::<Vec<_>>().join("; ")

@@ -16,9 +16,9 @@ const MAX_BYTES: u64 = 1 << 20;
 /// The values of a file. All of them belong to existing options.
 pub(super) struct SettingsFile {
     pub(super) path: PathBuf,
-    /// For all commands.
+    /// Values for all commands.
     shared: BTreeMap<String, Entry>,
-    /// For one command each, by its name.
+    /// Values for single commands, by the command's name.
     sections: BTreeMap<String, BTreeMap<String, Entry>>,
 }
 
@@ -81,7 +81,7 @@ impl Reader<'_> {
         let (mut shared, mut sections) = (BTreeMap::new(), BTreeMap::new());
         for (key, value) in document.get_ref() {
             let name = key.get_ref().as_ref();
-            // An option and a command may share a name; the section is a table.
+            // An option and a command may have the same name, but the section is a table.
             if let DeValue::Table(table) = value.get_ref() {
                 let found = commands.iter().find(|command| command.get_name() == name && options(command).count() > 0);
                 let command = *found.ok_or_else(|| FileError::UnknownSection {

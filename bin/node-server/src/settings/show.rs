@@ -39,7 +39,7 @@ pub(super) fn changed(command: &Command, matches: &ArgMatches, sources: &Sources
 enum Shown {
     Value(Value),
     Unset,
-    /// Not printed.
+    /// A secret, which is not printed.
     Secret,
     NotText,
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// The option that specifies the file.
 pub(super) const FILE_OPTION: &str = "config";
 
-/// Where a value comes from.
+/// The source of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Source {
     Default,

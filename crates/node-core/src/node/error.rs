@@ -69,11 +69,11 @@ pub enum NodeError {
     UnknownAccount(Address),
     /// No more filters may be installed.
     #[error(
-        "no more filters can be installed: {limit} are the most, and a client may have as many as it leaves to others"
+        "no more filters can be installed: the limit is {limit}, and a client may have as many as it leaves for others"
     )]
     TooManyFilters { limit: usize },
     /// The query spans too many blocks.
-    #[error("the query spans {blocks} blocks, and {limit} are the most")]
+    #[error("the query spans {blocks} blocks, but at most {limit} are allowed")]
     TooManyBlocks {
         blocks: u64,
         limit: u64,

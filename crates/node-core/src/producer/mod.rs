@@ -194,7 +194,7 @@ impl Producer {
         if self.miner.mining().is_instant()
             && let Err(error) = self.mine_waiting(awaited)
         {
-            tracing::error!(error = %Sources(&error), "no block could be made of what waits in the pool");
+            tracing::error!(error = %Sources(&error), "cannot seal a block from the pending transactions");
         }
     }
 
