@@ -22,7 +22,7 @@ pub(crate) struct BackupOptions {
     pub(crate) output: OutputOptions,
 }
 
-/// Makes the copy. If a signal arrives, removes what was copied so far.
+/// Makes the copy. If a signal arrives, removes the incomplete copy.
 pub(crate) fn run(options: &BackupOptions) -> Result<(), CommandError> {
     let shutdown = Shutdown::on_signals()?;
     let (json, dest) = (options.output.json, &options.dest);

@@ -1,9 +1,9 @@
-//! What this program was built from.
+//! The version and the commit from which this program was built.
 
 /// The version of the release.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The commit, abbreviated; `unknown` if it was not built in a repository.
+/// The abbreviated commit; `unknown` if the program was not built in a repository.
 pub(crate) const COMMIT: &str = env!("COMMIT");
 
 /// Both, for `--version`.

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 
 /// An Ethereum execution node that serves every historical state of its chain over HTTP.
 ///
-/// Without a command it runs `dev` and accepts its options.
+/// The default command is `dev`.
 #[derive(Debug, Parser)]
 #[command(
     version,
@@ -42,7 +42,7 @@ pub(crate) enum Command {
     /// The accounts are derived from a mnemonic, and the genesis funds them. The chain is stored in memory, or in a folder with
     /// --data-dir.
     Dev(Box<DevOptions>),
-    /// Import chain files and serve the chain. Does not produce blocks.
+    /// Import chain files and serve the chain, without producing blocks.
     ///
     /// The chain starts at the genesis and consists of the blocks of the chain files. It is stored in a folder, or in memory with
     /// --data-dir :memory:. The node does not produce blocks and does not join a network: transactions that are sent to it
@@ -50,8 +50,8 @@ pub(crate) enum Command {
     Run(Box<RunOptions>),
     /// Import chain files into a folder.
     ///
-    /// Executes and validates every block. Skips known blocks, so an interrupted import continues where it stopped. An invalid
-    /// block ends the import; the blocks before it are kept.
+    /// Executes and validates every block. Blocks that are already stored are skipped, so an interrupted import
+    /// resumes where it stopped. An invalid block ends the import; the blocks before it are kept.
     Import(ImportOptions),
     /// Export blocks from a folder to a chain file, as RLP.
     Export(ExportOptions),
@@ -63,8 +63,8 @@ pub(crate) enum Command {
     Stats(InspectOptions),
     /// Drop old states from a folder. Requests for them then return 404; blocks, receipts and logs are kept.
     ///
-    /// Dropped states can be restored only by importing the chain into another folder. Needs room for another copy of the states
-    /// that are kept.
+    /// Dropped states can be restored only by importing the chain into another folder. Needs disk space for a second
+    /// copy of the remaining states.
     Prune(PruneOptions),
     /// Copy a folder to another folder, even while a server uses it.
     ///
@@ -73,8 +73,8 @@ pub(crate) enum Command {
     Backup(BackupOptions),
     /// Copy a folder of storage layout 1 to a new folder of the current layout, and verify it.
     ///
-    /// The old folder does not change, and no server may use it meanwhile. If this is interrupted, the same command continues.
-    /// Until everything is copied and verified, the name of the new folder ends with .migrating.
+    /// The old folder is not changed, and no server may use it in the meantime. If the command is interrupted, run it
+    /// again to continue. Until everything is copied and verified, the name of the new folder ends with .migrating.
     Migrate(MigrateOptions),
     /// Print the settings of a command, each with its source, in the format of --config.
     ///
@@ -98,7 +98,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Whether the command writes JSON.
+    /// Returns whether the command writes JSON.
     pub(crate) fn json(&self) -> bool {
         match self {
             Self::Dev(_)

@@ -17,7 +17,7 @@ pub(crate) enum DataDir {
 }
 
 impl DataDir {
-    /// The parser for the command line.
+    /// Returns the parser for the command line.
     pub(crate) fn parser() -> impl TypedValueParser<Value = Self> {
         PathBufValueParser::new().map(Self::from)
     }
@@ -29,13 +29,14 @@ impl From<PathBuf> for DataDir {
     }
 }
 
-/// The default folder of the chain with this genesis hash, in the user's data folder of the XDG Base Directory Specification.
+/// Returns the default folder of the chain with this genesis hash, in the user's data folder of the XDG Base
+/// Directory Specification.
 pub(crate) fn default_folder(genesis: H256) -> Result<PathBuf, CommandError> {
     let data = data_home(env::var_os("XDG_DATA_HOME"), env::var_os("HOME")).ok_or(CommandError::NoHome)?;
     Ok(data.join("node-server").join(format!("{genesis:#x}")))
 }
 
-/// The user's data folder. The specification requires relative paths to be ignored.
+/// Returns the user's data folder. The specification requires relative paths to be ignored.
 fn data_home(xdg_data_home: Option<OsString>, home: Option<OsString>) -> Option<PathBuf> {
     let absolute = |path: Option<OsString>| path.map(PathBuf::from).filter(|path| path.is_absolute());
     absolute(xdg_data_home).or_else(|| Some(absolute(home)?.join(".local/share")))

@@ -94,7 +94,7 @@ pub(crate) enum CommandError {
 }
 
 impl CommandError {
-    /// The error for a store at `path` that failed with `error`.
+    /// Returns the error for a store at `path` that failed with `error`.
     pub(crate) fn store(path: &Path, error: BackendError) -> Self {
         let source = match error {
             BackendError::Interrupted(_) => return Self::Interrupted,

@@ -81,7 +81,7 @@ pub(crate) fn run(options: &ExportOptions) -> Result<(), CommandError> {
         Ok(bytes) => bytes,
         Err(error) => {
             if replace {
-                // The original error is the one to report.
+                // The original error is the one to report, so this error is ignored.
                 let _ = fs::remove_file(&path);
             }
             return Err(error);
@@ -101,7 +101,7 @@ pub(crate) fn run(options: &ExportOptions) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// The requested range of blocks, all of which exist.
+/// Returns the requested range of blocks, all of which exist.
 fn range(options: &ExportOptions, head: u64) -> Result<RangeInclusive<u64>, CommandError> {
     let above = |option, block| Err(CommandError::AboveHead { option, block, head });
     match (options.from, options.to) {
@@ -112,7 +112,7 @@ fn range(options: &ExportOptions, head: u64) -> Result<RangeInclusive<u64>, Comm
     }
 }
 
-/// The name of the temporary file.
+/// Returns the name of the temporary file.
 fn temporary(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".part");

@@ -12,10 +12,10 @@ use std::path::Path;
 /// Maximum length of a file of keys, certificates or tokens, in bytes.
 const MAX_SMALL_FILE: u64 = 1 << 20;
 
-/// How often a reader that waits for a pipe looks whether it should end.
+/// How often a reader that waits for a pipe checks whether it should stop.
 const WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
-/// A file that is read until a context is cancelled, also if it is a pipe into which nobody writes.
+/// A file that is read until a context is cancelled, even if it is a pipe to which nothing is written.
 pub(crate) struct Input {
     file: File,
     context: Context,
@@ -25,7 +25,7 @@ impl Read for Input {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             self.context.check().map_err(io::Error::other)?;
-            // Files on disks are always ready.
+            // Regular files are always ready.
             match poll(&mut [PollFd::new(&self.file, PollFlags::IN)], Some(&WAIT)).map_err(io::Error::from) {
                 Ok(0) => {}
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -71,7 +71,7 @@ pub(crate) fn read_small_text(path: &Path) -> Result<String, CommandError> {
 /// Opens a file, to be read until `context` is cancelled. Returns it with its length in bytes.
 pub(crate) fn open(path: &Path, context: &Context) -> Result<(Input, u64), CommandError> {
     let unreadable = |source| CommandError::Read { path: path.to_owned(), source };
-    // Opening a pipe would otherwise wait for somebody who writes.
+    // Opening a pipe would otherwise wait for a writer.
     let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(unreadable)?;
     let length = file.metadata().map_err(unreadable)?.len();

@@ -29,11 +29,12 @@ pub(crate) struct HealthOptions {
     /// Path prefix of every route of the server, if no URL is given
     #[arg(long, env = "ETHNODE_BASE_PATH", value_name = "PATH", default_value = "/")]
     pub(crate) base_path: BasePath,
-    /// PEM file of the server's certificate, if no URL is given; the request is of https then, and trusts it
+    /// PEM file of the server's certificate, if no URL is given; the request then uses https and trusts this
+    /// certificate
     #[arg(long, env = "ETHNODE_TLS_CERT", value_name = "FILE")]
     pub(crate) tls_cert: Option<PathBuf>,
-    /// PEM file of the certificates to trust for https: those of authorities, or the server's own [default: Mozilla's list of
-    /// authorities]
+    /// PEM file of certificates to trust for https, of certificate authorities or of servers [default: Mozilla's list
+    /// of authorities]
     #[arg(long, env = "ETHNODE_CA_FILE", value_name = "FILE")]
     pub(crate) ca_file: Option<PathBuf>,
     /// Time limit for the response
@@ -68,14 +69,14 @@ pub(crate) fn run(options: &HealthOptions) -> Result<(), CommandError> {
     }
 }
 
-/// The readiness URL of a server on this machine with these options.
+/// Returns the readiness URL of a server on this machine with these options.
 fn default_url(options: &HealthOptions) -> String {
     let scheme = if options.ca_file.is_some() || options.tls_cert.is_some() { "https" } else { "http" };
     let address = reachable(SocketAddr::new(options.host, options.port));
     format!("{scheme}://{address}{}/ready", options.base_path.as_str())
 }
 
-/// The client that sends the request.
+/// Returns the client that sends the request.
 #[cfg(feature = "tls")]
 fn agent(config: Config, options: &HealthOptions, _url: &str) -> Result<Agent, CommandError> {
     use ureq::tls::{PemItem, parse_pem};
@@ -101,7 +102,7 @@ fn agent(config: Config, _options: &HealthOptions, url: &str) -> Result<Agent, C
     if url.starts_with("https:") { Err(CommandError::NoTls(InvalidTls::NotBuilt)) } else { Ok(config.new_agent()) }
 }
 
-/// The certificate of the server on this machine, if the request goes to it.
+/// Returns the certificate of the server on this machine, if the request goes to it.
 #[cfg(feature = "tls")]
 fn server_certificate(options: &HealthOptions) -> Option<&PathBuf> {
     options.tls_cert.as_ref().filter(|_| options.url.is_none())

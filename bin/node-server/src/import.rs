@@ -29,8 +29,8 @@ pub(crate) struct ImportOptions {
     pub(crate) genesis: GenesisOptions,
     #[command(flatten)]
     pub(crate) storage: StorageOptions,
-    /// Blocks after which the import is made durable: what a crash costs at most [default: 1000 blocks or a second, whichever is
-    /// first]
+    /// Number of blocks after which the import is made durable; a crash loses at most these [default: 1000 blocks or
+    /// a second, whichever is first]
     #[arg(long, env = "ETHNODE_SYNC_EVERY", value_name = "BLOCKS", help_heading = "Storage")]
     pub(crate) sync_every: Option<NonZeroU64>,
     #[command(flatten)]
@@ -39,11 +39,12 @@ pub(crate) struct ImportOptions {
     pub(crate) output: OutputOptions,
 }
 
-/// Number of blocks and time after which the store is synced, whichever is first, unless an option says otherwise.
+/// Number of blocks and time after which the store is synced by default, whichever is first.
 const SYNC_BLOCKS: u64 = 1_000;
 const SYNC_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Imports the files one by one. A signal or an invalid block ends the import; the blocks before it are durable then.
+/// Imports the files one by one. A signal or an invalid block ends the import, after which the imported blocks are
+/// durable.
 pub(crate) fn run(options: &ImportOptions) -> Result<(), CommandError> {
     let shutdown = Shutdown::on_signals()?;
     let start = open::start(options.genesis.genesis.as_deref(), &options.storage, shutdown.context())?;
@@ -58,7 +59,7 @@ pub(crate) fn run(options: &ImportOptions) -> Result<(), CommandError> {
     let mut sum = ImportSummary::default();
     for path in &options.files {
         let imported = import(&chain, &store, path, shutdown.context(), options);
-        // Imported blocks become durable even if the import failed, whose error is the first one.
+        // Imported blocks become durable even if the import failed. In that case the error of the import is reported.
         let flushed = store.flush();
         let ImportSummary { imported, known, gas, elapsed } = imported?;
         flushed?;
@@ -124,12 +125,12 @@ fn import(
     }
 }
 
-/// Syncs the store at intervals, and reports up to which block the chain is durable.
+/// Syncs the store at intervals, and reports the last durable block.
 struct PeriodicSync<'a> {
     store: &'a Store,
     report: Report,
     name: String,
-    /// Number of blocks, and perhaps time, from one sync to the next.
+    /// Number of blocks, and possibly time, from one sync to the next.
     every: u64,
     interval: Option<Duration>,
     /// Number of blocks read up to the last sync.

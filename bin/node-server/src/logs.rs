@@ -27,7 +27,7 @@ use tracing_subscriber::{Layer, Registry};
 /// Maximum number of lines that wait to be written.
 const MAX_QUEUED_LINES: usize = 65_536;
 
-/// How long the end of the program waits for the queued lines, and for a message, to be written.
+/// How long the exit of the program waits for the queued lines, and for a message, to be written.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// How long lines are collected before they are written together.
@@ -54,7 +54,7 @@ struct Filter {
 impl Filter {
     fn apply(&self) {
         let filter = if self.is_debugging { Targets::new().with_default(DEBUG) } else { self.configured.clone() };
-        // It fails only if the log has ended.
+        // This fails only if the log has ended.
         let _ = self.handle.reload(filter);
     }
 }
@@ -70,7 +70,7 @@ pub(crate) enum LogFormat {
 
 /// The running log. Dropping it writes all queued lines.
 pub(crate) struct Logs {
-    /// `None` while it is dropped.
+    /// `None` only while this is being dropped.
     worker: Option<WorkerGuard>,
 }
 
@@ -108,7 +108,7 @@ impl Logs {
 
 impl Drop for Logs {
     fn drop(&mut self) {
-        // If the queue is full, the guard writes to standard output, which may have stopped, too.
+        // If the queue is full, the guard writes to standard output, whose reader may have stalled as well.
         if let Some(worker) = self.worker.take() {
             bounded("log-end", move || drop(worker));
         }
@@ -121,7 +121,7 @@ impl Drop for Logs {
     }
 }
 
-/// Parses a filter. What actix says about each connection is left out, unless the filter mentions it.
+/// Parses a filter. Messages from actix about connections are left out, unless the filter mentions actix.
 fn parse(filter: &str) -> Result<Targets, ParseError> {
     let targets: Targets = filter.parse()?;
     let is_wide = targets.default_level().is_some_and(|level| level >= LevelFilter::INFO);
@@ -146,7 +146,8 @@ pub(crate) fn set_filter(filter: &str) -> Result<(), ParseError> {
     Ok(())
 }
 
-/// Selects all lines of level debug and above, or those of the configured filter again. Returns which of the two.
+/// Switches between all lines of level debug and above, and those of the configured filter. Returns whether the
+/// former are now selected.
 pub(crate) fn toggle_debug() -> bool {
     FILTER.get().is_some_and(|filter| {
         let mut filter = filter.lock();
@@ -156,13 +157,13 @@ pub(crate) fn toggle_debug() -> bool {
     })
 }
 
-/// The number of lines that were dropped.
+/// Returns the number of lines that were dropped.
 pub(crate) fn dropped_lines() -> u64 {
     DROPPED.get().map_or(0, |counter| counter.dropped_lines() as u64)
 }
 
-/// Selects the format of all lines, also of those that are printed before and after the log. Lines about panics are then JSON,
-/// too.
+/// Sets the format of all lines, including those printed before the log starts and after it ends, and lines about
+/// panics.
 pub(crate) fn set_format(format: LogFormat) {
     JSON.store(format == LogFormat::Json, Ordering::Relaxed);
     if format == LogFormat::Json {
@@ -170,19 +171,20 @@ pub(crate) fn set_format(format: LogFormat) {
     }
 }
 
-/// Whether lines are JSON.
+/// Returns whether lines are JSON.
 pub(crate) fn is_json() -> bool {
     JSON.load(Ordering::Relaxed)
 }
 
-/// Prints a line of `level` to standard error before the log starts or after its end, but stops if nobody reads it.
+/// Prints a line of `level` to standard error, for use before the log starts or after it ends. Gives up if nothing
+/// reads it.
 pub(crate) fn print(level: Level, message: &str) {
     let line = line(level, message, is_json());
     bounded("last-words", move || eprintln!("{line}"));
 }
 
-/// Says on standard output where the server listens, after `banner`. As JSON, it is a line without the banner. Nothing waits for a
-/// reader that has stopped.
+/// Prints the address of the server to standard output, preceded by `banner`. In JSON, this is a line without the
+/// banner. Does not wait for a reader that has stalled.
 pub(crate) fn announce(banner: &str, url: &str) {
     let text = format!("listening on {url}");
     let text = if is_json() { line(Level::INFO, &text, true) } else { format!("{banner}{text}") };
@@ -190,7 +192,7 @@ pub(crate) fn announce(banner: &str, url: &str) {
     bounded("announcement", move || drop(writeln!(io::stdout(), "{text}")));
 }
 
-/// A line with the message, in the format of the log if that is JSON.
+/// Returns a line with the message, in the format of the log if that is JSON.
 fn line(level: Level, message: &str, is_json: bool) -> String {
     if is_json {
         let mut timestamp = String::new();
@@ -204,7 +206,7 @@ fn line(level: Level, message: &str, is_json: bool) -> String {
     format!("{word}: {message}")
 }
 
-/// Runs `write` on a thread named `name`, but waits no longer than for [`LAST_WORDS`].
+/// Runs `write` on a thread named `name`, and waits for it for at most [`LAST_WORDS`].
 pub(crate) fn bounded(name: &str, write: impl FnOnce() + Send + 'static) {
     let (done, written) = mpsc::channel();
     let _ = thread::Builder::new().name(name.to_owned()).spawn(move || {
@@ -214,8 +216,8 @@ pub(crate) fn bounded(name: &str, write: impl FnOnce() + Send + 'static) {
     let _ = written.recv_timeout(LAST_WORDS);
 }
 
-/// Standard error with a pause after each flush. Lines that arrive during the pause are written together, and do not have to wake
-/// the thread.
+/// Standard error with a pause after each flush. Lines that arrive during the pause are written together and do not
+/// wake the thread.
 struct BatchedStderr(BufWriter<Stderr>);
 
 impl Write for BatchedStderr {

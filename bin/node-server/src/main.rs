@@ -49,9 +49,9 @@ use tracing::Level;
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
     let json = arguments.iter().any(|argument| argument == "--json");
-    // If the settings cannot be read, this says so, too.
+    // Set first, because errors in the settings are printed in this format, too.
     logs::set_format(settings::log_format(&arguments));
-    // Before anything that takes time: until then SIGHUP ends the process.
+    // Done before anything that takes time, because until then SIGHUP ends the process.
     if settings::serves(&arguments)
         && let Err(error) = signals::handle()
     {
@@ -74,7 +74,7 @@ fn main() -> ExitCode {
             match is_error {
                 true if logs::is_json() => logs::print(Level::ERROR, &message),
                 true => logs::bounded("usage", move || error.print()),
-                // A pager may wait for its reader.
+                // A pager may block.
                 false => error.print(),
             }
             if json && is_error {
@@ -124,7 +124,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             logs::print(Level::ERROR, &Sources(&error).to_string());
-            // A difference was already reported as the result.
+            // A difference has already been reported as the result.
             if command.json() && !matches!(error, CommandError::Difference(_)) {
                 report::error(&error);
             }
@@ -169,7 +169,7 @@ fn execute(command: &Command, terminal: Option<Terminal>) -> Result<(), CommandE
     }
 }
 
-/// How a server ended. That a signal came before it listened is no error.
+/// Converts the result of a server. A signal that arrives before the server listens is not an error.
 fn served(ended: Result<(), CommandError>) -> Result<(), CommandError> {
     match ended {
         Err(stopped @ CommandError::Interrupted) => {

@@ -16,12 +16,15 @@ pub(crate) fn serve(options: &ServerOptions, http: &HttpConfig) -> Result<Option
     let server = MetricsServer::start(address, http.metrics.clone(), http.tokens.clone())?;
     tracing::info!("serving metrics on http://{}/metrics", server.address());
     if !address.ip().is_loopback() && !http.tokens.as_ref().is_some_and(Tokens::protect_metrics) {
-        tracing::warn!("everyone who reaches {} can read the metrics: there is no token for them", server.address());
+        tracing::warn!(
+            "everyone who can reach {} can read the metrics: no token has the role metrics",
+            server.address()
+        );
     }
     Ok(Some(server))
 }
 
-/// Includes the size of the data folder in the metrics of `http`.
+/// Adds the size of the data folder to the metrics of `http`.
 pub(crate) fn include_folder(http: &HttpConfig, folder: Option<&Path>) {
     if let Some(folder) = folder {
         http.metrics.set_folder(folder.to_owned());

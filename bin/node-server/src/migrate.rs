@@ -26,7 +26,7 @@ pub(crate) struct MigrateOptions {
     pub(crate) output: OutputOptions,
 }
 
-/// Copies the folder, verifies the copy, and gives it its name.
+/// Copies the folder, verifies the copy, and renames it.
 pub(crate) fn run(options: &MigrateOptions) -> Result<(), CommandError> {
     let (json, dest) = (options.output.json, &options.dest);
     let from = open::existing_folder(&options.chain, "migrate")?;

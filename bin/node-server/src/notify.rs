@@ -11,7 +11,8 @@ use std::time::Duration;
 /// Time until the next notification is due during a long start.
 const START_TIME: Duration = Duration::from_secs(120);
 
-/// The server is ready. If systemd watches it, a thread reports from now on that it responds.
+/// Notifies systemd that the server is ready. If the unit has a watchdog, starts a thread that reports that the
+/// server responds.
 pub(crate) fn ready(address: SocketAddr) {
     notify(&[NotifyState::Ready, NotifyState::Status(&format!("listening on {address}"))]);
     if let Some(limit) = sd_notify::watchdog_enabled() {
@@ -27,15 +28,15 @@ fn watch(address: SocketAddr, limit: Duration) {
     loop {
         match responds(address, limit / 2) {
             Ok(()) => notify(&[NotifyState::Watchdog]),
-            // systemd ends the service if this lasts.
+            // systemd restarts the service if this persists.
             Err(error) => tracing::error!("the server does not respond to the watchdog: {error}"),
         }
         thread::sleep(limit / 3);
     }
 }
 
-/// Checks that a connection is accepted and a worker responds. Without TLS the response of a server with TLS is 400, which is one,
-/// too.
+/// Checks that a connection is accepted and a worker responds. A server with TLS responds with 400 to a request
+/// without TLS, which counts as a response.
 fn responds(address: SocketAddr, timeout: Duration) -> io::Result<()> {
     let mut connection = TcpStream::connect_timeout(&address, timeout)?;
     connection.set_read_timeout(Some(timeout))?;
@@ -45,13 +46,13 @@ fn responds(address: SocketAddr, timeout: Duration) -> io::Result<()> {
     if &start == b"HTTP/" { Ok(()) } else { Err(io::ErrorKind::InvalidData.into()) }
 }
 
-/// The start is still in progress; asks systemd for more time.
+/// Notifies systemd that the start is still in progress, and asks for more time.
 pub(crate) fn starting(status: impl Display) {
     let time = NotifyState::ExtendTimeoutUsec(START_TIME.as_micros().try_into().unwrap_or(u32::MAX));
     notify(&[time, NotifyState::Status(&status.to_string())]);
 }
 
-/// The server is shutting down.
+/// Notifies systemd that the server is shutting down.
 pub(crate) fn stopping() {
     notify(&[NotifyState::Stopping, NotifyState::Status("waiting for requests in progress")]);
 }

@@ -1,4 +1,4 @@
-//! Opens the chain that a command works on.
+//! Opening the chain on which a command operates.
 
 use crate::data_dir::{DataDir, default_folder};
 use crate::error::CommandError;
@@ -22,12 +22,12 @@ pub(crate) fn read_genesis(path: Option<&Path>, context: &Context) -> Result<Gen
     Genesis::parse(&json).map_err(|source| CommandError::Genesis { path: path.to_owned(), source })
 }
 
-/// Size of a genesis file in bytes from which on its accounts are sorted in temporary files instead of memory.
+/// Size of a genesis file in bytes at which its accounts are sorted in temporary files instead of in memory.
 const LARGE_GENESIS: u64 = 16 << 20;
 
-/// How a chain begins.
+/// The genesis of a chain.
 pub(crate) struct Start {
-    /// The genesis, without the accounts of a large one.
+    /// The genesis. If it is large, it does not include the accounts.
     pub(crate) genesis: Genesis,
     large: Option<LargeGenesis>,
 }
@@ -54,7 +54,7 @@ impl Start {
         Ok(Self { genesis: large.genesis().clone(), large: Some(large) })
     }
 
-    /// Opens the chain in `folder`, or creates it there, unless `context` is cancelled.
+    /// Opens the chain in `folder`, or creates it there. Fails if `context` is cancelled.
     fn open(&self, folder: Arc<dyn Folder>, context: &Context, options: Options) -> Result<Store, BackendError> {
         let block = self.genesis.block();
         match &self.large {
@@ -70,8 +70,8 @@ impl Start {
     }
 }
 
-/// Returns how the chain to open begins: with the genesis of the file; without a file, with the one that is recorded in the
-/// folder; without a record, with the built-in development genesis.
+/// Returns the genesis of the chain to open: that of the file; without a file, the one recorded in the folder;
+/// without a record, the built-in development genesis.
 pub(crate) fn start(file: Option<&Path>, storage: &StorageOptions, context: &Context) -> Result<Start, CommandError> {
     match (file, &storage.data_dir) {
         (None, Some(DataDir::Folder(folder))) => {
@@ -93,8 +93,8 @@ pub(crate) fn recorded_genesis(folder: &Path, caches: &CacheOptions) -> Result<O
     Ok(Some(genesis.map_err(|error| failed(BackendError::Storage(error.into())))?))
 }
 
-/// Continues the chain of a folder under the rules of `genesis`, and records it there. Logs what is scheduled differently
-/// than before, all of it after the head.
+/// Continues the chain of a folder under the rules of `genesis`, and records the genesis there. Logs the forks that
+/// are scheduled differently than before, which are all after the head.
 fn continue_with(store: &Store, genesis: &Genesis) -> Result<(), BackendError> {
     let view = store.view()?;
     let expected = genesis.block().header.hash;
@@ -115,7 +115,7 @@ fn continue_with(store: &Store, genesis: &Genesis) -> Result<(), BackendError> {
     Ok(())
 }
 
-/// The data folder of the chain with this genesis; `None` for a chain in memory.
+/// Returns the data folder of the chain with this genesis; `None` for a chain in memory.
 pub(crate) fn folder(options: &StorageOptions, genesis: &Genesis) -> Result<Option<PathBuf>, CommandError> {
     match &options.data_dir {
         Some(DataDir::Memory) => Ok(None),
@@ -131,7 +131,7 @@ pub(crate) fn log_chain(
     backend: &dyn StateBackend,
 ) -> Result<(), CommandError> {
     let (chain_id, view) = (genesis.spec.chain_id, backend.view()?);
-    // The backend has the hash; computing it again means the root of the whole first state.
+    // The backend has the hash; computing it again would require the root of the whole genesis state.
     let (head, first) = (view.head(), view.canonical_hash(0)?.unwrap_or_default());
     let (genesis, number, hash) = (format!("{first:#x}"), head.number, format!("{:#x}", head.hash));
     let place = folder.map_or_else(
@@ -145,7 +145,7 @@ pub(crate) fn log_chain(
 /// The backend of a chain.
 pub(crate) struct Backend {
     pub(crate) backend: Arc<dyn StateBackend>,
-    /// The backend again if it is a store, which can be synced, pruned and backed up.
+    /// The same backend if it is a store, which can be synced, pruned and backed up.
     pub(crate) store: Option<Arc<Store>>,
 }
 
@@ -160,7 +160,7 @@ pub(crate) fn backend(
 ) -> Result<Backend, CommandError> {
     let store = match folder {
         Some(path) => create_store(path, start, caches, sync, context)?,
-        // What a cache of runs saves is only their decompression.
+        // In memory, a cache of runs only saves decompression.
         None => {
             let cache_bytes = caches.cache_bytes() / 4;
             let options = Options { cache_bytes, ..Options::in_memory() };
@@ -194,7 +194,8 @@ pub(crate) fn evm(spec: &Arc<ChainSpec>, caches: &CacheOptions) -> Arc<EvmExecut
     Arc::new(EvmExecutor::with_code_cache(spec.clone(), caches.code_cache_bytes()))
 }
 
-/// Opens an existing chain as of now for `command`, which appears in errors and changes nothing. A server may go on using it.
+/// Opens a snapshot of an existing chain for `command`, whose name appears in errors. A server may continue to use
+/// the folder.
 pub(crate) fn open_snapshot(chain: &ExistingChain, command: &'static str) -> Result<Store, CommandError> {
     let path = existing_folder(chain, command)?;
     let store = Store::open_snapshot(&path, store_options(&chain.storage.caches));
@@ -206,7 +207,7 @@ pub(crate) fn open_folder(path: &Path, chain: &ExistingChain) -> Result<Store, C
     checked(Store::open_existing(path, store_options(&chain.storage.caches)), path, chain)
 }
 
-/// Checks that a chain is the one of the genesis file, if there is one.
+/// Checks that a chain has the genesis of the genesis file, if one was given.
 fn checked(store: Result<Store, BackendError>, path: &Path, chain: &ExistingChain) -> Result<Store, CommandError> {
     let store = store.map_err(|error| CommandError::store(path, error))?;
     if let Some(genesis) = &chain.genesis {
@@ -216,7 +217,7 @@ fn checked(store: Result<Store, BackendError>, path: &Path, chain: &ExistingChai
     Ok(store)
 }
 
-/// The data folder of an existing chain.
+/// Returns the data folder of an existing chain.
 pub(crate) fn existing_folder(chain: &ExistingChain, command: &'static str) -> Result<PathBuf, CommandError> {
     match &chain.storage.data_dir {
         Some(DataDir::Memory) => Err(CommandError::InMemory { needed_by: command }),

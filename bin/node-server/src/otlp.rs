@@ -1,7 +1,7 @@
-//! Traces for OpenTelemetry: a span for each request, sent to a collector as OTLP over HTTP, in JSON.
+//! Traces for OpenTelemetry: a span for each request, sent to a collector as OTLP over HTTP in JSON.
 //!
-//! Spans are made from the log events of requests, whatever the log's own filter is. A thread sends them; if the collector is slow
-//! or gone, spans are dropped, and requests do not wait.
+//! Spans are derived from the log events of requests, regardless of the log's filter. A separate thread sends them.
+//! If the collector is slow or unreachable, spans are dropped; requests do not wait.
 
 use crate::build_info::VERSION;
 use crate::dev::RequestLayer;
@@ -23,25 +23,25 @@ use tracing_subscriber::layer::Context;
 use ureq::Agent;
 use ureq::http::Uri;
 
-/// Most spans that wait to be sent.
+/// Maximum number of spans that wait to be sent.
 const QUEUE: usize = 8_192;
 
-/// Most spans in a message to the collector.
+/// Maximum number of spans in a message to the collector.
 const BATCH: usize = 512;
 
 /// How long spans are collected before they are sent together.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// How often the thread looks whether the program ends.
+/// How often the thread checks whether the program is exiting.
 const STEP: Duration = Duration::from_millis(100);
 
-/// Time limit for a message to the collector, and for the last one at the end of the program.
+/// Time limit for a message to the collector, including the last one on exit.
 const TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Where OTLP over HTTP receives traces.
+/// The path at which OTLP over HTTP receives traces.
 const PATH: &str = "/v1/traces";
 
-/// The running export. Dropping it sends what waits.
+/// The running export. Dropping it sends the waiting spans.
 pub(crate) struct Exporter {
     ending: Arc<AtomicBool>,
     ended: Receiver<()>,
@@ -62,7 +62,7 @@ pub(crate) fn start(endpoint: &Uri) -> Result<(Exporter, TraceLayer), CommandErr
     let (done, ended) = mpsc::channel::<()>();
     let (is_ending, lost) = (ending.clone(), dropped.clone());
     let export = move || {
-        // Dropped at the end, which the program waits for.
+        // Dropped when the thread ends, for which the program waits.
         let _done = done;
         let agent = Agent::config_builder().timeout_global(Some(TIMEOUT)).build().new_agent();
         let mut is_reachable = true;
@@ -98,7 +98,7 @@ impl Drop for Exporter {
     }
 }
 
-/// The URL for traces below that of a collector, which may mention it already.
+/// Returns the URL for traces below that of a collector, which may mention it already.
 fn traces_url(endpoint: &Uri) -> String {
     let url = endpoint.to_string();
     let base = url.trim_end_matches('/');
@@ -118,7 +118,7 @@ fn collect(spans: &Receiver<Value>, ending: &AtomicBool) -> Vec<Value> {
     batch
 }
 
-/// The message with these spans.
+/// Returns the message with these spans.
 fn message(spans: Vec<Value>) -> Value {
     let resource = [attribute("service.name", "node-server"), attribute("service.version", VERSION)];
     json!({"resourceSpans": [{
@@ -207,8 +207,8 @@ impl Visit for Request {
 }
 
 impl Request {
-    /// The span of a request that ended at `end`. `None` for the calls of a batch, which are in its span, and for requests whose
-    /// sender does not record their trace.
+    /// Returns the span of a request that ended at `end`. `None` for the calls of a batch, which are in its span, and
+    /// for requests whose sender does not record their trace.
     fn span(self, end: SystemTime) -> Option<Value> {
         let is_sampled = u8::from_str_radix(&self.trace_flags, 16).is_ok_and(|flags| flags & 1 == 1);
         if (self.status.is_none() && self.bytes.is_none()) || (!self.trace_id.is_empty() && !is_sampled) {
@@ -232,7 +232,7 @@ impl Request {
         if !self.parent_span_id.is_empty() {
             span["parentSpanId"] = self.parent_span_id.into();
         }
-        // By the conventions, a client's fault is not an error of the server.
+        // By OpenTelemetry's conventions, a client's fault is not an error of the server.
         if rpc.is_some() || http.is_some_and(|status| status >= 500) {
             span["status"] = json!({"code": 2, "message": self.error});
         }

@@ -1,4 +1,4 @@
-//! TLS to a server whose own certificate is known, or that of the authority that signed it.
+//! TLS to a server whose own certificate, or that of the authority that signed it, is known.
 
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -32,7 +32,7 @@ pub(crate) fn agent(config: Config, certificates: &[Vec<u8>]) -> Result<Agent, E
     Ok(Agent::with_parts(config, connector, DefaultResolver::default()))
 }
 
-/// Accepts the certificates themselves, whatever they say, and those that they have signed.
+/// Accepts the given certificates themselves, regardless of their content, and those that they have signed.
 #[derive(Debug)]
 struct Verifier {
     certificates: Vec<CertificateDer<'static>>,
@@ -48,7 +48,7 @@ impl ServerCertVerifier for Verifier {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        // Most self-signed certificates say that they are of an authority, and would be refused as those of servers.
+        // Most self-signed certificates are marked as those of an authority, and would not be accepted from a server.
         if self.certificates.iter().any(|certificate| certificate == end_entity) {
             return Ok(ServerCertVerified::assertion());
         }
@@ -78,7 +78,7 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// Encrypts connections of https.
+/// Encrypts https connections.
 #[derive(Debug)]
 struct TlsConnector(Arc<ClientConfig>);
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Time between two log lines.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Time between two updates of what `/ready` says.
+/// Time between two updates of the progress in `/ready`.
 const STATUS_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Shows the progress of one import.
@@ -20,15 +20,16 @@ pub(crate) struct ImportProgress {
     /// Counts bytes. Hidden if standard error is not a terminal.
     bar: ProgressBar,
     last_line: Duration,
-    /// Where `/ready` reads the progress.
+    /// The progress that `/ready` reports.
     starting: Starting,
-    /// Where Prometheus does.
+    /// The progress in the metrics.
     metrics: Metrics,
     last_status: Duration,
 }
 
 impl ImportProgress {
-    /// Starts for the file at `path`, which has `length` bytes, in a server with the configuration `http`.
+    /// Starts showing the progress of the file at `path`, which has `length` bytes, in a server with the
+    /// configuration `http`.
     pub(crate) fn start(path: &Path, length: u64, http: &HttpConfig) -> Self {
         let title = path.display().to_string();
         let (starting, metrics) = (http.starting.clone(), http.metrics.clone());
@@ -72,12 +73,12 @@ impl ImportProgress {
     }
 }
 
-/// A progress bar on standard error. Hidden if that is not a terminal.
+/// Returns a progress bar on standard error. Hidden if that is not a terminal.
 pub(crate) fn bar(title: String, length: u64) -> ProgressBar {
     let target =
         if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
     let bar = ProgressBar::with_draw_target(Some(length), target);
-    // The message has what is left of the line.
+    // The message takes the rest of the line.
     let template = "{percent:>3}% [{bar:10}] {eta} left, {wide_msg}";
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style.progress_chars("=> "));
@@ -85,7 +86,7 @@ pub(crate) fn bar(title: String, length: u64) -> ProgressBar {
     bar.with_message(title.clone()).with_prefix(title)
 }
 
-/// How much of the work is done, and how long the rest takes at the same speed.
+/// The completed share of the work, and the time that the rest takes at the same speed.
 pub(crate) struct Share {
     done: u64,
     of: u64,
@@ -93,12 +94,12 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    /// The share that `bar` shows, `elapsed` after its start.
+    /// Returns the share that `bar` shows, `elapsed` after its start.
     pub(crate) fn of(bar: &ProgressBar, elapsed: Duration) -> Self {
         Self { done: bar.position(), of: bar.length().unwrap_or_default(), elapsed }
     }
 
-    /// Returns the share as a number from 0 to 1; `None` if the whole is not known, such as that of a pipe.
+    /// Returns the share as a number from 0 to 1, or `None` if the total is unknown, as for a pipe.
     fn ratio(&self) -> Option<f64> {
         (self.of > 0).then(|| (self.done as f64 / self.of as f64).min(1.0))
     }
@@ -107,7 +108,7 @@ impl Share {
 impl std::fmt::Display for Share {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Some(share) = self.ratio() else { return f.write_str("unknown length") };
-        // What is not begun has no speed.
+        // If nothing is done yet, there is no speed.
         let left = self.elapsed.as_secs_f64() * (1.0 - share) / share.max(1e-9);
         let left = HumanDuration(Duration::from_secs(left.min(1e9) as u64));
         write!(f, "{:.0}%, {left} left", 100.0 * share)

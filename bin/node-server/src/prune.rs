@@ -61,7 +61,7 @@ pub(crate) fn check_floor(store: &Store, option: &'static str, block: BlockNumbe
     if block > head { Err(CommandError::AboveHead { option, block, head }) } else { Ok(()) }
 }
 
-/// Drops the states of blocks before `floor`. Has no effect if more states were dropped before.
+/// Drops the states of blocks before `floor`. Has no effect if these states were already dropped.
 pub(crate) fn prune(store: &Store, floor: BlockNumber) -> Result<Pruned, CommandError> {
     let start = Instant::now();
     let rows = store.prune_before(floor)?;

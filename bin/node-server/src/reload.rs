@@ -1,4 +1,4 @@
-//! What can be replaced while a server runs: certificate, tokens and the filter of the log.
+//! Replacement of settings while a server runs: certificate, tokens and log filter.
 
 use crate::error::{CommandError, Sources};
 use crate::logs;
@@ -7,13 +7,13 @@ use node_http::{HttpConfig, Tls, Tokens};
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
-/// The settings that are not defaults, as the program was started with them.
+/// The settings at startup that are not defaults.
 static SETTINGS: OnceLock<Vec<String>> = OnceLock::new();
 
 /// The options that [`reload`] applies.
 const APPLIED: [&str; 4] = ["log", "tls-cert", "tls-key", "token-file"];
 
-/// What the running server uses. A process has one server.
+/// The replaceable objects that the running server uses. A process has only one server.
 static USED: OnceLock<Used> = OnceLock::new();
 
 struct Used {
@@ -31,7 +31,7 @@ pub(crate) fn remember(settings: Vec<String>) {
     let _ = SETTINGS.set(settings);
 }
 
-/// Returns the options that differ from `before`, and that only a restart applies.
+/// Returns the options that differ from `before` and need a restart to take effect.
 fn needing_a_restart(before: &[String], now: &[String]) -> Vec<String> {
     let differing =
         before.iter().filter(|one| !now.contains(one)).chain(now.iter().filter(|one| !before.contains(one)));
@@ -40,13 +40,14 @@ fn needing_a_restart(before: &[String], now: &[String]) -> Vec<String> {
     names.into_iter().collect()
 }
 
-/// Applies the filter `log`, and reads the files of `options`. What cannot be used is logged, and stays as it was.
+/// Applies the filter `log`, and reads the files of `options`. If a file cannot be used, this is logged, and its old
+/// content stays in use.
 pub(crate) fn reload(options: &ServerOptions, log: &str, settings: &[String]) {
     let changed = needing_a_restart(SETTINGS.get().map_or(&[], Vec::as_slice), settings);
     if !changed.is_empty() {
         tracing::warn!("SIGHUP: {} changed, which takes effect at the next start", changed.join(", "));
     }
-    // A valid filter: the options were parsed.
+    // The filter is valid, because the options were parsed.
     let _ = logs::set_filter(log);
     let failures = USED.get().map_or_else(Vec::new, |used| used.replace(options));
     for error in &failures {

@@ -19,14 +19,14 @@ const LINE_INTERVAL: Duration = Duration::from_secs(1);
 pub(crate) struct Report {
     command: &'static str,
     json: bool,
-    /// Hidden without a terminal, and for JSON.
+    /// Hidden if there is no terminal, and for JSON.
     bar: ProgressBar,
     started: Instant,
     last_line: Instant,
 }
 
 impl Report {
-    /// Starts to report work of `length` units.
+    /// Starts reporting work of `length` units.
     pub(crate) fn start(command: &'static str, json: bool, title: String, length: u64) -> Self {
         let bar = bar(title, length);
         if json {
@@ -36,12 +36,12 @@ impl Report {
         Self { command, json, bar, started: now, last_line: now }
     }
 
-    /// The progress bar, which counts units of work.
+    /// Returns the progress bar, which counts units of work.
     pub(crate) fn bar(&self) -> &ProgressBar {
         &self.bar
     }
 
-    /// Time since the start.
+    /// Returns the time since the start.
     pub(crate) fn elapsed(&self) -> Duration {
         self.started.elapsed()
     }

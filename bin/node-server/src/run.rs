@@ -39,7 +39,7 @@ pub(crate) struct RunOptions {
     pub(crate) server: ServerOptions,
 }
 
-/// Which chain to serve.
+/// The chain to serve.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Chain")]
 pub(crate) struct ChainOptions {
@@ -48,7 +48,8 @@ pub(crate) struct ChainOptions {
     /// Chain file of RLP blocks to import; may be repeated
     #[arg(long, env = "ETHNODE_IMPORT", value_name = "FILE", value_delimiter = ',')]
     pub(crate) import: Vec<PathBuf>,
-    /// Serve reads of the blocks imported so far while the import runs; /ready is 503 and transactions are refused until it has ended
+    /// Serve reads from the blocks imported so far during the import; until it ends, /ready returns 503 and
+    /// transactions are refused
     #[arg(long, env = "ETHNODE_SERVE_WHILE_IMPORTING")]
     pub(crate) serve_while_importing: bool,
     /// Block to make the head after the import, if the files contain several branches
@@ -94,7 +95,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), CommandError> {
     wiring.flush()
 }
 
-/// Opens the node of a chain, which is one under development if it is the built-in one without blocks.
+/// Opens the node of a chain. The built-in chain counts as a development chain as long as it has no blocks.
 fn node(options: &RunOptions, wiring: &Wiring, is_built_in: bool) -> Result<Arc<Node>, CommandError> {
     // No consensus client reports which blocks are final. The blocks of an imported chain are never reorganized.
     let development = is_built_in && wiring.backend.view()?.head().number == 0;
@@ -102,13 +103,14 @@ fn node(options: &RunOptions, wiring: &Wiring, is_built_in: bool) -> Result<Arc<
     Ok(Arc::new(wiring.node(&options.server, finality)?))
 }
 
-/// Says that the server is ready.
+/// Announces that the server is ready.
 fn announce(http: &HttpConfig, address: SocketAddr) {
     logs::announce("", &format!("{}://{address}{}", http.scheme(), http.base_path));
     notify::ready(address);
 }
 
-/// Imports the chain files while a thread serves health checks, and reads if the options say so, and then everything.
+/// Imports the chain files, while a thread serves health checks and, depending on the options, reads; serves
+/// everything after that.
 fn serve_from_the_import_on(
     options: &RunOptions,
     wiring: &Wiring,
@@ -132,9 +134,9 @@ fn serve_from_the_import_on(
     let server = thread::Builder::new().name("server".to_owned()).spawn(serve).map_err(CommandError::Thread)?;
     if let Ok(address) = bound.recv() {
         if http.serve_while_starting {
-            tracing::info!("serving what is imported so far on {}://{address}", http.scheme());
+            tracing::info!("serving the blocks imported so far on {}://{address}", http.scheme());
         }
-        // If the import fails, the program ends, and the thread with it.
+        // If the import fails, the program exits, which ends the thread.
         match build(options, wiring, &http, &context) {
             // The signal ends the server as well, after the requests in progress.
             Err(stopped @ CommandError::Stopped { .. }) if http.serve_while_starting => {
@@ -149,7 +151,7 @@ fn serve_from_the_import_on(
         }
         node.end_import();
         starting.finish();
-        // A signal may have come when nothing was left to import.
+        // A signal may have arrived when nothing was left to import.
         if context.check().is_ok() {
             announce(&http, address);
         }
@@ -162,7 +164,7 @@ fn join(server: JoinHandle<Result<(), CommandError>>) -> Result<(), CommandError
     server.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Imports the chain files, and drops old states.
+/// Imports the chain files, and then drops old states.
 fn build(options: &RunOptions, wiring: &Wiring, http: &HttpConfig, context: &Context) -> Result<(), CommandError> {
     import(&wiring.importer(), &options.chain, http, context)?;
     if let (Some(store), Some(floor)) = (&wiring.store, options.prune.prune_before) {
@@ -196,7 +198,7 @@ fn import(
                 }
                 let error = CommandError::Import { path: path.to_path_buf(), head, source };
                 match write_failure::outlast(error, failed_writes, backend, &http.starting, context) {
-                    // Once more. Known blocks are skipped.
+                    // Imports the file again. Known blocks are skipped.
                     Ok(()) => continue,
                     Err(error) if options.strict => return Err(error),
                     Err(error) => tracing::error!("{}", Sources(&error)),

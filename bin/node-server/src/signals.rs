@@ -1,4 +1,4 @@
-//! Signals to a running server that do not end it: SIGHUP reloads files, SIGUSR1 changes the level of the log.
+//! Signals to a running server other than those for shutdown: SIGHUP reloads files, SIGUSR1 changes the log level.
 
 use crate::cli::{Command, CommandLine};
 use crate::error::CommandError;
@@ -10,11 +10,11 @@ use rustix::process::{Signal, getpid, kill_process};
 use std::env;
 use std::io::{self, IsTerminal};
 
-/// Handles both signals from now on.
+/// Installs handlers for both signals.
 pub(crate) fn handle() -> Result<(), CommandError> {
     let had_terminal = io::stderr().is_terminal();
     UnixSignal::handle(move |signal| match signal {
-        // The terminal was closed, and nobody could end the program there any more.
+        // The terminal was closed, so the program can no longer be stopped from there.
         UnixSignal::Hangup if had_terminal && !io::stderr().is_terminal() => {
             let _ = kill_process(getpid(), Signal::TERM);
         }

@@ -11,7 +11,7 @@ use std::fmt;
 /// Counts the rows and bytes of each table.
 pub(crate) fn run(options: &InspectOptions) -> Result<(), CommandError> {
     let store = open::open_snapshot(&options.chain, "stats")?;
-    // Rows still in memory are in no run yet.
+    // Moves rows that are still in memory to runs, so that they are counted.
     store.flush()?;
     let stats = store.stats()?;
     report::result("stats", options.output.json, Text(&stats), value(&stats));

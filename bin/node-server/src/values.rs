@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use tracing_subscriber::filter::Targets;
 use ureq::http::Uri;
 
-/// The address at which a client on this machine reaches a server that listens on `address`.
+/// Returns the address at which a client on this machine reaches a server that listens on `address`.
 pub(crate) fn reachable(mut address: SocketAddr) -> SocketAddr {
     match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
@@ -15,7 +15,7 @@ pub(crate) fn reachable(mut address: SocketAddr) -> SocketAddr {
     address
 }
 
-/// Parses a URL of HTTP.
+/// Parses an http or https URL.
 pub(crate) fn http_url(text: &str) -> Result<Uri, String> {
     let uri: Uri = text.parse().map_err(|error| format!("{error}"))?;
     match uri.scheme_str() {
@@ -34,7 +34,7 @@ pub(crate) fn without_credentials(url: &str) -> Cow<'_, str> {
     }
 }
 
-/// Parses a number of ether.
+/// Parses an amount in ether.
 pub(crate) fn ether(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| "expected a whole number of ether, such as 10000".to_owned())
 }

@@ -56,13 +56,13 @@ impl Wiring {
         Ok(node)
     }
 
-    /// From now on the store syncs every change.
+    /// Makes the store sync every further change.
     pub(crate) fn sync_changes(&self) -> Result<(), CommandError> {
         Ok(self.store.as_ref().map_or(Ok(()), |store| store.set_sync_policy(SyncPolicy::Always))?)
     }
 
-    /// Makes everything in a folder durable. Dropping the backend may not do this, because requests that exceeded their deadline may still hold
-    /// it.
+    /// Makes everything in the folder durable. Dropping the backend may not do this, because requests that exceeded
+    /// their deadline may still hold it.
     pub(crate) fn flush(&self) -> Result<(), CommandError> {
         Ok(self.store.as_ref().map_or(Ok(()), |store| store.flush())?)
     }

@@ -1,4 +1,4 @@
-//! What happens when changes cannot be stored, or what is stored cannot be read.
+//! Reactions to failures to store changes or to read stored data.
 
 use crate::error::{CommandError, Sources};
 use crate::logs::print;
@@ -18,8 +18,9 @@ const STATUS: i32 = 3;
 /// Time between two checks.
 const INTERVAL: Duration = Duration::from_millis(200);
 
-/// Logs from now on when `backend` cannot store changes or read what is stored, and when it can again. If `options` say so, ends the process instead: changes
-/// that were acknowledged are durable, so nothing must be completed before.
+/// Starts watching `backend`: logs when it cannot store changes or read stored data, and when it can again. Depending
+/// on `options`, exits the process instead. Acknowledged changes are durable, so nothing has to be completed before
+/// that.
 pub(crate) fn watch(options: &OperationOptions, backend: &Arc<dyn StateBackend>) -> Result<(), CommandError> {
     let (ends, backend) = (options.exit_on_write_failure, Arc::downgrade(backend));
     let check = move || {
@@ -47,11 +48,11 @@ pub(crate) fn watch(options: &OperationOptions, backend: &Arc<dyn StateBackend>)
     thread.map(drop).map_err(CommandError::Thread)
 }
 
-/// Something that fails from time to time.
+/// An operation that fails from time to time.
 struct Failing {
-    /// Logged when it begins to fail, with the reason.
+    /// Message that is logged, with the reason, when the operation starts to fail.
     begins: &'static str,
-    /// Logged when it works again.
+    /// Message that is logged when it works again.
     ends: &'static str,
     failed: bool,
 }
@@ -61,7 +62,7 @@ impl Failing {
         Self { begins, ends, failed: false }
     }
 
-    /// Logs a change. `failure` is why it fails at present, if it does.
+    /// Logs a change. `failure` is the reason if the operation currently fails.
     fn note(&mut self, failure: Option<&str>) {
         match failure {
             Some(reason) if !self.failed => tracing::error!("{}: {reason}", self.begins),
@@ -72,11 +73,11 @@ impl Failing {
     }
 }
 
-/// If writes have failed since there were `before` of them, logs `error` and waits until changes can be stored again, or until
+/// If more than `before` writes have failed by now, logs `error` and waits until changes can be stored again or
 /// `context` is cancelled.
 ///
 /// # Errors
-/// `error`, if it has another cause.
+/// `error`, if it was not caused by a failed write.
 pub(crate) fn outlast(
     error: CommandError,
     before: u64,

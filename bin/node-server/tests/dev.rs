@@ -28,7 +28,7 @@ impl Server {
         Self { child, banner }
     }
 
-    /// The URL of the request in the banner, and the response to it.
+    /// Returns the URL of the request in the banner, and the response to it.
     fn follow_curl(&self) -> (String, String) {
         let url = self.banner.lines().find_map(|line| line.strip_prefix("curl -s http://")).expect("a line with curl");
         let (host, path) = url.split_once('/').expect("a path");

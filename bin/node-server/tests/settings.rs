@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// The program without the environment variables of the test process.
+/// Returns the program without the environment variables of the test process.
 fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_node-server"));
     for (name, _) in std::env::vars_os() {
@@ -48,7 +48,7 @@ fn rows() -> Vec<Row> {
     documentation.lines().filter(|line| line.starts_with("| `--")).map(row).collect()
 }
 
-/// A value for the command line that is not the default.
+/// Returns a value for the command line that is not the default.
 fn sample(row: &Row) -> String {
     let hash = "0x".to_owned() + &"5".repeat(64);
     let by_option = BTreeMap::from([
@@ -94,7 +94,7 @@ fn companions(command: &str, long: &str) -> Vec<&'static str> {
     }
 }
 
-/// The value of an option in the printed settings, and its source.
+/// Returns the value of an option in the printed settings, and its source.
 fn shown(settings: &str, long: &str) -> (String, String) {
     let line = settings.lines().find(|line| line.trim_start_matches("# ").split(' ').next() == Some(long));
     let line = line.unwrap_or_else(|| panic!("no {long} in {settings}"));

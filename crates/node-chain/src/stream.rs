@@ -128,7 +128,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// An RLP list with a payload of `length` bytes.
+    /// Returns an RLP list with a payload of `length` bytes.
     fn item(length: usize) -> Vec<u8> {
         let mut stream = rlp::RlpStream::new();
         stream.begin_unbounded_list();

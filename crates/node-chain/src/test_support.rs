@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::{env, fs};
 
-/// A file of the recorded test data: in `../shared` beside the workspace, or in the folder in `NODE_SHARED`.
+/// Returns a file of the recorded test data: in `../shared` beside the workspace, or in the folder in `NODE_SHARED`.
 pub(crate) fn shared(path: &str) -> Vec<u8> {
     let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared");
     let root = env::var_os("NODE_SHARED").map_or_else(|| PathBuf::from(beside), PathBuf::from);
@@ -22,7 +22,7 @@ pub(crate) fn shared(path: &str) -> Vec<u8> {
     fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }
 
-/// The genesis and the blocks of the conformance chain.
+/// Returns the genesis and the blocks of the conformance chain.
 pub(crate) fn conformance_chain() -> (Genesis, Vec<Block>) {
     let genesis = Genesis::parse(&shared("conformance/chain/genesis.json")).unwrap();
     let file = shared("conformance/chain/chain.rlp");

@@ -131,8 +131,8 @@ fn fake_exponential(factor: u64, numerator: u64, denominator: u64) -> U256 {
 mod tests {
     use super::*;
 
-    /// A chain with London at block 10, then Cancun at timestamp 100, Prague at 200, Osaka at 300, and two changes of blob
-    /// parameters at 400 and 500.
+    /// Returns a chain with London at block 10, then Cancun at timestamp 100, Prague at 200, Osaka at 300, and two
+    /// changes of blob parameters at 400 and 500.
     fn spec() -> ChainSpec {
         ChainSpec {
             chain_id: 1,

@@ -65,7 +65,7 @@ impl FailingBackend {
         sender
     }
 
-    /// Whether `view` was called since [`stall`](Self::stall).
+    /// Returns whether `view` was called since [`stall`](Self::stall).
     pub(crate) fn has_stalled(&self) -> bool {
         self.stall.lock().is_none()
     }

@@ -17,12 +17,12 @@ impl DevAccount {
         Self { address: secret.address(), secret }
     }
 
-    /// Returns its address.
+    /// Returns the address of the account.
     pub fn address(&self) -> Address {
         self.address
     }
 
-    /// Returns its secret key.
+    /// Returns the secret key of the account.
     pub fn secret(&self) -> &SecretKey {
         &self.secret
     }
@@ -42,7 +42,7 @@ impl DevAccount {
         Authorization { y_parity: u8::from(y_parity), r, s, ..unsigned }
     }
 
-    /// Signs a hash.
+    /// Signs `hash` as it is, without a prefix or further hashing.
     pub fn sign_hash(&self, hash: H256) -> Signature {
         self.secret.sign(hash)
     }

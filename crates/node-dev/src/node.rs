@@ -156,7 +156,7 @@ impl Deref for DevNode {
 }
 
 impl DevNodeBuilder {
-    /// Sets how accounts are derived.
+    /// Sets how accounts are derived. Default: ten accounts of [`DEFAULT_MNEMONIC`](crate::DEFAULT_MNEMONIC).
     #[must_use]
     pub fn accounts(mut self, accounts: AccountOptions) -> Self {
         self.accounts = accounts;
@@ -193,14 +193,14 @@ impl DevNodeBuilder {
         self
     }
 
-    /// Sets when blocks are sealed.
+    /// Sets when blocks are sealed. Default: [`Mining::Instant`].
     #[must_use]
     pub fn mining(mut self, mining: Mining) -> Self {
         self.production.mining = mining;
         self
     }
 
-    /// Sets the order of transactions in a block.
+    /// Sets the order of transactions in a block. Default: [`TransactionOrder::Fees`].
     #[must_use]
     pub fn order(mut self, order: TransactionOrder) -> Self {
         self.production.order = order;
@@ -221,28 +221,28 @@ impl DevNodeBuilder {
         self
     }
 
-    /// Sets the limits of single requests.
+    /// Sets the limits of single requests. Default: [`Limits::default`].
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Sets the size of the transaction pool.
+    /// Sets the limits of the transaction pool. Default: [`PoolLimits::default`], without a minimum tip.
     #[must_use]
     pub fn pool_limits(mut self, limits: PoolLimits) -> Self {
         self.pool_limits = limits;
         self
     }
 
-    /// Sets the number and lifetime of filters.
+    /// Sets the number and lifetime of filters. Default: [`FilterLimits::default`].
     #[must_use]
     pub fn filter_limits(mut self, limits: FilterLimits) -> Self {
         self.filter_limits = limits;
         self
     }
 
-    /// Sets the size of the cache of analysed code, in bytes.
+    /// Sets the size of the cache of analysed code, in bytes. Default: 64 MiB.
     #[must_use]
     pub fn code_cache_bytes(mut self, bytes: u64) -> Self {
         self.code_cache_bytes = bytes;

@@ -84,9 +84,9 @@ impl EvmExecutor {
     /// use node_evm::revm::primitives::hardfork::SpecId;
     /// use std::sync::Arc;
     ///
-    /// // The precompiles of Osaka under all forks. let executor =
-    /// EvmExecutor::new(Arc::new(ChainSpec::at_genesis(1337, Fork::London))) .with_precompiles(|_|
-    /// Box::new(EthPrecompiles::new(SpecId::OSAKA)));
+    /// // The precompiles of Osaka under all forks.
+    /// let executor = EvmExecutor::new(Arc::new(ChainSpec::at_genesis(1337, Fork::London)))
+    ///     .with_precompiles(|_| Box::new(EthPrecompiles::new(SpecId::OSAKA)));
     /// ```
     #[must_use]
     pub fn with_precompiles(

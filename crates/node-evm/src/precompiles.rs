@@ -120,7 +120,7 @@ pub(crate) fn named(spec: SpecId) -> Vec<NamedContract> {
 impl<'a> PrecompileProvider<EvmContext<'a>> for Precompiles {
     type Output = InterpreterResult;
 
-    /// The fork of a block does not change.
+    /// Returns false, because the fork of a block does not change.
     fn set_spec(&mut self, _: <CfgEnv as revm::context::Cfg>::Spec) -> bool {
         false
     }

@@ -178,7 +178,7 @@ struct RecordedTrace {
     traces: Vec<Value>,
 }
 
-/// The recorded traces of whole blocks by number.
+/// Returns the recorded traces of whole blocks by number.
 fn recorded_traces(shared: &Path) -> Vec<RecordedTrace> {
     let mut recorded = Vec::new();
     for entry in std::fs::read_dir(shared.join("rpc/debug_traceBlockByNumber")).unwrap() {

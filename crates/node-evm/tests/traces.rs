@@ -122,7 +122,7 @@ fn records_warm_storage() {
     assert_eq!(of("SLOAD", r#"{"disableStorage":true}"#), [Value::Null, Value::Null]);
 }
 
-/// A contract that sends 5 wei to a callee, which logs a topic and reverts if it gets data.
+/// Returns a contract that sends 5 wei to a callee, which logs a topic and reverts if it gets data.
 fn calling() -> World {
     let to = "ca".repeat(20);
     Genesis::at(Fork::Osaka)

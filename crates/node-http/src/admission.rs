@@ -13,19 +13,19 @@ use crate::url::host_of;
 use actix_web::HttpRequest;
 use actix_web::http::header::{AUTHORIZATION, HeaderMap, HeaderValue, ORIGIN};
 
-/// How many bytes of a refused host name or origin are repeated in errors and in the log.
+/// Maximum number of bytes of a refused host name or origin that errors and the log repeat.
 const EXCERPT: usize = 64;
 
 /// What a route requires of its requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// Nothing, not even that the client is within its rate limit: health checks.
+    /// Nothing, not even that the client is within its rate limit. For health checks.
     Probe,
     /// No token: the route reveals nothing about the chain.
     Open,
-    /// A bearer token, when the server is configured with tokens.
+    /// A bearer token, if the server is configured with tokens.
     Guarded,
-    /// Like `Guarded`, and that the token has the role `send`.
+    /// Like `Guarded`, with a token that has the role `send`.
     Sending,
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn admit(
     Ok(service.requests.take(&sender.client, 1)?)
 }
 
-/// Counts `requests` against the client's rate limit: those of a JSON-RPC batch at once.
+/// Counts `requests` requests against the client's rate limit. Those of a JSON-RPC batch are counted at once.
 pub(crate) fn count_requests(sender: &Sender, service: &Service, requests: usize) -> Result<(), HttpError> {
     match &service.rate_limiter {
         Some(limiter) if limiter.applies_to(sender) => {
@@ -69,19 +69,19 @@ pub(crate) fn count_requests(sender: &Sender, service: &Service, requests: usize
     }
 }
 
-/// The role of the token that a request shows; `None` if it shows none that is valid.
+/// Returns the role of the token in a request, or `None` if it has no valid token.
 fn granted(request: &HttpRequest, tokens: &Tokens) -> Option<Role> {
     tokens.role(request.headers().get(AUTHORIZATION)?.as_bytes())
 }
 
-/// Whether the token of a request, if it needs one, does not allow to send transactions.
+/// Returns whether the request needs a token, and its token does not allow sending transactions.
 pub(crate) fn reads_only(request: &HttpRequest, service: &Service) -> bool {
     service.config.tokens.as_ref().is_some_and(|tokens| granted(request, tokens) <= Some(Role::Read))
 }
 
-/// Allows operations that control the chain only to programs on this machine: not over the network (unless `remote_control` is
-/// set, or the request came to the address for control), and not from a page of another origin in a local browser. If there
-/// are tokens with the role `control`, one of them is needed and suffices.
+/// Allows operations that control the chain only for programs on this machine: not over the network, unless
+/// `remote_control` is set or the request was sent to the control address, and not from a page of another origin in a
+/// local browser. If there are tokens with the role `control`, one of them is required and sufficient.
 pub(crate) fn may_control(request: &HttpRequest, service: &Service, sender: &Sender) -> Result<(), HttpError> {
     let config = &service.config;
     if !has_origin(request, sender, config, cors::may_control) {
@@ -107,14 +107,14 @@ pub(crate) fn may_control(request: &HttpRequest, service: &Service, sender: &Sen
     }
 }
 
-/// Logs why control was refused to a request from a page of `origin`, with the option that would allow it.
+/// Logs why control was refused for a request from a page of `origin`, with the option that would allow it.
 pub(crate) fn report_refusal(error: &HttpError, origin: Option<&str>, service: &Service) {
     match error {
         HttpError::ForeignOrigin => report_origin(origin, service),
         HttpError::ControlForwarded(proxy) => service.notices.warn(&proxy.to_string(), || {
             tracing::warn!(
                 %proxy,
-                "refused control of the chain, because a proxy forwarded the request; --trusted-proxies makes its clients known, \
+                "refused control of the chain, because a proxy forwarded the request; --trusted-proxies identifies its clients, \
                  --force-control allows all of them to control the chain"
             );
         }),
@@ -122,8 +122,8 @@ pub(crate) fn report_refusal(error: &HttpError, origin: Option<&str>, service: &
     }
 }
 
-/// Refuses pages of origins that may not read. Needed where browsers do not enforce CORS before the request has its effect:
-/// WebSockets, event streams, and whatever else a GET creates or advances.
+/// Refuses requests from pages of origins that may not read. Needed where a request takes effect before browsers
+/// enforce CORS: WebSockets, event streams, and all GET requests that create or advance something.
 pub(crate) fn may_read(request: &HttpRequest, service: &Service, sender: &Sender) -> Result<(), HttpError> {
     if has_origin(request, sender, &service.config, cors::may_read) {
         return Ok(());
@@ -132,7 +132,8 @@ pub(crate) fn may_read(request: &HttpRequest, service: &Service, sender: &Sender
     Err(HttpError::ForeignOrigin)
 }
 
-/// Whether the request is not from a web page, or from one of this server, or from one that `is_allowed` accepts.
+/// Returns whether the request is not from a web page, or from a page of this server or of an origin that
+/// `is_allowed` accepts.
 fn has_origin(
     request: &HttpRequest,
     sender: &Sender,
@@ -141,12 +142,12 @@ fn has_origin(
 ) -> bool {
     match request.headers().get(ORIGIN) {
         Some(origin) => is_own(origin, request, sender, config) || is_allowed(&config.cors_origins, origin.as_bytes()),
-        // Browsers send no origin with images, links and the like.
+        // Browsers send no origin with requests for images, links and similar.
         None => !is_of_another_site(request.headers()) || is_allowed(&config.cors_origins, b""),
     }
 }
 
-/// Whether `origin` is that of this server's own pages. The scheme may differ from the server's: a proxy may add TLS.
+/// Returns whether `origin` is that of this server's own pages. The scheme may differ, because a proxy may add TLS.
 fn is_own(origin: &HeaderValue, request: &HttpRequest, sender: &Sender, config: &HttpConfig) -> bool {
     let Ok(origin) = origin.to_str() else { return false };
     let Some((_, authority)) = origin.split_once("://") else { return false };
@@ -157,12 +158,12 @@ fn is_own(origin: &HeaderValue, request: &HttpRequest, sender: &Sender, config: 
             || config.public_url.as_ref().is_some_and(|url| url.authority().eq_ignore_ascii_case(authority)))
 }
 
-/// Whether the browser says that a page of another site caused the request (Fetch Metadata).
+/// Returns whether the browser reports that a page of another site caused the request (Fetch Metadata).
 fn is_of_another_site(headers: &HeaderMap) -> bool {
     headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site" || site == "same-site")
 }
 
-/// The origin of the page that sent a request.
+/// Returns the origin of the page that sent a request, or `None` if the request does not have a valid `Origin`.
 pub(crate) fn origin(request: &HttpRequest) -> Option<&str> {
     request.headers().get(ORIGIN)?.to_str().ok()
 }
@@ -181,7 +182,7 @@ fn report_origin(origin: Option<&str>, service: &Service) {
     });
 }
 
-/// Logs the origin of a page that the browser will keep from reading the response.
+/// Logs the origin of a page that the browser will prevent from reading the response.
 pub(crate) fn report_unreadable(request: &HttpRequest, service: &Service, sender: &Sender) {
     let config = &service.config;
     if let Some(origin) = request.headers().get(ORIGIN)
@@ -201,7 +202,7 @@ fn check_host(request: &HttpRequest, service: &Service) -> Result<(), HttpError>
             let host = excerpt(name);
             service.notices.warn(host, || {
                 let host = host_of(host);
-                tracing::warn!(host, "refused a request for another host; --allowed-hosts allows it");
+                tracing::warn!(host, "refused a request for another host; add the host to --allowed-hosts to allow it");
             });
             Err(HttpError::HostRefused { host: host.to_owned() })
         }

@@ -1,9 +1,9 @@
-//! Which operations and methods are switched on.
+//! Selection of the operations and methods that are enabled.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The namespace of the REST operations that control a chain. All others are of [`REST`].
+/// The namespace of the REST operations that control a chain. All others are in [`REST`].
 const DEVELOPMENT: &str = "dev";
 
 /// The namespace of REST operations, which they share with `eth_` methods.
@@ -14,24 +14,24 @@ const REST: &str = "eth";
 pub struct ApiName(String);
 
 impl ApiName {
-    /// Whether it selects the JSON-RPC method `name`.
+    /// Returns whether it selects the JSON-RPC method `name`.
     pub(crate) fn selects_method(&self, name: &str) -> bool {
         self.0 == name || name.split_once('_').is_some_and(|(namespace, _)| namespace == self.0)
     }
 
-    /// Whether it selects a REST operation, which `controls` the chain or not.
+    /// Returns whether it selects a REST operation. `controls` is whether the operation controls the chain.
     pub(crate) fn selects_operation(&self, name: &str, controls: bool) -> bool {
         self.0 == name || self.0 == if controls { DEVELOPMENT } else { REST }
     }
 }
 
-/// Whether the JSON-RPC method `name` is switched on: all are if `names` is empty.
+/// Returns whether the JSON-RPC method `name` is enabled. All are if `names` is empty.
 pub(crate) fn has_method(names: &[ApiName], name: &str) -> bool {
-    // What lists the namespaces has one of its own.
+    // rpc_modules, which lists the namespaces, is always enabled.
     names.is_empty() || name == "rpc_modules" || names.iter().any(|api| api.selects_method(name))
 }
 
-/// Whether the REST operation `name` is switched on: all are if `names` is empty.
+/// Returns whether the REST operation `name` is enabled. All are if `names` is empty.
 pub(crate) fn has_operation(names: &[ApiName], name: &str, controls: bool) -> bool {
     names.is_empty() || names.iter().any(|api| api.selects_operation(name, controls))
 }
@@ -51,7 +51,7 @@ impl fmt::Display for ApiName {
     }
 }
 
-/// The text cannot be a name.
+/// The text is not a valid name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected a namespace, such as eth or debug, or the name of a JSON-RPC method or of a REST operation")]
 pub struct InvalidApiName;

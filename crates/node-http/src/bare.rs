@@ -1,14 +1,15 @@
-//! Responses of actix-http to what is not a request: a status and no body, before any code of this crate runs.
+//! Handling of the responses that actix-http sends to malformed requests: a status without a body, before any code of
+//! this crate runs.
 //!
-//! They are recognized as they are written, and problems are sent in their place.
+//! They are recognized when they are written, and replaced with problems.
 
 use crate::config::HttpConfig;
 use crate::problem::HttpError;
 
-/// Where in `bytes`, which actix-http writes to a connection of HTTP/1.1, such a response begins, and its status. It is the last
-/// one of its connection.
+/// Finds such a response in `bytes`, which actix-http is writing to an HTTP/1.1 connection. Returns its offset and
+/// its status. It is the last response on its connection.
 pub(crate) fn find(bytes: &[u8]) -> Option<(usize, u16)> {
-    // The responses of this crate to invalid requests end with their bodies.
+    // This crate's own responses to invalid requests end with a body.
     if !bytes.ends_with(b"\r\n\r\n") {
         return None;
     }
@@ -18,7 +19,7 @@ pub(crate) fn find(bytes: &[u8]) -> Option<(usize, u16)> {
     (head.contains("\r\ncontent-length: 0\r\n") && !head.contains("\r\nx-request-id: ")).then_some((start, status))
 }
 
-/// What was received on a connection since the last write.
+/// The bytes received on a connection since the last write.
 #[derive(Default)]
 pub(crate) struct Received {
     /// Up to [`MAX_HEAD`](Self::MAX_HEAD) of the first bytes.
@@ -27,7 +28,7 @@ pub(crate) struct Received {
 }
 
 impl Received {
-    /// Enough to find the request line and the headers that most requests begin with.
+    /// Enough for the request line and the headers at the beginning of most requests.
     const MAX_HEAD: usize = 2_048;
 
     pub(crate) fn add(&mut self, bytes: &[u8]) {
@@ -41,7 +42,7 @@ impl Received {
         self.bytes = 0;
     }
 
-    /// Why actix-http refuses the request with `status`.
+    /// Returns the error for which actix-http refuses the request with `status`.
     pub(crate) fn error(&self, status: u16, config: &HttpConfig) -> HttpError {
         let limit = config.max_headers;
         let is_whole = self.head.windows(4).any(|window| window == b"\r\n\r\n");

@@ -1,4 +1,4 @@
-//! Reads the body of a request, within its limits of size and time.
+//! Reading the body of a request, within limits on size and time.
 
 use crate::clients::{Client, Limit};
 use crate::config::HttpConfig;
@@ -16,8 +16,8 @@ use node_core::cost::Cost;
 use node_types::wire::BodyError;
 use std::sync::Arc;
 
-/// Reads the body of a request of `client`, which must be declared as JSON, and unpacks it if it is compressed. What is left
-/// of a body that is refused stays in `payload`.
+/// Reads the body of a request of `client`, which must be declared as JSON, and decompresses it if necessary. If the
+/// body is refused, the unread rest stays in `payload`.
 pub(crate) async fn read_json(
     request: &HttpRequest,
     payload: &mut Payload,
@@ -28,7 +28,7 @@ pub(crate) async fn read_json(
     let limit = config.max_body;
     if !is_json(request) {
         let untyped = !headers.contains_key(CONTENT_TYPE);
-        // A missing body is reported as such, and not as a wrong media type.
+        // A missing body is reported as missing, not as a wrong media type.
         let is_empty = untyped && within(config, collect(payload, 0, &service.transfers, client)).await.is_ok();
         return Err(if is_empty { HttpError::Body(BodyError::Empty) } else { HttpError::MediaType });
     }
@@ -49,7 +49,7 @@ async fn within(config: &HttpConfig, body: impl Future<Output = Result<Bytes, Ht
     tokio::time::timeout(config.body_timeout, body).await.unwrap_or(Err(HttpError::BodyTimeout))
 }
 
-/// Whether the request declares a body of length zero. Its media type does not matter then.
+/// Returns whether the request declares a body of length zero, whose media type does not matter.
 pub(crate) fn is_declared_empty(request: &HttpRequest) -> bool {
     declared_length(request.headers()) == Some(0)
 }
@@ -58,8 +58,8 @@ fn declared_length(headers: &HeaderMap) -> Option<u64> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-/// Whether the body is declared as JSON. The declaration is required because browsers send other types across origins
-/// without a CORS preflight.
+/// Returns whether the body is declared as JSON. The declaration is required because browsers send other types across
+/// origins without a CORS preflight.
 fn is_json(request: &impl HttpMessage) -> bool {
     let Ok(Some(media_type)) = request.mime_type() else { return false };
     media_type.type_() == mime::APPLICATION && media_type.suffix().unwrap_or(media_type.subtype()) == mime::JSON
@@ -73,12 +73,12 @@ async fn collect(
     client: &Arc<Client>,
 ) -> Result<Bytes, HttpError> {
     let mut next = async || payload.next().await.transpose().map_err(|_| HttpError::BodyBroken);
-    // Most bodies arrive in one chunk, which need not be copied.
+    // Most bodies arrive in one chunk, which does not have to be copied.
     let Some(first) = next().await? else { return Ok(Bytes::new()) };
     if first.len() > limit {
         return Err(HttpError::BodyTooLarge { limit });
     }
-    // Short bodies are accepted even when memory is short.
+    // Short bodies are accepted even if no transfer memory is left.
     let mut held = transfers.take(client, if first.len() > SHORT { first.len() } else { 0 })?;
     let Some(mut chunk) = next().await? else { return Ok(first) };
     let mut body = BytesMut::from(&first[..]);

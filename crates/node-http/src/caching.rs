@@ -1,4 +1,4 @@
-//! How long clients and proxies may cache responses (RFC 9110 and RFC 9111).
+//! Caching of responses by clients and proxies (RFC 9110 and RFC 9111).
 
 use actix_web::HttpRequest;
 use actix_web::http::header::{EntityTag, Header, HeaderValue, IF_NONE_MATCH, IfNoneMatch};
@@ -13,13 +13,14 @@ pub(crate) enum Caching {
     NoStore,
     /// It may be stored, and must be revalidated before each use.
     Revalidate,
-    /// It may be stored and used forever: it describes a block that the request identifies by hash. Any other block may be
-    /// replaced, by a later import as well.
+    /// It may be stored and used forever, because it describes a block that the request identifies by hash. A block
+    /// identified in any other way may be replaced, even by a later import.
     Immutable,
 }
 
 impl Caching {
-    /// The value of `Cache-Control`. `shared` allows shared caches, which must not store responses that require a token.
+    /// Returns the value of `Cache-Control`. `shared` allows shared caches, which must not store responses that
+    /// require a token.
     pub(crate) fn control(self, shared: bool) -> Option<&'static str> {
         match self {
             Self::Unspecified => None,
@@ -31,7 +32,7 @@ impl Caching {
         }
     }
 
-    /// Whether caches may store the response.
+    /// Returns whether caches may store the response.
     pub(crate) fn is_storable(self) -> bool {
         matches!(self, Self::Revalidate | Self::Immutable)
     }
@@ -41,12 +42,12 @@ pub(crate) fn digest(body: &[u8]) -> u128 {
     XxHash3_128::oneshot(body)
 }
 
-/// The entity tag of the body with this digest. It is weak, because compressed versions share it.
+/// Returns the entity tag of the body with this digest. It is weak, because compressed versions share it.
 pub(crate) fn entity_tag(digest: u128) -> EntityTag {
     EntityTag::new_weak(const_hex::encode(digest.to_be_bytes()))
 }
 
-/// Whether `If-None-Match` contains `tag`: the client already has the body.
+/// Returns whether `If-None-Match` contains `tag`, which means that the client already has the body.
 pub(crate) fn is_known(request: &HttpRequest, tag: &EntityTag) -> bool {
     if !request.headers().contains_key(IF_NONE_MATCH) {
         return false;
@@ -58,7 +59,7 @@ pub(crate) fn is_known(request: &HttpRequest, tag: &EntityTag) -> bool {
     }
 }
 
-/// The value of an `ETag` header.
+/// Returns the value of an `ETag` header.
 pub(crate) fn tag_value(tag: &EntityTag) -> Option<HeaderValue> {
     HeaderValue::try_from(tag.to_string()).ok()
 }

@@ -1,8 +1,9 @@
-//! Clients, and their shares of what the server can hold at a time.
+//! Clients, and their shares of the server's resources.
 //!
-//! A client is an IPv4 address, or the /64 network of an IPv6 address, which a single site has. Of each limit a client may
-//! take at most as much as it leaves to all others: alone it gets half, the next one half of the rest. So no client can keep
-//! others from being served, and nothing is set aside for clients that do not exist.
+//! A client is an IPv4 address, or the /64 network of an IPv6 address, which belongs to a single site. A client may
+//! take at most as much of each resource as it leaves for all others: the first client gets at most half, the next
+//! one half of the rest. Therefore no client can prevent others from being served, and nothing is reserved for
+//! clients that do not exist.
 
 use node_core::context::{ClientId, is_fair_share};
 use parking_lot::Mutex;
@@ -11,7 +12,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
-/// What clients hold.
+/// A resource that clients share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Resource {
     /// Open connections.
@@ -20,14 +21,14 @@ pub(crate) enum Resource {
     Requests,
     /// Open event streams and WebSockets.
     Streams,
-    /// Bytes of long request bodies that are arriving, and of long responses that are being sent.
+    /// Bytes of long request bodies that are being received, and of long responses that are being sent.
     Transfers,
 }
 
 /// Number of variants of [`Resource`].
 const RESOURCES: usize = 4;
 
-/// A client, with how much it holds of each resource.
+/// A client, with the amount that it holds of each resource.
 #[derive(Debug)]
 pub(crate) struct Client {
     network: IpAddr,
@@ -39,7 +40,7 @@ impl Client {
         Arc::new(Self { network, held: Default::default() })
     }
 
-    /// The address that stands for the client.
+    /// Returns the address that represents the client.
     pub(crate) fn network(&self) -> IpAddr {
         self.network
     }
@@ -63,15 +64,15 @@ pub(crate) struct Clients(Mutex<Known>);
 #[derive(Default)]
 struct Known {
     clients: HashMap<IpAddr, Weak<Client>>,
-    /// The number of entries at which those of clients that are gone are removed.
+    /// The number of entries at which entries of clients that hold nothing are removed.
     sweep_at: usize,
 }
 
-/// Least number of entries before any is removed.
+/// Minimum number of entries before any are removed.
 const MIN_SWEEP: usize = 1_024;
 
 impl Clients {
-    /// The client with this address.
+    /// Returns the client with this address.
     pub(crate) fn at(&self, address: IpAddr) -> Arc<Client> {
         let network = network(address);
         let mut known = self.0.lock();
@@ -88,7 +89,7 @@ impl Clients {
     }
 }
 
-/// The address that identifies a client: an IPv4 address, or the /64 network of an IPv6 address.
+/// Returns the address that identifies a client: an IPv4 address, or the /64 network of an IPv6 address.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
@@ -99,7 +100,7 @@ fn network(address: IpAddr) -> IpAddr {
     }
 }
 
-/// How much of a resource all clients may hold together.
+/// The limit on the amount of a resource that all clients together may hold.
 #[derive(Debug)]
 pub(crate) struct Limit {
     resource: Resource,
@@ -112,7 +113,7 @@ impl Limit {
         Arc::new(Self { resource, capacity, taken: AtomicUsize::new(0) })
     }
 
-    /// How much all clients hold.
+    /// Returns the amount that all clients hold.
     pub(crate) fn taken(&self) -> usize {
         self.taken.load(Ordering::Relaxed)
     }
@@ -120,14 +121,14 @@ impl Limit {
     /// Takes `amount` for `client`.
     ///
     /// # Errors
-    /// If less is left, or if the client would hold more than it leaves to others.
+    /// If not enough is left, or if the client would hold more than it leaves for others.
     pub(crate) fn take(self: &Arc<Self>, client: &Arc<Client>, amount: usize) -> Result<Permit, Exhausted> {
         let mut permit = Permit { limit: self.clone(), client: client.clone(), amount: 0 };
         permit.grow(amount)?;
         Ok(permit)
     }
 
-    /// Like [`take`](Self::take), for a client that needs no share: a proxy, which stands for many.
+    /// Like [`take`](Self::take), for a client to which shares do not apply: a proxy, which represents many clients.
     pub(crate) fn take_unshared(self: &Arc<Self>, client: &Arc<Client>, amount: usize) -> Result<Permit, Exhausted> {
         let mut permit = Permit { limit: self.clone(), client: client.clone(), amount: 0 };
         match permit.add(amount) {
@@ -137,7 +138,7 @@ impl Limit {
     }
 }
 
-/// What a client holds of a resource, until it is dropped.
+/// An amount of a resource that a client holds until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Permit {
     limit: Arc<Limit>,
@@ -150,13 +151,13 @@ impl Permit {
         self.amount
     }
 
-    /// Takes `more`.
+    /// Takes `more` of the resource.
     ///
     /// # Errors
-    /// As [`Limit::take`]; the permit is then unchanged.
+    /// Those of [`Limit::take`]. On an error the permit is unchanged.
     pub(crate) fn grow(&mut self, more: usize) -> Result<(), Exhausted> {
         match self.add(more) {
-            // What is held alone is no unfair share, however large it is.
+            // If this permit is all that the client holds, its share is not unfair, however large it is.
             (held, Some(left)) if held == self.amount || is_fair_share(held, left) => Ok(()),
             _ => {
                 self.give_back(more);
@@ -172,7 +173,8 @@ impl Permit {
         self.limit.taken.fetch_sub(less, Ordering::Relaxed);
     }
 
-    /// Returns what the client holds then, and what is left; `None` if more is taken than there is.
+    /// Returns the amount that the client then holds, and the amount that is left, or `None` if the limit is
+    /// exceeded.
     fn add(&mut self, more: usize) -> (usize, Option<usize>) {
         self.amount += more;
         let held = self.client.held(self.limit.resource).fetch_add(more, Ordering::Relaxed) + more;
@@ -191,17 +193,17 @@ impl Drop for Permit {
     }
 }
 
-/// Nothing is left of a resource, or nothing of a client's share.
+/// A resource, or a client's share of it, is exhausted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("at most {capacity} {} are possible at a time, and a client may hold as much as it leaves to others (`{}`)", .resource.plural(), .resource.option())]
 pub(crate) struct Exhausted {
     pub(crate) resource: Resource,
-    /// How much all clients may hold together.
+    /// The amount that all clients together may hold.
     pub(crate) capacity: usize,
 }
 
 impl Resource {
-    /// The option that limits it.
+    /// Returns the option that sets the limit of the resource.
     pub(crate) fn option(self) -> &'static str {
         match self {
             Self::Connections => "max-connections",

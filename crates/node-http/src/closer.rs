@@ -1,4 +1,4 @@
-//! Closes a connection from outside the task that reads and writes it.
+//! Closing a connection from outside of the task that reads and writes it.
 
 use futures_util::task::AtomicWaker;
 use std::io;
@@ -18,7 +18,8 @@ impl Closer {
         self.waker.wake();
     }
 
-    /// Returns an error once the connection must close. Until then the task of `context` is woken when that happens.
+    /// Returns an error if the connection must be closed. Otherwise registers the task of `context`, which is woken
+    /// when that happens.
     pub(crate) fn check(&self, context: &Context<'_>) -> io::Result<()> {
         self.waker.register(context.waker());
         if self.closed.load(Ordering::Acquire) { Err(io::ErrorKind::TimedOut.into()) } else { Ok(()) }

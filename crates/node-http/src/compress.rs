@@ -12,10 +12,10 @@ use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse};
 use quick_cache::sync::Cache;
 
-/// Shorter bodies, in bytes, are not compressed: they fit into one or two packets anyway.
+/// Bodies shorter than this, in bytes, are not compressed, because they fit into one or two packets anyway.
 const SHORT: usize = 1_024;
 
-/// Supported encodings, the preferred one first. The others take several times as long for slightly smaller results.
+/// Supported encodings, in order of preference. Later ones take several times as long for slightly smaller results.
 const SUPPORTED: &[ContentEncoding] = &[
     #[cfg(feature = "compression")]
     ContentEncoding::Zstd,
@@ -24,13 +24,13 @@ const SUPPORTED: &[ContentEncoding] = &[
     ContentEncoding::Brotli,
 ];
 
-/// Whether a body of `length` bytes is long enough to be compressed.
+/// Returns whether a body of `length` bytes is long enough to be compressed.
 pub(crate) fn is_worthwhile(length: usize) -> bool {
     length >= SHORT
 }
 
-/// The encoding with the highest weight in `Accept-Encoding`, and among equals the preferred one of the server. Returns
-/// `None` to send the body uncompressed.
+/// Returns the encoding with the highest weight in `Accept-Encoding`, and among equals the one that the server
+/// prefers, or `None` to send the body uncompressed.
 pub(crate) fn negotiate(request: &HttpRequest) -> Option<ContentEncoding> {
     if !request.headers().contains_key(ACCEPT_ENCODING) {
         return None;
@@ -47,7 +47,7 @@ pub(crate) fn negotiate(request: &HttpRequest) -> Option<ContentEncoding> {
 /// Compressed versions of documents that do not change while the server runs.
 pub(crate) struct CompressedDocuments(Cache<(u128, ContentEncoding), Bytes>);
 
-/// Most entries. There are fewer documents times encodings, so nothing is evicted.
+/// Maximum number of entries. It exceeds the number of documents times encodings, so nothing is evicted.
 const MAX_ENTRIES: usize = 1_024;
 
 impl CompressedDocuments {

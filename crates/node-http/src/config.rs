@@ -18,31 +18,32 @@ use std::sync::Arc;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
-/// Pool threads per core. More than one, so that a few long requests do not block the short ones.
+/// Pool threads per core. There are several, so that a few long requests do not block short ones.
 const THREADS_PER_CORE: NonZero<usize> = NonZero::<usize>::MIN.saturating_add(3);
 
 /// Clients send less than 4 KiB; common servers accept 8 to 32 KiB.
 const MAX_HEADERS: usize = 16 * 1024;
 
-/// Clients send headers and body without a pause, and 10 s suffice for the longest body at 4 Mbit/s.
+/// Clients send headers and body without a pause, and 10 s are enough for the longest body at 4 Mbit/s.
 const ARRIVAL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Outlasts short interruptions of a mobile line; data for a client that is gone is not held for longer.
+/// Long enough for short interruptions of a mobile connection. Data for a client that is gone is not held for longer.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// 128 kbit/s, less than any mobile network of today has.
+/// 128 kbit/s, which is less than any current mobile network provides.
 const LEAST_READ_RATE: NonZero<u32> = NonZero::new(16 * 1024).expect("it is not zero");
 
 /// Proxies close connections that are idle for 30 s or more.
 const STREAM_KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// What waits longer would exceed its time limit; a client that is refused can retry or ask another server.
+/// Requests that wait in a longer queue would exceed their time limit. A refused client can retry or use another
+/// server.
 const POOL_QUEUE: usize = 64;
 
 /// Configuration of the HTTP interface.
 ///
-/// With the feature `clap`, it is a group of command-line options with the same defaults. Fields that are not options can
-/// only be set in code.
+/// With the feature `clap`, this is a group of command-line options with the same defaults. Fields that are not
+/// options can only be set in code.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 pub struct HttpConfig {
@@ -52,7 +53,8 @@ pub struct HttpConfig {
     /// Port to listen on; 0 picks a free one
     #[cfg_attr(feature = "clap", arg(short, long, env = "ETHNODE_PORT", help_heading = "Listening", default_value_t = Self::default().port))]
     pub port: u16,
-    /// A socket that listens already, for instance because systemd opened it, in place of `host` and `port`.
+    /// A socket that is already listening, for instance one opened by systemd, which is used instead of `host` and
+    /// `port`.
     #[cfg_attr(feature = "clap", arg(skip))]
     pub listener: Option<Arc<TcpListener>>,
     /// Path prefix of every route
@@ -67,8 +69,8 @@ pub struct HttpConfig {
         arg(long, env = "ETHNODE_PUBLIC_URL", value_name = "URL", help_heading = "Listening")
     )]
     pub public_url: Option<PublicUrl>,
-    /// Addresses or networks of proxies, such as 10.0.0.0/8; what they say about clients in the headers of --proxy-headers is
-    /// believed [default: none]
+    /// Addresses or networks of proxies, such as 10.0.0.0/8, that are trusted to describe clients in the headers of
+    /// --proxy-headers [default: none]
     #[cfg_attr(
         feature = "clap",
         arg(
@@ -115,18 +117,19 @@ pub struct HttpConfig {
         arg(long, env = "ETHNODE_RATE_LIMIT", value_name = "REQUESTS", help_heading = "Access", default_value_t)
     )]
     pub rate_limit: RateLimit,
-    /// Namespaces to serve, such as eth, debug or txpool, or single JSON-RPC methods and REST operations; eth includes REST, dev its
-    /// control of the chain [default: all for dev; eth, net and web3 for run]
+    /// Namespaces to serve, such as eth, debug or txpool, or single JSON-RPC methods and REST operations; eth
+    /// includes the REST operations, dev those that control the chain [default: all for dev; eth, net and web3 for
+    /// run]
     #[cfg_attr(
         feature = "clap",
         arg(long, env = "ETHNODE_API", value_name = "NAME", help_heading = "Access", value_delimiter = ',')
     )]
     pub api: Vec<ApiName>,
-    /// Refuse control of the chain to everyone
+    /// Refuse control of the chain for everyone
     #[cfg_attr(feature = "clap", arg(long, env = "ETHNODE_NO_CONTROL", help_heading = "Access"))]
     pub no_control: bool,
-    /// Address and port for control of the chain; it is refused on the other one, and allowed to everyone who reaches this one
-    /// [default: none]
+    /// Separate address and port for control of the chain, which is then refused on the main address and allowed for
+    /// everyone who can reach this one [default: none]
     #[cfg_attr(
         feature = "clap",
         arg(
@@ -168,7 +171,7 @@ pub struct HttpConfig {
     /// Time limit for the body of a request to arrive.
     #[cfg_attr(feature = "clap", arg(skip = ARRIVAL_TIMEOUT))]
     pub body_timeout: Duration,
-    /// How long a client may acknowledge none of the data sent to it before its connection is closed. Linux only.
+    /// How long a client may acknowledge no data before its connection is closed. Linux only.
     #[cfg_attr(feature = "clap", arg(skip = WRITE_TIMEOUT))]
     pub write_timeout: Duration,
     /// Interval of keep-alive messages on idle event streams and WebSockets.
@@ -183,10 +186,10 @@ pub struct HttpConfig {
     /// Maximum number of open event streams and WebSockets
     #[cfg_attr(feature = "clap", arg(long, env = "ETHNODE_MAX_STREAMS", value_name = "COUNT", help_heading = "Limits of all clients", default_value_t = Self::default().max_streams))]
     pub max_streams: usize,
-    /// Maximum number of bytes of long requests that are arriving and of long responses that clients have not read
+    /// Maximum total size of large requests being received and large responses not yet read by clients, in bytes
     #[cfg_attr(feature = "clap", arg(long, env = "ETHNODE_TRANSFER_MEMORY", value_name = "BYTES", help_heading = "Limits of all clients", value_parser = values::at_least_one::<usize>, default_value_t = Self::default().transfer_memory))]
     pub transfer_memory: usize,
-    /// Bytes per second that a client must read of a long response, once `write_timeout` has passed.
+    /// Minimum rate in bytes per second at which a client must read a long response, once `write_timeout` has passed.
     #[cfg_attr(feature = "clap", arg(skip = LEAST_READ_RATE))]
     pub least_read_rate: NonZero<u32>,
     /// How long an idle connection stays open
@@ -201,7 +204,7 @@ pub struct HttpConfig {
     /// Low-priority threads for calls, estimates and the pending block [default: four per core]
     #[cfg_attr(feature = "clap", arg(long, env = "ETHNODE_CALL_THREADS", value_name = "COUNT", help_heading = "Limits of all clients", value_parser = values::threads))]
     pub call_threads: Option<NonZero<usize>>,
-    /// Requests that may wait for a thread of each pool; further ones are refused.
+    /// Number of requests that may wait for a thread of each pool; further ones are refused.
     #[cfg_attr(feature = "clap", arg(skip = POOL_QUEUE))]
     pub pool_queue: usize,
     /// Capacity of the cache of serialized blocks, in bytes.
@@ -213,17 +216,18 @@ pub struct HttpConfig {
     /// Maximum age of the head; /ready returns 503 if the head is older [default: no limit]
     #[cfg_attr(feature = "clap", arg(long, env = "ETHNODE_MAX_HEAD_AGE", value_name = "TIME", help_heading = "Operation", value_parser = values::time))]
     pub max_head_age: Option<Duration>,
-    /// How long requests are still served after the signal to end, while /ready returns 503; load balancers need this time to notice
+    /// How long requests are still served after the signal to shut down, while /ready returns 503; load balancers
+    /// need this time to notice
     #[cfg_attr(feature = "clap", arg(long, env = "ETHNODE_SHUTDOWN_DELAY", value_name = "TIME", help_heading = "Operation", value_parser = values::duration, default_value = values::text(Self::default().shutdown_delay)))]
     pub shutdown_delay: Duration,
     /// Time limit for requests in progress to finish during shutdown
     #[cfg_attr(feature = "clap", arg(long, env = "ETHNODE_SHUTDOWN_TIMEOUT", value_name = "TIME", help_heading = "Operation", value_parser = values::duration, default_value = values::text(Self::default().shutdown_timeout)))]
     pub shutdown_timeout: Duration,
-    /// What the server is busy with before it serves requests.
+    /// The progress of a startup task that runs before requests are served.
     #[cfg_attr(feature = "clap", arg(skip))]
     pub starting: Starting,
-    /// Whether requests are served also while the server is starting. The node must then refuse what it cannot do yet:
-    /// [`Node::begin_import`](node_core::node::Node::begin_import).
+    /// Whether requests are served even while the server is starting. The node must then refuse operations that it
+    /// cannot perform yet; see [`Node::begin_import`](node_core::node::Node::begin_import).
     #[cfg_attr(feature = "clap", arg(skip))]
     pub serve_while_starting: bool,
     /// The metrics of the server, which a [`MetricsServer`](crate::MetricsServer) can serve.
@@ -284,12 +288,12 @@ impl Default for HttpConfig {
 }
 
 impl HttpConfig {
-    /// The scheme of the server's own URLs: `https` with TLS, otherwise `http`.
+    /// Returns the scheme of the server's own URLs: `https` with TLS, otherwise `http`.
     pub fn scheme(&self) -> &'static str {
         if self.tls.is_some() { "https" } else { "http" }
     }
 
-    /// The address to listen on.
+    /// Returns the address to listen on.
     pub(crate) fn address(&self) -> SocketAddr {
         SocketAddr::new(self.host, self.port)
     }
@@ -299,7 +303,7 @@ impl HttpConfig {
         RpcLimits { batch: self.max_batch, batch_bytes: self.max_batch_bytes, block_cache: self.block_cache }
     }
 
-    /// Returns the name of a limit that is zero and must not be; `None` without one.
+    /// Returns the name of a limit that is zero but must not be, or `None` if there is none.
     pub(crate) fn zero_limit(&self) -> Option<&'static str> {
         let limits = [
             ("max_body", self.max_body),

@@ -1,4 +1,4 @@
-//! Which pages of other origins may use the server (CORS: Fetch Standard, section 3.3).
+//! Access by pages of other origins (CORS: Fetch Standard, section 3.3).
 
 use crate::url::{Origin, host_of};
 use actix_web::http::header::{
@@ -7,11 +7,11 @@ use actix_web::http::header::{
 };
 use std::net::IpAddr;
 
-/// Headers of responses that pages may read, besides those that they always may.
+/// Response headers that pages may read, in addition to those that they always may read.
 const EXPOSED: HeaderValue =
     HeaderValue::from_static("etag, link, retry-after, x-request-id, x-head-number, x-head-hash");
 
-/// The response to a preflight request: methods, headers, and for how many seconds this is valid.
+/// The response to a preflight request: allowed methods and headers, and the validity in seconds.
 const PREFLIGHT: [(HeaderName, HeaderValue); 3] = [
     (ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, HEAD, POST")),
     (
@@ -27,7 +27,7 @@ const ASKS_FOR_METHOD: &str = "access-control-request-method";
 const ASKS_FOR_NETWORK: &str = "access-control-request-private-network";
 const ALLOWS_NETWORK: HeaderName = HeaderName::from_static("access-control-allow-private-network");
 
-/// Whether a page of `origin` may read responses and use JSON-RPC.
+/// Returns whether a page of `origin` may read responses and use JSON-RPC.
 pub(crate) fn may_read(allowed: &[Origin], origin: &[u8]) -> bool {
     allowed.iter().any(|allowed| match allowed {
         Origin::Any => true,
@@ -38,12 +38,12 @@ pub(crate) fn may_read(allowed: &[Origin], origin: &[u8]) -> bool {
     })
 }
 
-/// Whether a page of `origin` may control a chain: only if it is listed by itself.
+/// Returns whether a page of `origin` may control a chain, which requires that the origin is listed explicitly.
 pub(crate) fn may_control(allowed: &[Origin], origin: &[u8]) -> bool {
     allowed.iter().any(|allowed| matches!(allowed, Origin::Page(page) if page.as_bytes().eq_ignore_ascii_case(origin)))
 }
 
-/// Whether `origin` is of a page that a server on the same machine as the browser serves.
+/// Returns whether `origin` is that of a page served on the same machine as the browser.
 fn is_loopback(origin: &[u8]) -> bool {
     let origin = String::from_utf8_lossy(origin).to_ascii_lowercase();
     let Some(authority) = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://")) else {
@@ -53,7 +53,7 @@ fn is_loopback(origin: &[u8]) -> bool {
     host == "localhost" || host.ends_with(".localhost") || host.parse::<IpAddr>().is_ok_and(|host| host.is_loopback())
 }
 
-/// Whether `origin` is of a browser extension, such as a wallet.
+/// Returns whether `origin` is that of a browser extension, such as a wallet.
 fn is_extension(origin: &[u8]) -> bool {
     let schemes: [&[u8]; 3] = [b"chrome-extension://", b"moz-extension://", b"safari-web-extension://"];
     schemes.iter().any(|scheme| origin.starts_with(scheme))
@@ -63,20 +63,20 @@ pub(crate) fn is_preflight(headers: &HeaderMap) -> bool {
     headers.contains_key("origin") && headers.contains_key(ASKS_FOR_METHOD)
 }
 
-/// The headers of the response to a preflight request of an origin that may read.
+/// Returns the headers of the response to a preflight request from an origin that may read.
 pub(crate) fn preflight_headers(request: &HeaderMap) -> impl Iterator<Item = (HeaderName, HeaderValue)> {
     let network = request.contains_key(ASKS_FOR_NETWORK).then(|| (ALLOWS_NETWORK, HeaderValue::from_static("true")));
     PREFLIGHT.into_iter().chain(network)
 }
 
-/// The headers of a response that a page of `origin` may read.
+/// Returns the headers that allow a page of `origin` to read a response.
 pub(crate) fn headers(allowed: &[Origin], origin: &HeaderValue) -> [(HeaderName, HeaderValue); 2] {
     let any = allowed.iter().any(|allowed| matches!(allowed, Origin::Any));
     let origin = if any { HeaderValue::from_static("*") } else { origin.clone() };
     [(ACCESS_CONTROL_ALLOW_ORIGIN, origin), (ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED)]
 }
 
-/// Whether the response depends on the origin of the page that asks for it.
+/// Returns whether responses depend on the origin of the requesting page.
 pub(crate) fn varies(allowed: &[Origin]) -> bool {
     !allowed.is_empty() && !allowed.iter().any(|allowed| matches!(allowed, Origin::Any))
 }

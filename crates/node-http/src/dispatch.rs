@@ -1,14 +1,13 @@
-//! Runs work on the threads that suit its cost.
+//! Running work on threads that suit its cost.
 //!
-//! Reads of a few microseconds run on the thread that received the request, because passing them to another thread would
-//! cost more than they do. Work that can take long runs in one of two thread pools that all workers share. A thread of a
-//! pool is held by the work and not by the request, so clients that disconnect cannot start more work than there are
-//! threads. Log searches are usually short but can be long: they start on the receiving thread, and those that exceed a time
-//! slice start again in a pool.
+//! Reads of a few microseconds run on the thread that received the request, because handing them to another thread
+//! would cost more than the read itself. Work that can take long runs in one of two thread pools that all workers
+//! share. Work occupies its thread until it ends, even if the client disconnects, so clients cannot start more work
+//! than there are threads by disconnecting. Log searches are usually short but can be long: they start on the
+//! receiving thread, and those that exceed a time slice are restarted in a pool.
 //!
-//! Code that clients supply runs for as long as they like. It has a pool of its own, whose threads have a low scheduling
-//! priority: endless calls use only processor time that nothing else needs, and do not delay reads, transactions, filters
-//! or blocks.
+//! Code that clients supply can run for any time. It has its own pool, whose threads have a low scheduling priority:
+//! endless calls use only CPU time that nothing else needs, and do not delay reads, transactions, filters or blocks.
 
 use crate::config::HttpConfig;
 use crate::pool::{Pool, PoolUsage};
@@ -22,18 +21,18 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// How long work of [`Cost::Brief`] may delay other requests of its thread. Much longer than a search for rare logs
-/// takes, and much shorter than the work that the pools are for.
+/// How long work of [`Cost::Brief`] may delay other requests on its thread. This is much longer than a search for
+/// rare logs takes, and much shorter than the work for which the pools exist.
 const SLICE: Duration = Duration::from_micros(300);
 
-/// The threads beside those that receive requests.
+/// The thread pools, in addition to the threads that receive requests.
 pub(crate) struct Pools {
     work: Pool,
     code: Pool,
 }
 
 impl Pools {
-    /// Starts the threads that `config` asks for.
+    /// Starts the threads that `config` specifies.
     pub(crate) fn new(config: &HttpConfig) -> io::Result<Self> {
         Ok(Self {
             work: Pool::new("work", HttpConfig::threads(config.pool_threads), config.pool_queue, || {})?,
@@ -41,7 +40,7 @@ impl Pools {
         })
     }
 
-    /// How busy each pool is, by its name.
+    /// Returns the usage of each pool with its name.
     pub(crate) fn usage(&self) -> [(&'static str, PoolUsage); 2] {
         [("work", self.work.usage()), ("code", self.code.usage())]
     }
@@ -50,13 +49,13 @@ impl Pools {
 /// Request bodies longer than this, in bytes, are decoded in the work pool.
 const SHORT_BODY: usize = 64 * 1024;
 
-/// The cost of decoding a request body of `length` bytes.
+/// Returns the cost of decoding a request body of `length` bytes.
 pub(crate) fn decoding_cost(length: usize) -> Cost {
     if length > SHORT_BODY { Cost::Long } else { Cost::Instant }
 }
 
-/// What a request asks for. It runs twice if it exceeds its time slice. It is boxed so that code that schedules it is
-/// compiled once for each type of result.
+/// The work of a request. It runs twice if it exceeds its time slice. It is boxed so that the code that schedules it
+/// is compiled once for each type of result.
 pub(crate) type Work<T> = Box<dyn Fn(&Context) -> Result<T, HttpError> + Send>;
 
 /// Runs `work` on a thread that suits `cost`. `context` is cancelled if the returned future is dropped.
@@ -79,7 +78,7 @@ pub(crate) async fn run<T: Send + 'static>(
     let client = context.client();
     let guard = CancelOnDrop(context.clone());
     let job = move || {
-        // A deadline that passes in the queue means that the server is overloaded, not that the work is too long.
+        // If the deadline passes in the queue, the server is overloaded; the work itself is not too long.
         let result = match context.check() {
             Ok(()) => catch_panic(|| work(&context)),
             Err(_) => Err(HttpError::Overloaded),
@@ -88,13 +87,13 @@ pub(crate) async fn run<T: Send + 'static>(
         let _ = sender.send(result);
     };
     pool.submit(client, Box::new(job)).map_err(|_| HttpError::Overloaded)?;
-    // A job that is dropped has lost its place in the queue to another client's.
+    // If the job was dropped, it has lost its place in the queue to a job of another client.
     let result = receiver.await.unwrap_or(Err(HttpError::Overloaded));
     drop(guard);
     result
 }
 
-/// Turns a panic into an error, so that a defect fails only the request that triggers it.
+/// Turns a panic into an error, so that a bug fails only the request that triggers it.
 fn catch_panic<T>(work: impl FnOnce() -> Result<T, HttpError>) -> Result<T, HttpError> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(HttpError::Panicked))
 }

@@ -1,4 +1,4 @@
-//! Serializes responses, with the address of their schema as the first key.
+//! Serialization of responses, with the URL of their schema as the first key.
 
 use crate::config::HttpConfig;
 use crate::forwarded::Forwarded;
@@ -10,9 +10,9 @@ use actix_web::http::header::HOST;
 use serde::Serialize;
 use serde_json::Value;
 
-/// The URL at which the client reaches the server: the configured public URL, or that by which the client reached the trusted
-/// proxies that `forwarded` the request, or the host that the request is addressed to. `listening` replaces a host that is
-/// missing, invalid or not allowed.
+/// Returns the URL at which the client reaches the server: the configured public URL, or the one at which the client
+/// reached the trusted proxies that `forwarded` the request, or the host to which the request is addressed.
+/// `listening` replaces a host that is missing, invalid or not allowed.
 pub(crate) fn base_url(
     request: &HttpRequest,
     forwarded: Option<&Forwarded>,
@@ -32,7 +32,7 @@ pub(crate) fn base_url(
     }
 }
 
-/// The base of all URLs of the server: the configured public URL, or one with `authority`.
+/// Returns the base of all URLs of the server: the configured public URL, or one with `authority`.
 pub(crate) fn url_with_authority(config: &HttpConfig, authority: &str) -> String {
     match &config.public_url {
         Some(url) => url.with_base(&config.base_path),
@@ -40,24 +40,24 @@ pub(crate) fn url_with_authority(config: &HttpConfig, authority: &str) -> String
     }
 }
 
-/// The path of `base_url`, without a slash at the end.
+/// Returns the path of `base_url`, without a trailing slash.
 pub(crate) fn path_of(base_url: &str) -> &str {
     let authority = base_url.find("://").map_or(0, |at| at + 3);
     base_url[authority..].find('/').map_or("", |at| &base_url[authority + at..])
 }
 
-/// The host that the request is addressed to, with or without a port.
+/// Returns the host to which the request is addressed, with or without a port.
 pub(crate) fn requested_authority(request: &HttpRequest) -> Option<&str> {
     let host = || request.headers().get(HOST)?.to_str().ok();
     request.uri().authority().map(|authority| authority.as_str()).or_else(host)
 }
 
-/// The address of the schema `name`.
+/// Returns the URL of the schema `name`.
 pub(crate) fn schema_url(base_url: &str, name: &str) -> String {
     [base_url, "/schemas/", name, ".json"].concat()
 }
 
-/// The start of a response up to the end of `$schema`, with room for `capacity` bytes.
+/// Returns the beginning of a response up to the end of `$schema`, in a buffer with room for `capacity` bytes.
 fn opening(schema_url: &str, capacity: usize) -> Vec<u8> {
     let mut json = Vec::with_capacity(capacity);
     json.extend_from_slice(b"{\"$schema\":\"");
@@ -66,19 +66,19 @@ fn opening(schema_url: &str, capacity: usize) -> Vec<u8> {
     json
 }
 
-/// The JSON of a response whose part after `$schema` is `rest`.
+/// Returns the JSON of a response whose part after `$schema` is `rest`.
 pub(crate) fn with_rest(schema_url: &str, rest: &[u8]) -> Vec<u8> {
     let mut json = opening(schema_url, schema_url.len() + rest.len() + 16);
     json.extend_from_slice(rest);
     json
 }
 
-/// The part of a response after `$schema`. It does not depend on the client.
+/// Returns the part of a response after `$schema`, which does not depend on the client.
 pub(crate) fn rest_of<'a>(schema_url: &str, json: &'a [u8]) -> &'a [u8] {
     json.get(opening(schema_url, 64).len()..).unwrap_or_default()
 }
 
-/// The JSON of `output`, which must be an object, with `$schema` added as its first key.
+/// Returns the JSON of `output`, which must be an object, with `$schema` added as the first key.
 pub(crate) fn with_schema<T: Serialize>(schema_url: &str, output: &T) -> Result<Vec<u8>, HttpError> {
     let mut json = opening(schema_url, 1_024);
     let start = json.len();
@@ -93,7 +93,7 @@ pub(crate) fn with_schema<T: Serialize>(schema_url: &str, output: &T) -> Result<
     Ok(json)
 }
 
-/// The JSON of a schema, with `$id`, its own address, added as its first key.
+/// Returns the JSON of a schema, with `$id`, its own URL, added as the first key.
 pub(crate) fn identified(schema_url: &str, schema: &Value) -> Result<Vec<u8>, HttpError> {
     let mut json = with_schema(schema_url, schema)?;
     json.splice(..b"{\"$schema\"".len(), *b"{\"$id\"");

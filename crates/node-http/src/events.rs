@@ -1,7 +1,7 @@
 //! Event streams (Server-Sent Events, HTML Living Standard, section 9.2).
 //!
-//! The next events are read when the connection can take more, so a slow client costs the memory of one batch. Between
-//! batches a stream sleeps until the chain or the pool changes.
+//! The next events are read when the connection can accept more, so a slow client costs only the memory of one batch.
+//! Between batches a stream sleeps until the chain or the pool changes.
 
 use crate::clients::Permit;
 use crate::convert;
@@ -29,10 +29,10 @@ use tokio::time::sleep;
 
 const EVENT_STREAM: &str = "text/event-stream";
 
-/// How long a stream waits before it tries again when the server is overloaded.
+/// How long a stream waits before it retries when the server is overloaded.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// Most events in one batch, which limits the memory of a client that does not read.
+/// Maximum number of events in one batch, which bounds the memory for a client that does not read.
 const BATCH: usize = 256;
 
 /// Responds with events until the client disconnects.
@@ -54,8 +54,8 @@ pub(crate) async fn respond(exchange: Exchange, input: Result<EventsInput, HttpE
     };
     let mut exchange =
         exchange.with_header(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
-    // No further request follows on this connection, so shutdown need not wait for it. HTTP/2 has no such header, and other
-    // streams may follow there.
+    // No further request follows on this connection, so shutdown need not wait for it. HTTP/2 does not have this
+    // header, and other streams may follow on the connection.
     if exchange.request().version() < Version::HTTP_2 {
         exchange = exchange.with_header(CONNECTION, HeaderValue::from_static("close"));
     }
@@ -66,7 +66,7 @@ pub(crate) async fn respond(exchange: Exchange, input: Result<EventsInput, HttpE
     exchange.finish(response.set_body(streaming_body(body, EventBody::next)))
 }
 
-/// The signal for the changes that a stream must look at.
+/// Returns the signal for the changes that concern a stream.
 fn changes_for<'a>(input: &EventsInput, service: &'a Service) -> &'a Signal {
     match input {
         EventsInput::Logs { .. } | EventsInput::Blocks { .. } => &service.head_changes,
@@ -83,7 +83,7 @@ struct EventBody {
     changes: watch::Receiver<()>,
     closing: Closing,
     state: State,
-    /// Counts this stream as open.
+    /// Counts this stream towards the limit.
     _permit: Permit,
 }
 
@@ -93,7 +93,7 @@ enum State {
     Behind,
     /// All events up to the last change have been sent.
     Idle,
-    /// An error, or the end of the server, has ended the stream.
+    /// The stream was ended by an error, or because the server is shutting down.
     Ended,
 }
 
@@ -132,7 +132,7 @@ impl EventBody {
             match self.next_batch().await {
                 Ok(text) if text.is_empty() => self.state = State::Idle,
                 Ok(text) => return text,
-                // Requests that wait for a response come first.
+                // Requests that wait for a response have priority.
                 Err(HttpError::Overloaded | HttpError::Exhausted(_)) => sleep(RETRY_DELAY).await,
                 Err(error) => return self.end(&error),
             }
@@ -141,7 +141,7 @@ impl EventBody {
 
     /// Returns the next events as text; empty if there are none.
     async fn next_batch(&mut self) -> Result<Bytes, HttpError> {
-        // Marks changes as seen before reading, so that a change during the read wakes the stream again.
+        // Marks changes as seen before the read, so that a change during the read wakes the stream again.
         self.changes.borrow_and_update();
         let (service, stream) = (self.service.clone(), self.stream.clone());
         let work = Box::new(move |context: &Context| {

@@ -9,8 +9,8 @@ use actix_web::http::header::{ALLOW, HeaderValue};
 use actix_web::http::{Method, StatusCode};
 use actix_web::{HttpRequest, HttpResponse, web};
 
-/// Responds to a request whose path has no route, or whose method the route does not accept: `allow` lists those that it
-/// does.
+/// Responds to a request whose path has no route, or whose method the route does not accept. In the latter case
+/// `allow` lists the accepted methods.
 pub(crate) async fn refuse(request: HttpRequest, payload: web::Payload, allow: Option<&'static str>) -> HttpResponse {
     let decodable = is_decodable(request.uri().path());
     let asks_for_options = request.method() == Method::OPTIONS;

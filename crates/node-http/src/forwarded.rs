@@ -1,4 +1,4 @@
-//! What proxies say about the requests that they forward (RFC 7239, and the older `X-Forwarded-*`).
+//! Headers in which proxies describe the requests that they forward (RFC 7239, and the older `X-Forwarded-*`).
 
 use crate::url::{BasePath, is_authority};
 use actix_web::http::header::HeaderMap;
@@ -16,7 +16,7 @@ pub struct ProxyNetwork {
 }
 
 impl ProxyNetwork {
-    /// Whether the network contains `address`.
+    /// Returns whether the network contains `address`.
     pub(crate) fn contains(&self, address: IpAddr) -> bool {
         let differing = match (self.address, address.to_canonical()) {
             (IpAddr::V4(own), IpAddr::V4(other)) => (own.to_bits() ^ other.to_bits()).leading_zeros(),
@@ -62,32 +62,33 @@ pub enum ProxyHeaders {
     Forwarded,
 }
 
-/// Stands for all clients whose address a proxy hides, or does not write as an address.
+/// Represents all clients whose address a proxy hides or does not write as an address.
 const UNKNOWN_CLIENT: IpAddr = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
 
-/// Whether `name` is a header that proxies add.
+/// Returns whether `name` is a header that proxies add.
 pub(crate) fn is_from_proxy(name: &str) -> bool {
     name == "forwarded" || name == "via" || name == "x-real-ip" || name.starts_with("x-forwarded-")
 }
 
-/// What the proxies say about a request.
+/// The properties of a request according to the proxies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Forwarded {
     /// The address of the client; `None` if the proxy does not mention a client.
     pub(crate) client: Option<IpAddr>,
-    /// `http` or `https`, as the client connected.
+    /// The scheme with which the client connected, `http` or `https`.
     pub(crate) scheme: Option<&'static str>,
-    /// The host that the client asked for.
+    /// The host that the client requested.
     pub(crate) host: Option<String>,
     /// The path prefix that the proxies removed.
     pub(crate) prefix: BasePath,
 }
 
 impl Forwarded {
-    /// Reads the `headers` of a family, of a request that came from a proxy in one of the networks `trusted`.
+    /// Reads the `headers` of one family from a request that came from a proxy in one of the networks `trusted`.
     ///
-    /// Each proxy appends the address of whoever connected to it. So the client is the last address that is not a proxy's;
-    /// those before it could be forged. Scheme, host and prefix are those that the first trusted proxy saw.
+    /// Each proxy appends the address of its peer. Therefore the client is the last address that is not a trusted
+    /// proxy's; entries before it could be forged. Scheme, host and prefix are those that the first trusted proxy
+    /// saw.
     pub(crate) fn read(headers: &HeaderMap, family: ProxyHeaders, trusted: &[ProxyNetwork]) -> Self {
         match family {
             ProxyHeaders::Forwarded => Self::standard(headers, trusted),
@@ -117,7 +118,7 @@ impl Forwarded {
         Self { prefix: prefix(headers), ..forwarded }
     }
 
-    /// Reads `X-Forwarded-For` and the like, or `X-Real-IP`.
+    /// Reads `X-Forwarded-For` and the related headers, or `X-Real-IP`.
     fn customary(headers: &HeaderMap, trusted: &[ProxyNetwork]) -> Self {
         let mut hops = list(headers, "x-forwarded-for");
         if hops.is_empty() {
@@ -151,13 +152,13 @@ fn is_proxy(address: IpAddr, trusted: &[ProxyNetwork]) -> bool {
     address != UNKNOWN_CLIENT && trusted.iter().any(|network| network.contains(address))
 }
 
-/// The elements of a header that is a list, over all its lines.
+/// Returns the elements of a list-valued header, from all its lines.
 fn list<'a>(headers: &'a HeaderMap, name: &str) -> Vec<&'a str> {
     let lines = headers.get_all(name).filter_map(|value| value.to_str().ok());
     lines.flat_map(|line| split(line, ',')).map(str::trim).filter(|element| !element.is_empty()).collect()
 }
 
-/// Splits `text` where `separator` is outside of quotes.
+/// Splits `text` at each `separator` that is outside of quotes.
 fn split(text: &str, separator: char) -> Vec<&str> {
     let (mut quoted, mut escaped) = (false, false);
     text.split(|character| {
@@ -178,8 +179,8 @@ fn unquoted(value: &str) -> String {
     }
 }
 
-/// The address of `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]` or `[2001:db8::1]:80`; that of unknown clients for
-/// anything else.
+/// Returns the address in `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]` or `[2001:db8::1]:80`; that of
+/// unknown clients for anything else.
 fn node_address(node: &str) -> IpAddr {
     let host = match node.strip_prefix('[') {
         Some(rest) => rest.split(']').next(),
@@ -197,7 +198,7 @@ fn authority(text: &str) -> Option<String> {
     is_authority(text).then(|| text.to_owned())
 }
 
-/// The path prefix that the proxies removed. An invalid one is ignored.
+/// Returns the path prefix that the proxies removed. An invalid prefix is ignored.
 fn prefix(headers: &HeaderMap) -> BasePath {
     let value = list(headers, "x-forwarded-prefix").first().copied();
     value.and_then(|prefix| prefix.parse().ok()).unwrap_or_default()

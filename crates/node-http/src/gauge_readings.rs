@@ -1,4 +1,4 @@
-//! Reads the gauges of the server when its metrics are scraped.
+//! Reading the gauges of the server when its metrics are scraped.
 
 use crate::metrics::{Counter, Gauges, Metrics};
 use crate::service::Service;
@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// Time limit for reading the head during a scrape.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// From now on, `metrics` include the gauges of `service` for as long as it exists.
+/// Adds the gauges of `service` to `metrics` for as long as the service exists.
 pub(crate) fn register(metrics: &Metrics, service: &web::Data<Service>) {
     let service = Arc::downgrade(&service.clone().into_inner());
     metrics.set_gauge_source(move |gauges| {
@@ -76,7 +76,7 @@ fn read(service: &Service, gauges: &Gauges) {
     }
 }
 
-/// Sets a counter whose value another component counts.
+/// Sets a counter to a value that another component has counted.
 fn set(counter: &Counter, value: u64) {
     counter.inner().store(value, Ordering::Relaxed);
 }

@@ -57,12 +57,13 @@ pub(crate) struct Frames {
 }
 
 impl Frames {
-    /// For a connection whose frames begin after `skip` bytes.
+    /// Creates a parser for a connection whose frames begin after `skip` bytes.
     pub(crate) fn after(skip: usize) -> Self {
         Self { skip, ..Self::default() }
     }
 
-    /// Returns the next frame whose header ends in `bytes`, and removes from `bytes` what was read. `None` if all was read.
+    /// Returns the next frame whose header ends in `bytes`, and advances `bytes` past it. Returns `None` once all
+    /// bytes were read.
     pub(crate) fn next(&mut self, bytes: &mut &[u8]) -> Option<Frame> {
         let skipped = self.skip.min(bytes.len());
         self.skip -= skipped;
@@ -79,7 +80,7 @@ impl Frames {
         Some(frame)
     }
 
-    /// Whether the next byte begins a frame.
+    /// Returns whether the next byte is the first of a frame.
     pub(crate) fn is_between_frames(&self) -> bool {
         self.skip == 0 && self.filled == 0
     }

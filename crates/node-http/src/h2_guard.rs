@@ -1,11 +1,13 @@
-//! Limits and the orderly end of an HTTP/2 connection.
+//! Limits and graceful shutdown of an HTTP/2 connection.
 //!
-//! The h2 crate buffers header blocks of up to 16 MiB, accepts any number of streams, and can end a connection without
-//! cutting off streams; but actix-http exposes none of its settings for this. So the frames are followed as they pass:
+//! The h2 crate buffers header blocks of up to 16 MiB, accepts any number of streams, and can shut down a connection
+//! gracefully, but actix-http exposes none of its settings for this. Therefore this module follows the frames as they
+//! pass:
 //!
-//! * a header block above the limit, or too many streams, end the connection; the SETTINGS frame announces both limits;
-//! * while the server drains the client is sent GOAWAY, and when it closes the connection ends with its streams (RFC 9113,
-//!   section 6.8).
+//! * a header block above the limit, or too many streams, end the connection; both limits are announced in the
+//!   SETTINGS frame;
+//! * while the server is draining, the client is sent GOAWAY, and when the server closes, the connection ends after
+//!   its streams have (RFC 9113, section 6.8).
 
 use crate::h2_frames::{
     CONTINUATION, DATA, END_HEADERS, END_STREAM, FRAME_HEADER, Frame, Frames, GOAWAY, HEADERS, RST_STREAM, SETTINGS,
@@ -15,14 +17,14 @@ use std::collections::HashSet;
 /// Length of the connection preface, which precedes the client's first frame, in bytes.
 const PREFACE: usize = 24;
 
-/// Most streams of a connection that are open at a time. nginx allows 128, Go 250.
+/// Maximum number of open streams of a connection. nginx allows 128, Go 250.
 const MAX_STREAMS: u32 = 256;
 
 /// Identifiers of settings (RFC 9113, section 6.5.2).
 const MAX_CONCURRENT_STREAMS: u16 = 3;
 const MAX_HEADER_LIST_SIZE: u16 = 6;
 
-/// The highest stream identifier. In GOAWAY it means that more streams may be on their way.
+/// The highest stream identifier. In GOAWAY it means that further streams will still be processed.
 const LAST_STREAM: u32 = 0x7fff_ffff;
 
 /// Follows the frames of a connection.
@@ -31,7 +33,7 @@ pub(crate) struct Guard {
     header_limit: usize,
     incoming: Frames,
     outgoing: Frames,
-    /// Bytes of the unfinished header block that is arriving.
+    /// Number of bytes received of the current unfinished header block.
     block: usize,
     /// Whether an unfinished header block is being sent. No other frame may come between its frames.
     is_sending_headers: bool,
@@ -44,17 +46,17 @@ pub(crate) struct Guard {
     farewell: Farewell,
 }
 
-/// How much of the end the client was sent.
+/// Which GOAWAY frame the client was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Farewell {
     None,
-    /// That it should open no more streams.
+    /// The announcement that it should open no more streams.
     Announced,
-    /// That the connection ends.
+    /// The final one, after which the connection ends.
     Final,
 }
 
-/// A client exceeds a limit of a connection.
+/// A client exceeded a limit of its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Excess {
     #[error("the headers are too long")]
@@ -64,7 +66,8 @@ pub(crate) enum Excess {
 }
 
 impl Guard {
-    /// Accepts header blocks of up to `header_limit` bytes, as they are sent (compressed by HPACK).
+    /// Creates a guard that accepts header blocks of up to `header_limit` bytes, measured as sent (compressed with
+    /// HPACK).
     pub(crate) fn new(header_limit: usize) -> Self {
         Self {
             header_limit,
@@ -82,7 +85,7 @@ impl Guard {
     /// Processes the next `bytes` from the client.
     ///
     /// # Errors
-    /// If the connection must end.
+    /// If a limit is exceeded, so that the connection must be closed.
     pub(crate) fn received(&mut self, mut bytes: &[u8]) -> Result<(), Excess> {
         while let Some(frame) = self.incoming.next(&mut bytes) {
             match frame.kind {
@@ -113,7 +116,7 @@ impl Guard {
         Ok(())
     }
 
-    /// Processes the next `bytes` that were sent to the client.
+    /// Processes the next `bytes` sent to the client.
     pub(crate) fn sent(&mut self, mut bytes: &[u8]) {
         while let Some(Frame { kind, flags, stream, .. }) = self.outgoing.next(&mut bytes) {
             if matches!(kind, HEADERS | CONTINUATION) {
@@ -144,8 +147,8 @@ impl Guard {
         Some(([&header[..], payload, &added].concat(), end))
     }
 
-    /// Returns what the client must be sent now that the server is shutting down, which ends the connection if `is_last`; empty if
-    /// nothing, or not yet.
+    /// Returns the bytes to send to the client because the server is shutting down; empty if there are none, or if
+    /// they cannot be sent yet. With `is_last`, they end the connection.
     pub(crate) fn farewell(&mut self, is_last: bool) -> Vec<u8> {
         if !self.is_open || self.is_sending_headers || !self.outgoing.is_between_frames() {
             return Vec::new();
@@ -162,18 +165,18 @@ impl Guard {
         frames
     }
 
-    /// Whether the client was sent everything, so that the connection can be closed.
+    /// Returns whether the client was sent everything, so that the connection can be closed.
     pub(crate) fn has_ended(&self) -> bool {
         self.farewell == Farewell::Final
     }
 
-    /// Whether the connection waits only for [`farewell`](Self::farewell) to be closed.
+    /// Returns whether the connection can be closed as soon as [`farewell`](Self::farewell) was sent.
     pub(crate) fn is_idle(&self) -> bool {
         self.streams.is_empty()
     }
 }
 
-/// A GOAWAY frame without an error. Streams after `last` were not processed.
+/// Returns a GOAWAY frame without an error. Streams after `last` were not processed.
 fn go_away(last: u32) -> Vec<u8> {
     let header = Frame { length: 8, kind: GOAWAY, flags: 0, stream: 0 }.encode();
     [&header[..], &last.to_be_bytes(), &[0; 4]].concat()
@@ -193,7 +196,7 @@ mod tests {
         frames.iter().flat_map(frame).collect()
     }
 
-    /// A guard that has received `frames` in pieces of `size` bytes.
+    /// Returns a guard that has received `frames` in pieces of `size` bytes.
     fn receive(frames: &[Case], size: usize) -> Result<Guard, Excess> {
         let mut guard = Guard::new(100);
         let bytes = [vec![b'P'; PREFACE], bytes(frames)].concat();

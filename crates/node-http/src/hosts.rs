@@ -1,15 +1,15 @@
 //! Host names that requests may use for the server.
 //!
-//! This defends against DNS rebinding: a web site can make its own name resolve to 127.0.0.1, and its pages then reach the
-//! server as if it were of the same origin. The browser still sends the site's name as `Host`, so requests with names that
-//! are not allowed are refused. IP addresses are always allowed, because the attack needs a name.
+//! This is a defence against DNS rebinding: a web site can make its own name resolve to 127.0.0.1, and its pages then
+//! reach the server as if it had the same origin. The browser still sends the site's name as `Host`, so requests with
+//! names that are not allowed are refused. IP addresses are always allowed, because the attack needs a name.
 
 use crate::url::{PublicUrl, host_of};
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// Whether a request may be addressed to `authority`, a host with or without a port. IP addresses, `localhost` and the host
-/// of the public URL are accepted in addition to `hosts`.
+/// Returns whether a request may be addressed to `authority`, a host with or without a port. IP addresses,
+/// `localhost` and the host of the public URL are accepted in addition to `hosts`.
 pub(crate) fn is_allowed(hosts: &[AllowedHost], authority: &str, public_url: Option<&PublicUrl>) -> bool {
     let host = host_of(authority);
     // A trailing dot marks the name as fully qualified, and has no other meaning.

@@ -1,14 +1,14 @@
 //! The HTTP interface of an Ethereum execution node.
 //!
-//! The only crate that knows HTTP. A route decodes a request into an input of node-types, `dispatch` runs an operation of
-//! [`Node`](node_core::node::Node) on a thread that suits its cost, and the output is serialized on that thread. Every error
-//! becomes a problem (RFC 9457) in one place, `problem`.
+//! This is the only crate that knows about HTTP. A route decodes a request into an input of node-types, `dispatch`
+//! runs an operation of [`Node`](node_core::node::Node) on a thread that suits its cost, and the output is serialized
+//! on the same thread. Every error becomes a problem (RFC 9457) in one place, `problem`.
 //!
-//! Three doors lead in: [`serve`] and [`Server`] listen themselves, [`configure`] adds the routes to an actix-web
-//! application, and `NodeService` is a `tower::Service` for servers such as axum.
+//! There are three ways to serve a node: [`serve`] and [`Server`] listen themselves, [`configure`] adds the routes to
+//! an actix-web application, and `NodeService` is a `tower::Service` for servers such as axum.
 //!
-//! * [`HttpConfig`] has the options; [`values`] parses them from text.
-//! * [`Problem`] is the response to an error, for routes of one's own.
+//! * [`HttpConfig`] defines the options; [`values`] parses them from text.
+//! * [`Problem`] is the response to an error, for use in your own routes.
 //! * [`openapi`] returns the document that describes the interface.
 //!
 //! # Examples
@@ -26,14 +26,14 @@
 //! ```
 //!
 //! # Features
-//! None is on by default.
+//! No feature is enabled by default.
 //!
 //! * `tower`: `NodeService`.
-//! * `axum`: `tower`, and [`Problem`] is a response of axum 0.8.
-//! * `clap`: [`HttpConfig`] is a group of command-line options.
-//! * `tls`: connections with TLS.
-//! * `compression`: `br` and `zstd` beside `gzip` and `deflate`.
-//! * `regex`: routes of paths with parameters are found 20 us faster.
+//! * `axum`: `tower`, and [`Problem`] as a response of axum 0.8.
+//! * `clap`: [`HttpConfig`] as a group of command-line options.
+//! * `tls`: TLS connections.
+//! * `compression`: `br` and `zstd` in addition to `gzip` and `deflate`.
+//! * `regex`: matches routes with path parameters 20 us faster.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

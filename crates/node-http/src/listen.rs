@@ -1,4 +1,4 @@
-//! Accepts connections, up to the point where HTTP begins.
+//! Accepting connections, up to the point where HTTP begins.
 //!
 //! This replaces actix-web's own acceptor. It limits the number of connections and the time to the first byte, and
 //! handles TLS and the choice between HTTP/1.1 and HTTP/2.
@@ -37,8 +37,8 @@ const PREFACE: &[u8] = b"PRI * HTTP/2";
 /// How long a client over the connection limit has to read the error.
 const REJECTION_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Most bytes of a connection that wait in the system to be sent. What clients do not read stays in responses, which are
-/// counted.
+/// Maximum number of bytes of a connection that the operating system may hold unsent. Data that clients do not read
+/// stays in responses, which are counted.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const MAX_UNSENT: u32 = 64 * 1024;
 
@@ -46,14 +46,14 @@ const MAX_UNSENT: u32 = 64 * 1024;
 pub(crate) struct Connection {
     stream: Stream,
     peer: Peer,
-    /// Whether the client must read before more can be written. Until then nothing is read from it either: HTTP/2 would
-    /// accept requests and collect the responses.
+    /// Whether the client must read before more can be written. Until then nothing is read from it either, because
+    /// HTTP/2 would accept requests and buffer their responses.
     is_blocked: bool,
     /// `None` for HTTP/1.1, whose headers and end are handled by actix-http.
     http2: Option<Http2>,
     service: web::Data<Service>,
     received: bare::Received,
-    /// What is left of a problem that is sent in place of a bare response.
+    /// The unsent rest of a problem that replaces a bare response.
     problem: Option<Vec<u8>>,
     _permit: Permit,
 }
@@ -63,7 +63,7 @@ impl Connection {
         &self.peer
     }
 
-    /// Notes whether a write was blocked. Reading continues when it is not any more.
+    /// Records whether a write was blocked. Reading continues once writes are no longer blocked.
     fn note<T>(&mut self, context: &Context<'_>, written: Poll<T>) -> Poll<T> {
         let was_blocked = mem::replace(&mut self.is_blocked, written.is_pending());
         if was_blocked && !self.is_blocked {
@@ -95,7 +95,7 @@ impl Connection {
         Poll::Ready(Ok(length))
     }
 
-    /// Writes to the socket, without regard to limits.
+    /// Writes to the socket without checking limits.
     fn poll_write_raw(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match &mut self.stream {
             Stream::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
@@ -103,7 +103,7 @@ impl Connection {
         }
     }
 
-    /// Writes `pieces` to a connection of HTTP/2, after what is added to them.
+    /// Writes `pieces` to an HTTP/2 connection, preceded by the added bytes.
     fn poll_write_http2(&mut self, cx: &mut Context<'_>, pieces: &[io::IoSlice<'_>]) -> Poll<io::Result<usize>> {
         ready!(self.poll_write_added(cx))?;
         let first = pieces.iter().find(|piece| !piece.is_empty()).map_or(&[][..], |piece| piece);
@@ -127,14 +127,14 @@ impl Connection {
                 left -= sent;
             }
             if http2.is_closing && http2.guard.is_idle() {
-                // The last response is sent: the connection is read again, and ends.
+                // The last response has been sent. The connection is read again, and then ends.
                 cx.waker().wake_by_ref();
             }
         }
         Poll::Ready(Ok(written))
     }
 
-    /// Writes the bytes that were added to a connection of HTTP/2.
+    /// Writes the bytes that were added to an HTTP/2 connection.
     fn poll_write_added(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while let Some(http2) = self.http2.as_mut().filter(|http2| !http2.added.is_empty()) {
             let added = mem::take(&mut http2.added);
@@ -154,8 +154,8 @@ impl Connection {
         Poll::Ready(Ok(()))
     }
 
-    /// While the server drains, asks the client of a connection of HTTP/2 to leave. Returns whether the connection has ended, which
-    /// it does when the server closes.
+    /// While the server is draining, asks the client of an HTTP/2 connection to disconnect. Returns whether the
+    /// connection has ended, which happens when the server closes.
     fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
         let Some(http2) = &mut self.http2 else { return Poll::Ready(Ok(false)) };
         http2.is_leaving = http2.is_leaving || http2.leaving.as_mut().poll(cx).is_ready();
@@ -170,7 +170,7 @@ impl Connection {
         Poll::Ready(Ok(self.http2.as_ref().is_some_and(|http2| http2.guard.has_ended())))
     }
 
-    /// Returns an error if the connection must be closed. What it has not sent is then discarded.
+    /// Returns an error if the connection must be closed. Unsent data is then discarded.
     fn check(&self, context: &Context<'_>) -> io::Result<()> {
         self.peer.closer.check(context).inspect_err(|_| {
             let socket = match &self.stream {
@@ -184,14 +184,14 @@ impl Connection {
     }
 }
 
-/// What a connection of HTTP/2 needs besides the h2 crate.
+/// The state of an HTTP/2 connection in addition to that of the h2 crate.
 struct Http2 {
     guard: Guard,
     leaving: Pin<Box<dyn Future<Output = ()>>>,
     is_leaving: bool,
     closing: Pin<Box<dyn Future<Output = ()>>>,
     is_closing: bool,
-    /// Bytes to send before those of the h2 crate.
+    /// Bytes to send before the h2 crate's own.
     added: Vec<u8>,
     /// Number of bytes of the h2 crate that `added` replaces.
     replaced: Option<usize>,
@@ -217,11 +217,12 @@ enum Stream {
     Encrypted(Box<dyn Encrypted>),
 }
 
-/// What actix-http's service accepts: the connection, its protocol, and the address of the client.
+/// The input of actix-http's service: the connection, its protocol, and the address of the client.
 pub(crate) type Accepted = (Connection, Protocol, Option<SocketAddr>);
 
-/// Prepares an accepted socket for HTTP, unless there are too many connections. `header_timeout` also limits the time until
-/// the first byte or the end of the TLS handshake. `is_at_control` is whether the socket was accepted on the address for control.
+/// Prepares an accepted socket for HTTP, unless there are too many connections. `header_timeout` also limits the time
+/// until the first byte or the end of the TLS handshake. `is_at_control` is whether the socket was accepted on the
+/// control address.
 pub(crate) async fn accept(
     socket: TcpStream,
     service: web::Data<Service>,
@@ -264,7 +265,7 @@ pub(crate) async fn accept(
     let result = tokio::select! {
         biased;
         done = timeout(config.header_timeout, handshake) => done.map_err(|_| DispatchError::SlowRequestTimeout)?,
-        // Shutdown does not wait for clients that have sent nothing yet.
+        // Shutdown does not wait for clients that have not sent anything yet.
         () = closing.wait() => Err(io::ErrorKind::ConnectionAborted.into()),
     };
     let (stream, protocol) =
@@ -286,7 +287,8 @@ pub(crate) async fn accept(
     ))
 }
 
-/// Whether a connection to a server with TLS begins with a letter, as the methods of HTTP do, and not with a handshake.
+/// Returns whether a connection to a TLS server begins with a letter, like an HTTP method, rather than with a
+/// handshake.
 async fn is_plain(socket: &TcpStream) -> io::Result<bool> {
     let mut start = [0];
     let length = socket.peek(&mut start).await?;
@@ -320,7 +322,7 @@ async fn send_and_close(mut socket: TcpStream, service: &Service, peer: &Peer, e
     timeout(REJECTION_TIMEOUT, send).await.unwrap_or(Ok(()))
 }
 
-/// A complete HTTP/1.1 response for a client whose request is not read. Records it.
+/// Returns a complete HTTP/1.1 response for a client whose request is not read, and records it.
 fn canned_response(service: &Service, peer: &Peer, error: &HttpError) -> Vec<u8> {
     let base_url = encode::url_with_authority(&service.config, &service.listening);
     let reporter = Reporter { operation: "none", id: RequestId::new(), base_url, sent: Sent::default() };
@@ -355,8 +357,8 @@ fn set_options(socket: &TcpStream, config: &HttpConfig) {
     limit_writing(socket, config.write_timeout);
 }
 
-/// Makes the system hold few unsent bytes, and close the connection if the client acknowledges nothing for `timeout`.
-/// Otherwise an event stream to a client that is gone would never end.
+/// Makes the operating system hold few unsent bytes, and close the connection if the client acknowledges nothing for
+/// `timeout`. Otherwise an event stream to a vanished client would never end.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn limit_writing(socket: &TcpStream, timeout: Duration) {
     let socket = SockRef::from(socket);
@@ -377,7 +379,7 @@ impl AsyncRead for Connection {
             return Poll::Pending;
         }
         if ready!(self.poll_end(cx))? {
-            // As if the client had closed the connection.
+            // Behaves as if the client had closed the connection.
             return Poll::Ready(Ok(()));
         }
         let Self { stream, http2, received, .. } = &mut *self;

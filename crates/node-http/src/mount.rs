@@ -1,4 +1,4 @@
-//! The routes as a part of another actix-web application.
+//! Mounting the routes in another actix-web application.
 
 use crate::api::ApiName;
 use crate::config::HttpConfig;
@@ -17,13 +17,13 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Prepares the routes of `node` for an actix-web application: starts the thread pools, which all workers of the application
-/// share, as they share the limits of `options`.
+/// Prepares the routes of `node` for an actix-web application: starts the thread pools. All workers of the
+/// application share them and the limits of `options`.
 ///
-/// Of the options, those of connections are not used, because the application accepts them: `port`, `tls`,
-/// `max_connections`, `header_timeout`, `keep_alive`, `write_timeout`, `shutdown_timeout` and `workers`. `host` should be the
-/// address on which the application listens: operations that control the chain, and an unlimited rate, are for clients
-/// on the same machine.
+/// The options about connections are not used, because the application accepts the connections: `port`, `tls`,
+/// `max_connections`, `header_timeout`, `keep_alive`, `write_timeout`, `shutdown_timeout` and `workers`. `host`
+/// should be the address on which the application listens, because only clients on the same machine may control the
+/// chain and have no rate limit by default.
 ///
 /// # Errors
 /// [`ServeError::Start`] if a thread cannot be started.
@@ -72,7 +72,7 @@ pub(crate) fn shared(
     Ok(service)
 }
 
-/// Whether `name` selects anything.
+/// Returns whether `name` selects anything.
 fn is_known(name: &ApiName) -> bool {
     node_rpc::table().iter().any(|method| name.selects_method(method.name()))
         || routes::operations().iter().any(|operation| name.selects_operation(operation.name(), operation.controls()))
@@ -85,20 +85,22 @@ pub struct Routes {
 }
 
 impl Routes {
-    /// Adds all routes to an application, below [`base_path`](HttpConfig::base_path). Without a base path they match every
-    /// path that no earlier route matches, so the application's own routes must come first. In a scope, use
-    /// [`add_to_scope`](Self::add_to_scope).
+    /// Adds all routes to an application, under [`base_path`](HttpConfig::base_path). Without a base path they match
+    /// every path that no earlier route matches, so the application's own routes must be added first. For a scope,
+    /// use [`add_to_scope`](Self::add_to_scope).
     pub fn add_to(&self, app: &mut web::ServiceConfig) {
         app.service(self.scope(self.service.config.base_path.as_str()));
     }
 
-    /// Adds all routes to a scope. [`base_path`](HttpConfig::base_path) must be the path of the scope with those around it:
-    /// the links of responses begin with it. If it is another, every response is a problem that says so, with status 500.
+    /// Adds all routes to a scope. [`base_path`](HttpConfig::base_path) must be the full path of the scope, including
+    /// enclosing scopes, because links in responses begin with it. If it is a different path, every response is a
+    /// problem with status 500 that reports this.
     pub fn add_to_scope(&self, scope: &mut web::ServiceConfig) {
         scope.service(self.scope(""));
     }
 
-    /// Ends event streams and WebSockets, new ones as soon as they are opened, so that the application can shut down.
+    /// Ends all event streams and WebSockets, and new ones as soon as they are opened, so that the application can
+    /// shut down.
     pub fn close(&self) {
         self.service.phases.enter(Phase::Closing);
     }
@@ -129,7 +131,8 @@ impl Routes {
     }
 }
 
-/// Returns a problem unless the routes that `request` has reached are below `base`, with which the links of responses begin.
+/// Returns a problem unless the routes that `request` has reached are mounted under `base`, with which links in
+/// responses begin.
 fn misplacement(request: &ServiceRequest, base: &str) -> Option<Problem> {
     let path = request.match_info();
     let mounted = path.as_str().strip_suffix(path.unprocessed()).unwrap_or_default().trim_end_matches('/');

@@ -3,15 +3,15 @@
 use parking_lot::Mutex;
 use std::collections::HashSet;
 
-/// Most subjects that are remembered. Clients choose them, so those after that are not logged.
+/// Maximum number of subjects that are remembered. Clients choose subjects, so further ones are not logged.
 const CAPACITY: usize = 256;
 
-/// The subjects of warnings that were logged.
+/// The subjects of logged warnings.
 #[derive(Debug, Default)]
 pub(crate) struct Notices(Mutex<HashSet<String>>);
 
 impl Notices {
-    /// Calls `log` if nothing was logged about `subject` yet.
+    /// Calls `log` if nothing has been logged about `subject` yet.
     pub(crate) fn warn(&self, subject: &str, log: impl FnOnce()) {
         let mut seen = self.0.lock();
         if seen.len() < CAPACITY && seen.insert(subject.to_owned()) {

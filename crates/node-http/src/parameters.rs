@@ -31,7 +31,7 @@ impl<'a> Parameters<'a> {
     /// Decodes an input from the parameters of `request`.
     ///
     /// # Errors
-    /// Every fault of the parameters, and a path with invalid escapes.
+    /// All faults of the parameters, or an error for a path with invalid escapes.
     pub(crate) fn read<I>(
         request: &'a HttpRequest,
         read: impl FnOnce(&mut Self) -> Result<I, Vec<ErrorDetail>>,
@@ -77,13 +77,13 @@ impl<'a> Parameters<'a> {
         Some(if value.contains('%') { decode(value, false)?.into() } else { value.into() })
     }
 
-    /// Returns the only parameter that the query may have; see [`queries`](Self::queries).
+    /// Returns the only query parameter that is allowed; see [`queries`](Self::queries).
     pub(crate) fn query(&mut self, name: &str) -> Option<String> {
         self.queries(&[name]).pop().flatten()
     }
 
-    /// Returns the parameters that the query may have, in the order of `names`. Others are faults, because a misspelt name
-    /// would silently change the request.
+    /// Returns the query parameters `names`, in this order. Any others are faults, because a misspelt name would
+    /// otherwise silently change the request.
     pub(crate) fn queries(&mut self, names: &[&str]) -> Vec<Option<String>> {
         self.query_read = true;
         self.walk_query(names)
@@ -114,12 +114,12 @@ impl<'a> Parameters<'a> {
     }
 }
 
-/// Whether a query parameter has no meaning for servers: those that keep caches from responding, and those of analytics.
+/// Returns whether a query parameter is ignored by servers: those that bypass caches, and those of analytics.
 fn is_ignored(name: &str) -> bool {
     name == "_" || name.starts_with("utm_")
 }
 
-/// Whether a path can be decoded: every `%` starts an escape, and the bytes are UTF-8.
+/// Returns whether a path can be decoded: every `%` must start an escape, and the bytes must be UTF-8.
 pub(crate) fn is_decodable(path: &str) -> bool {
     !path.contains('%') || decode(path, false).is_some()
 }

@@ -1,15 +1,15 @@
-//! How far a server is on its way to its end.
+//! The phases of a server's shutdown.
 
 use tokio::sync::watch::{Receiver, Sender};
 
-/// The phases in the life of a server, in their order.
+/// The phases in the life of a server, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
     Serving,
-    /// Requests are still served, but load balancers and clients are asked to turn to another server: event streams and WebSockets
-    /// end.
+    /// Requests are still served, but load balancers and clients are asked to use another server. Event streams and
+    /// WebSockets end.
     Draining,
-    /// What runs is finished.
+    /// Requests in progress are finished; new ones are not accepted.
     Closing,
 }
 
@@ -22,7 +22,7 @@ impl Phases {
         Self(Sender::new(Phase::Serving))
     }
 
-    /// Enters `phase`, unless it is past.
+    /// Enters `phase`, unless a later one has been entered.
     pub(crate) fn enter(&self, phase: Phase) {
         self.0.send_if_modified(|current| {
             let later = phase > *current;
@@ -35,13 +35,14 @@ impl Phases {
         *self.0.borrow()
     }
 
-    /// Something to wait on for the phase `Closing`.
+    /// Returns a waiter for the phase `Closing`.
     pub(crate) fn closing(&self) -> Closing {
         Closing { phases: self.0.subscribe(), phase: Phase::Closing }
     }
 
-    /// Something to wait on until a client that is connected now should leave. One that came although the server was draining
-    /// would come back, and may stay until the end.
+    /// Returns a waiter for the time at which a client that is connecting now should disconnect. A client that
+    /// connects while the server is draining would reconnect if asked to leave, so it may stay until the server
+    /// closes.
     pub(crate) fn leaving(&self) -> Closing {
         let phase = if self.current() == Phase::Serving { Phase::Draining } else { Phase::Closing };
         Closing { phase, ..self.closing() }
@@ -58,7 +59,7 @@ pub(crate) struct Closing {
 impl Closing {
     /// Returns when the server has reached the phase. May be cancelled and called again.
     pub(crate) async fn wait(&mut self) {
-        // It fails only if the server is gone.
+        // This fails only if the server no longer exists.
         let _ = self.phases.wait_for(|phase| *phase >= self.phase).await;
     }
 }

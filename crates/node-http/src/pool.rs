@@ -1,4 +1,4 @@
-//! A fixed number of threads with a bounded queue, both shared fairly by clients.
+//! A fixed number of threads with a bounded queue. Clients share both fairly.
 
 use node_core::context::{ClientId, is_fair_share};
 use std::collections::{HashMap, VecDeque};
@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PoolUsage {
     pub(crate) threads: usize,
-    /// Threads that run a job.
+    /// Number of threads that are running a job.
     pub(crate) busy: usize,
-    /// Jobs that wait for a thread.
+    /// Number of jobs waiting for a thread.
     pub(crate) queued: usize,
-    /// Jobs refused since the start because the queue was full.
+    /// Number of jobs refused since the start because the queue was full.
     pub(crate) refused: u64,
 }
 
@@ -24,20 +24,20 @@ pub(crate) struct QueueFull;
 type Job = Box<dyn FnOnce() + Send>;
 
 struct Queued {
-    /// `None` if it is a job of the server itself.
+    /// The client of the job; `None` for a job of the server itself.
     client: Option<ClientId>,
     job: Job,
 }
 
-/// Time of a job after which another thread takes the place of the one that ran it. Allocators keep memory for a thread as long as it lives, and such
-/// a job may have used much.
+/// Duration of a job after which its thread is replaced. Allocators keep memory for a thread as long as it lives, and
+/// such a job may have used much.
 const LONG: Duration = Duration::from_secs(1);
 
 /// Threads that run jobs. Dropping the pool ends them once the queue is empty.
 ///
-/// The next job is the oldest one of the clients with the fewest running jobs, but not of the same one again. A client may occupy as many threads as it
-/// leaves idle for others, and at least one. One that submits a job while the queue is full takes the place of a job of the
-/// client that has the most in the queue, unless that is itself.
+/// The next job is the oldest one of the clients with the fewest running jobs, but not of the same client twice in a
+/// row. A client may occupy as many threads as it leaves idle for others, and at least one. If the queue is full, a
+/// new job takes the place of a job of the client that has the most in the queue, unless that is the same client.
 pub(crate) struct Pool {
     shared: Arc<Shared>,
 }
@@ -47,7 +47,7 @@ struct Shared {
     queue: Mutex<Queue>,
     /// Notified when a job is queued or the pool is closed.
     ready: Condvar,
-    /// Most jobs that may wait while all threads are busy.
+    /// Maximum number of jobs that may wait while all threads are busy.
     capacity: usize,
 }
 
@@ -55,9 +55,9 @@ struct Queue {
     jobs: VecDeque<Queued>,
     /// The number of running jobs of each client that has any.
     running: HashMap<Option<ClientId>, usize>,
-    /// The client of the latest job that was started.
+    /// The client of the job that was started last.
     latest: Option<ClientId>,
-    /// Threads that wait for a job.
+    /// Number of threads waiting for a job.
     idle: usize,
     refused: u64,
     closed: bool,
@@ -66,7 +66,7 @@ struct Queue {
 impl Pool {
     /// Starts `threads` threads with a queue of `capacity` jobs. Each thread calls `prepare` first.
     pub(crate) fn new(name: &str, threads: usize, capacity: usize, prepare: fn()) -> io::Result<Self> {
-        // Threads count as idle before they have started, so that no job is refused meanwhile.
+        // Threads count as idle before they have started, so that no job is refused in the meantime.
         let queue = Queue {
             jobs: VecDeque::new(),
             running: HashMap::new(),
@@ -95,8 +95,8 @@ impl Pool {
     /// Queues a job of `client`.
     ///
     /// # Errors
-    /// [`QueueFull`] if all threads that the client may have are busy and as many jobs wait as may, none of them of a client
-    /// with more jobs. A job that loses its place to another one is dropped.
+    /// [`QueueFull`] if the client may not have another thread, the queue is full, and no other client has enough
+    /// queued jobs to be displaced. A job that loses its place to another one is dropped.
     pub(crate) fn submit(&self, client: Option<ClientId>, job: Job) -> Result<(), QueueFull> {
         let mut queue = self.shared.lock();
         let mut displaced = None;
@@ -131,7 +131,7 @@ impl Drop for Pool {
 }
 
 impl Queue {
-    /// Takes the next job; `None` if no client with a job may have another thread.
+    /// Takes the next job, or returns `None` if no client with a queued job may have another thread.
     fn next(&mut self) -> Option<Queued> {
         let candidates = self.jobs.iter().enumerate().filter(|(_, queued)| self.may_run(queued.client));
         let (at, _) =
@@ -145,7 +145,7 @@ impl Queue {
         self.running.get(&client).copied().unwrap_or(0)
     }
 
-    /// Whether `client` may have another thread, if one is idle.
+    /// Returns whether `client` may have another thread, if one is idle.
     fn may_run(&self, client: Option<ClientId>) -> bool {
         let fair = || is_fair_share(self.running(client) + 1, self.idle - 1);
         self.idle > 0 && (self.closed || client.is_none() || fair())
@@ -160,7 +160,7 @@ impl Queue {
         }
     }
 
-    /// The number of queued jobs that idle threads will take at once.
+    /// Returns the number of queued jobs that idle threads will take immediately.
     fn runnable(&self) -> usize {
         let (mut idle, mut running) = (self.idle, self.running.clone());
         for Queued { client, .. } in &self.jobs {
@@ -190,12 +190,13 @@ impl Queue {
 }
 
 impl Shared {
-    /// No job runs while the lock is held, so a poisoned queue is consistent.
+    /// Locks the queue. No job runs while the lock is held, so a poisoned queue is consistent.
     fn lock(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs jobs until the queue is closed and empty, or until one was long. Returns whether there may be more.
+    /// Runs jobs until the queue is closed and empty, or until a job was long. Returns whether there may be more
+    /// jobs.
     fn work(&self) -> bool {
         let mut queue = self.lock();
         loop {

@@ -39,7 +39,7 @@ pub(crate) enum HttpError {
     NoTls,
     #[error("the headers did not arrive in time")]
     HeadersTimeout,
-    #[error("the body cannot be read to its end")]
+    #[error("the body cannot be read completely")]
     BodyBroken,
     #[error("only clients on this machine may control the chain (`force-control`)")]
     ControlRefused,
@@ -52,7 +52,7 @@ pub(crate) enum HttpError {
     ControlOff,
     #[error("control of the chain is served on another address (`control-listen`)")]
     ControlElsewhere,
-    #[error("the token has not the role {0} (`token-file`)")]
+    #[error("the token does not have the role {0} (`token-file`)")]
     RoleMissing(&'static str),
     #[error("the operation {0} is switched off (`api`)")]
     SwitchedOff(&'static str),
@@ -89,7 +89,8 @@ pub(crate) enum HttpError {
 }
 
 impl HttpError {
-    /// Returns the name of the limit which the request exceeded, if that is why it failed: for most the option that sets it.
+    /// Returns the name of the limit that the request exceeded, or `None` if it failed for another reason. Most
+    /// limits are named after the option that sets them.
     pub(crate) fn limit(&self) -> Option<&'static str> {
         Some(match self {
             Self::BodyTooLarge { .. } => "max-body",
@@ -105,7 +106,7 @@ impl HttpError {
         })
     }
 
-    /// Whether the error is normal for a server that is starting, busy or shutting down.
+    /// Returns whether the error is normal for a server that is starting, busy or shutting down.
     pub(crate) fn is_expected(&self) -> bool {
         matches!(self, Self::Overloaded | Self::Exhausted(_) | Self::NotReady(_) | Self::Node(NodeError::Importing))
     }
@@ -131,7 +132,7 @@ pub(crate) struct Description {
     pub(crate) errors: Vec<ErrorDetail>,
 }
 
-/// Describes an error to the client. Internal errors are described without details, which go to the log.
+/// Describes an error to the client. For internal errors, this has no details; they are written to the log.
 pub(crate) fn describe(error: &HttpError, sent: &Sent) -> Description {
     if let HttpError::Node(error) = error {
         return describe_node(error, sent);
@@ -147,7 +148,7 @@ pub(crate) fn describe(error: &HttpError, sent: &Sent) -> Description {
     Description { status, page, detail, errors }
 }
 
-/// Describes the error of an operation, as [`describe`] does.
+/// Describes the error of an operation, like [`describe`].
 pub(crate) fn describe_node(error: &NodeError, sent: &Sent) -> Description {
     let (status, page) = classify_node(error);
     if status == StatusCode::INTERNAL_SERVER_ERROR {
@@ -244,7 +245,7 @@ pub(crate) fn status_of(kind: ErrorKind) -> StatusCode {
         | ErrorKind::LimitExceeded
         | ErrorKind::Timeout => StatusCode::UNPROCESSABLE_ENTITY,
         ErrorKind::TooManyFilters => StatusCode::TOO_MANY_REQUESTS,
-        // Of a request that was cancelled, the client has left.
+        // If a request was cancelled, its client has disconnected.
         ErrorKind::Importing | ErrorKind::Cancelled => StatusCode::SERVICE_UNAVAILABLE,
         // A test ensures that every other kind is listed.
         _ => StatusCode::INTERNAL_SERVER_ERROR,

@@ -58,7 +58,7 @@ impl ProblemPage {
         )
     }
 
-    /// Returns cause and remedy.
+    /// Returns the cause and the remedy.
     fn explanation(self) -> (&'static str, &'static str) {
         match self {
             Self::BlockNotFound => (

@@ -10,16 +10,18 @@ use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Default for servers that other machines can reach, in requests per second and client.
+/// Default limit for clients on other machines, in requests per second.
 const REMOTE_DEFAULT: NonZero<u32> = NonZero::new(1_000).expect("it is not zero");
 
-/// Clients to track before those are forgotten that have been idle long enough to have their full quota again.
+/// Number of tracked clients above which clients are forgotten that have been idle long enough to have their full
+/// quota again.
 const MAX_TRACKED: usize = 16_384;
 
-/// Requests between two checks of how many clients are tracked.
+/// Number of requests between two checks of how many clients are tracked.
 const CHECK_INTERVAL: u64 = 1_024;
 
-/// How many requests per second each client may send on average. Bursts may be as large as the number per second.
+/// The number of requests per second that each client may send on average. Bursts may have up to as many requests as
+/// are allowed per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RateLimit {
     /// 1,000 for clients on other machines; programs on this machine are not limited.
@@ -32,7 +34,7 @@ pub enum RateLimit {
 }
 
 impl RateLimit {
-    /// The limit and whether it applies to programs on this machine; `None` if unlimited.
+    /// Returns the limit, and whether it applies to programs on this machine, or `None` if unlimited.
     fn limit(self) -> Option<(NonZero<u32>, bool)> {
         match self {
             Self::Auto => Some((REMOTE_DEFAULT, false)),
@@ -96,12 +98,12 @@ impl RateLimiter {
         Some(Self { limit, applies_locally, limiter, clock: DefaultClock::default(), seen: AtomicU64::new(0) })
     }
 
-    /// Whether the requests of `sender` are counted.
+    /// Returns whether the requests of `sender` are counted.
     pub(crate) fn applies_to(&self, sender: &Sender) -> bool {
         self.applies_locally || !sender.is_on_this_machine()
     }
 
-    /// Counts `requests` of `client` at once. More than the limit per second are always refused.
+    /// Counts `requests` requests of `client` at once. More than the limit per second are always refused.
     pub(crate) fn check(&self, client: IpAddr, requests: usize) -> Result<(), TooFast> {
         let check = self.seen.fetch_add(1, Ordering::Relaxed).is_multiple_of(CHECK_INTERVAL);
         if check && self.limiter.len() > MAX_TRACKED {

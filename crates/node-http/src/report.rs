@@ -1,4 +1,4 @@
-//! Turns errors into problem responses (RFC 9457), and logs those that are the fault of the server.
+//! Turning errors into problem responses (RFC 9457), and logging those that are the server's fault.
 
 use crate::encode;
 use crate::problem::{self, Description, HttpError};
@@ -15,11 +15,11 @@ use std::ops::Deref;
 /// The media type of problems.
 pub(crate) const PROBLEM_JSON: &str = "application/problem+json";
 
-/// The problem (RFC 9457) with which this crate responds to an error, for routes of one's own that call the node.
+/// The problem (RFC 9457) with which this crate responds to an error, for use in your own routes that call the node.
 ///
-/// It is an error of actix-web, and with feature `axum` one of axum, so that handlers may return `Result<_, Problem>` and use
-/// `?` on the errors of a node. Locations of faults are relative to a body, as in the requests of this crate. The address of the problem's page is
-/// relative to the base path.
+/// It is an error response in actix-web, and with the feature `axum` in axum, so handlers can return `Result<_,
+/// Problem>` and use `?` on errors of a node. Locations of faults refer to a request body, as in this crate's own
+/// operations. The URL of the problem's page is relative to the base path.
 ///
 /// # Examples
 /// ```
@@ -38,7 +38,7 @@ impl From<&NodeError> for Problem {
     }
 }
 
-/// Logs an error whose text the problem does not have, because it is not the client's fault.
+/// Logs an error that is not the client's fault, because the problem does not contain its text.
 impl From<NodeError> for Problem {
     fn from(error: NodeError) -> Self {
         let problem = Self::from(&error);
@@ -50,7 +50,7 @@ impl From<NodeError> for Problem {
 }
 
 impl Problem {
-    /// A problem without a page.
+    /// Returns a problem without a page.
     pub(crate) fn plain(status: StatusCode, detail: String) -> Self {
         Self(self::problem(Description { status, page: None, detail, errors: Vec::new() }, &RequestId::new(), ""))
     }
@@ -60,7 +60,7 @@ impl Problem {
     }
 }
 
-/// The detail.
+/// Displays the detail.
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.detail)
@@ -117,7 +117,7 @@ pub(crate) struct Reporter {
     pub(crate) id: RequestId,
     /// Prefix of all paths.
     pub(crate) base_url: String,
-    /// What the request sent, for the locations of faults.
+    /// The content of the request, for the locations of faults.
     pub(crate) sent: Sent,
 }
 
@@ -135,7 +135,7 @@ impl Reporter {
     }
 }
 
-/// The problem with this `description`, in the exchange with this `id`.
+/// Returns the problem with this `description`, for the request with this `id`.
 pub(crate) fn problem(description: Description, id: &RequestId, base_url: &str) -> wire::Problem {
     let Description { status, page, detail, errors } = description;
     wire::Problem {
@@ -148,7 +148,7 @@ pub(crate) fn problem(description: Description, id: &RequestId, base_url: &str) 
     }
 }
 
-/// The address of the schema of problems.
+/// Returns the URL of the schema of problems.
 pub(crate) fn schema_url(base_url: &str) -> String {
     encode::schema_url(base_url, "ErrorModel")
 }

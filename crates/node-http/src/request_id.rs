@@ -1,4 +1,4 @@
-//! What identifies a request in its response, in the log and in problems.
+//! Identifiers of requests in responses, in the log and in problems.
 
 use actix_web::http::header::{HeaderMap, HeaderName};
 use std::fmt;
@@ -8,7 +8,7 @@ use uuid::Uuid;
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 pub(crate) const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
-/// Longest id that is taken over from a request, in bytes.
+/// Maximum length in bytes of an id that is copied from a request.
 const MAX_LENGTH: usize = 128;
 
 /// The id of a request.
@@ -20,18 +20,18 @@ pub(crate) enum RequestId {
 }
 
 impl RequestId {
-    /// Makes a new one.
+    /// Generates a new id.
     pub(crate) fn new() -> Self {
         Self::Made(Uuid::new_v4())
     }
 
-    /// Takes over the id in `headers` if it is valid, or else makes a new one.
+    /// Returns the id in `headers` if it is valid, and otherwise generates a new one.
     pub(crate) fn of(headers: &HeaderMap) -> Self {
         let sent = headers.get(REQUEST_ID).and_then(|id| id.to_str().ok()).filter(|id| is_valid(id));
         sent.map_or_else(Self::new, |id| Self::Sent(id.into()))
     }
 
-    /// The URI that identifies the request in a problem.
+    /// Returns the URI that identifies the request in a problem.
     pub(crate) fn instance(&self) -> String {
         match self {
             Self::Sent(id) if id.len() != uuid::fmt::Hyphenated::LENGTH || Uuid::try_parse(id).is_err() => {
@@ -51,7 +51,7 @@ impl fmt::Display for RequestId {
     }
 }
 
-/// Whether `id` is short enough and can be a part of a URI and of a log line as it is.
+/// Returns whether `id` is short enough, and can be part of a URI and of a log line without quoting.
 fn is_valid(id: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:+/=@".contains(&byte);
     (1..=MAX_LENGTH).contains(&id.len()) && id.bytes().all(allowed)
@@ -65,7 +65,7 @@ pub(crate) struct Trace {
 }
 
 impl Trace {
-    /// Reads `traceparent`; `None` if there is none or it is invalid.
+    /// Reads `traceparent`. Returns `None` if it is missing or invalid.
     pub(crate) fn of(headers: &HeaderMap) -> Option<Self> {
         let parent = headers.get(TRACEPARENT)?.to_str().ok()?;
         let mut parts = parent.split('-');
@@ -76,24 +76,24 @@ impl Trace {
         };
         let (version, trace, span, _flags) = (hex(2)?, hex(32)?, hex(16)?, hex(2)?);
         let is_zero = |part: &str| part.bytes().all(|byte| byte == b'0');
-        // Version 0 has no more parts. Later ones may, and are read like it.
+        // Version 0 has no more parts. Later versions may have more, and are read in the same way.
         let is_complete = version != "00" || parts.next().is_none();
         let is_valid =
             version != "ff" && !is_zero(trace) && !is_zero(span) && is_complete && parent.len() <= MAX_LENGTH;
         is_valid.then(|| Self { parent: parent.to_owned() })
     }
 
-    /// The id of the trace: 32 hexadecimal digits.
+    /// Returns the id of the trace: 32 hexadecimal digits.
     pub(crate) fn id(&self) -> &str {
         self.part(1)
     }
 
-    /// The id of the span that the request is from: 16 hexadecimal digits.
+    /// Returns the id of the span that sent the request: 16 hexadecimal digits.
     pub(crate) fn span(&self) -> &str {
         self.part(2)
     }
 
-    /// Two hexadecimal digits; the lowest bit says whether the sender records the trace.
+    /// Returns the flags: two hexadecimal digits, whose lowest bit is whether the sender records the trace.
     pub(crate) fn flags(&self) -> &str {
         self.part(3)
     }

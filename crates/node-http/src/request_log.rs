@@ -1,4 +1,4 @@
-//! The log lines of a request, and its counts in the metrics.
+//! Recording of requests in the log and in the metrics.
 
 use crate::metrics::Metrics;
 use crate::request_id::{RequestId, Trace};
@@ -7,13 +7,13 @@ use node_rpc::CallOutcome;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// The name of JSON-RPC requests without a known method, in metrics, and of those without any in the log.
+/// The name in metrics of JSON-RPC requests without a known method, and in the log of those without any method.
 pub(crate) const UNKNOWN_METHOD: &str = "rpc";
 
-/// Most bytes of a method or a path in the log.
+/// Maximum number of bytes of a method or a path in the log.
 const LONGEST: usize = 256;
 
-/// A request that was responded to.
+/// A request with its response.
 pub(crate) struct Responded<'a> {
     pub(crate) id: &'a RequestId,
     pub(crate) trace: Option<&'a Trace>,
@@ -22,17 +22,17 @@ pub(crate) struct Responded<'a> {
     pub(crate) line: Option<(&'a str, &'a str)>,
     pub(crate) operation: &'static str,
     pub(crate) status: StatusCode,
-    /// The detail of the problem that it was responded to with.
+    /// The detail of the problem, if the response is one.
     pub(crate) problem: Option<&'a str>,
-    /// What became of the JSON-RPC requests in it; empty for other requests.
+    /// The outcomes of its JSON-RPC requests; empty for other requests.
     pub(crate) calls: &'a [CallOutcome],
-    /// Bytes of the response's body before compression; `None` for a stream.
+    /// Length in bytes of the response's body before compression; `None` for a stream.
     pub(crate) bytes: Option<u64>,
     pub(crate) elapsed: Duration,
 }
 
 impl Responded<'_> {
-    /// Counts the request, and writes its log line. Each request of a batch has a line of its own.
+    /// Counts the request, and writes its log line. Each request of a batch has its own line.
     pub(crate) fn record(&self, metrics: &Metrics) {
         let Self { id, trace, client, line, operation, status, problem, calls, bytes, elapsed } = *self;
         let (method, path) = (line.map(|(method, _)| bounded(method)), line.map(|(_, path)| bounded(path)));
@@ -52,7 +52,7 @@ impl Responded<'_> {
         if calls.len() > 1 {
             calls.iter().for_each(|call| self.log_call(call, method, path));
         }
-        // A JSON-RPC error is sent with status 200, which would read as success, and has a code of its own.
+        // A JSON-RPC error is sent with status 200, which would look like success, and has its own code.
         let (status, code, error) = match (problem, calls) {
             (Some(problem), _) => (Some(status), Some(i64::from(status)), Some(problem)),
             (None, [CallOutcome { error: Some(error), .. }]) => (None, Some(error.code), Some(error.message.as_str())),
@@ -79,7 +79,7 @@ impl Responded<'_> {
     }
 }
 
-/// The start of a text that a client chose. The log escapes what is not printable.
+/// Returns the beginning of a text that a client chose. The log escapes characters that are not printable.
 fn bounded(text: &str) -> &str {
     &text[..text.floor_char_boundary(LONGEST)]
 }

@@ -1,4 +1,4 @@
-//! JSON-RPC over HTTP: one message in the body, one in the response.
+//! JSON-RPC over HTTP, with one message in the request body and one in the response.
 
 use crate::admission;
 use crate::dispatch;
@@ -50,12 +50,12 @@ fn respond(mut exchange: Exchange, context: &Context, reply: Reply) -> HttpRespo
     }
 }
 
-/// The JSON-RPC error for a message that was not read.
+/// Returns the JSON-RPC error for a message that was not read.
 pub(crate) fn refuse_unread(error: &HttpError) -> Reply {
     rpc_error(error).into()
 }
 
-/// The JSON-RPC errors for all requests of a message that was read but not run.
+/// Returns the JSON-RPC errors for all requests of a message that was read but not run.
 pub(crate) fn refuse(message: &Message, error: &HttpError) -> Reply {
     Rpc::refuse_message(message, &rpc_error(error))
 }
@@ -73,7 +73,7 @@ fn rpc_error(error: &HttpError) -> RpcError {
     RpcError::new(code, message)
 }
 
-/// What the requests of a message may do.
+/// The permissions of the requests of a message.
 #[derive(Clone, Debug)]
 pub(crate) struct Rights {
     /// `None` if they may control the chain.
@@ -85,7 +85,7 @@ pub(crate) struct Rights {
 #[derive(Debug)]
 struct Refusal {
     error: HttpError,
-    /// The origin of the page that sends them.
+    /// The origin of the page that sent them.
     origin: Option<String>,
 }
 
@@ -137,7 +137,7 @@ pub(crate) async fn run(
         let control = reason.as_deref().map_or(Ok(()), Err);
         let client = Client { session: session.as_deref(), control, reads_only };
         let response = worker.rpc.answer(context, &message, client);
-        // Only the time slice of `Cost::Brief` has passed, not the deadline: start again in the pool.
+        // Only the time slice of `Cost::Brief` has passed, not the deadline, so the work is restarted in the pool.
         if context.check() == Err(Interrupted::DeadlineExceeded) && whole.check().is_ok() {
             return Err(NodeError::from(Interrupted::DeadlineExceeded).into());
         }
@@ -146,8 +146,8 @@ pub(crate) async fn run(
     dispatch::run(&service.pools, cost, context, work).await
 }
 
-/// Returns the next notifications for the subscriptions of a session; empty if nothing has happened. `context` must hold no
-/// view, so that each subscription reads the newest state.
+/// Returns the next notifications for the subscriptions of a session; empty if there are no new events. `context`
+/// must not hold a view, so that each subscription reads the newest state.
 pub(crate) async fn notifications(
     service: &web::Data<Service>,
     context: Context,

@@ -1,4 +1,4 @@
-//! Who sent a request, and how it came here.
+//! The sender of a request, and the way that it took.
 
 use crate::clients::{Client, Clients};
 use crate::closer::Closer;
@@ -15,14 +15,14 @@ pub(crate) struct Peer {
     pub(crate) client: Arc<Client>,
     /// Whether it is a trusted proxy.
     pub(crate) is_proxy: bool,
-    /// Whether the connection was made to the address for control.
+    /// Whether the connection was made to the control address.
     pub(crate) is_at_control: bool,
     /// Closes the connection.
     pub(crate) closer: Arc<Closer>,
 }
 
 impl Peer {
-    /// The peer with this address, which is unspecified if the system does not know it.
+    /// Creates a peer with this address, or the unspecified address if it is unknown.
     pub(crate) fn new(address: Option<IpAddr>, clients: &Clients, trusted: &[ProxyNetwork]) -> Self {
         let address = address.unwrap_or(Ipv4Addr::UNSPECIFIED.into()).to_canonical();
         let is_proxy = trusted.iter().any(|network| network.contains(address));
@@ -36,29 +36,30 @@ pub(crate) struct Sender {
     pub(crate) client: Arc<Client>,
     pub(crate) closer: Arc<Closer>,
     pub(crate) origin: Origin,
-    /// Whether it came to the address for control.
+    /// Whether the request was sent to the control address.
     pub(crate) is_at_control: bool,
-    /// What the trusted proxies say about the request.
+    /// The properties of the request according to trusted proxies.
     pub(crate) forwarded: Option<Box<Forwarded>>,
 }
 
-/// Where a request comes from.
+/// The origin of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// A program on this machine that connected directly.
     ThisMachine,
-    /// Another machine, or one that is not known.
+    /// Another machine, or an unknown one.
     Remote,
-    /// A host that is not trusted says that it forwards the request for another one.
+    /// An untrusted host that claims to forward the request for another one.
     UntrustedProxy(IpAddr),
 }
 
 impl Sender {
-    /// The sender of `request`. `is_forwarded` is whether the request has a header in which a proxy describes the client.
+    /// Returns the sender of `request`. `is_forwarded` is whether the request has a header in which a proxy describes
+    /// the client.
     pub(crate) fn new(request: &HttpRequest, is_forwarded: bool, config: &HttpConfig, clients: &Clients) -> Self {
         match request.conn_data::<Peer>() {
             Some(peer) => Self::behind(peer, request, is_forwarded, config, clients),
-            // The connections of an application that mounts the routes are its own.
+            // An application that mounts the routes accepts the connections itself.
             None => {
                 let address = request.peer_addr().map(|peer| peer.ip());
                 let peer = Peer::new(address, clients, &config.trusted_proxies);
@@ -72,7 +73,8 @@ impl Sender {
             .then(|| Box::new(Forwarded::read(request.headers(), config.proxy_headers, &config.trusted_proxies)));
         let origin = match &forwarded {
             None if is_forwarded => Origin::UntrustedProxy(peer.address),
-            // A proxy that names nobody stands for anyone. So does the local one that a public URL usually means.
+            // A proxy that does not identify its client may act for anyone. So may the local proxy that usually
+            // exists if there is a public URL.
             None if peer.address.is_loopback() && !peer.is_proxy && !is_public(config) => Origin::ThisMachine,
             _ => Origin::Remote,
         };
@@ -88,7 +90,7 @@ impl Sender {
     }
 }
 
-/// Whether clients on other machines reach the server by its public URL.
+/// Returns whether clients on other machines reach the server at its public URL.
 fn is_public(config: &HttpConfig) -> bool {
     config.public_url.as_ref().is_some_and(|url| {
         let host = url.host();
@@ -96,7 +98,7 @@ fn is_public(config: &HttpConfig) -> bool {
     })
 }
 
-/// Length of path, query and headers of a request in bytes, and whether a proxy has added a header.
+/// Returns the total length of path, query and headers of a request in bytes, and whether a proxy has added a header.
 pub(crate) fn measure_head(request: &HttpRequest) -> (usize, bool) {
     let uri = request.uri();
     let mut length = uri.path().len() + uri.query().map_or(0, str::len);

@@ -1,4 +1,4 @@
-//! What a request sent: where its fields are, and their values as they were written.
+//! The content of a request: the locations of its fields, and their values as they were written.
 
 use crate::parameters;
 use actix_web::HttpRequest;
@@ -26,18 +26,18 @@ pub(crate) struct Sent {
     last_event_id: Option<String>,
     /// Whether the fields are in the query rather than in the body.
     reads_query: bool,
-    /// The property of the body that holds the fields; `None` if the body itself does.
+    /// The property of the body that contains the fields; `None` if the body itself does.
     object: Option<&'static str>,
-    /// Whether the request has a transaction that is not signed.
+    /// Whether the request has an unsigned transaction.
     is_unsigned: bool,
     body: Option<Bytes>,
 }
 
 impl Sent {
-    /// Longer bodies, in bytes, are not kept to repeat their values in errors.
+    /// Maximum length in bytes of a body that is kept so that errors can repeat its values.
     pub(crate) const SHORT_BODY: usize = 256 * 1024;
 
-    /// Reads what a request for `operation` sent. `body` is its body, if it was read.
+    /// Reads the content of a request for `operation`. `body` is its body, if it was read.
     pub(crate) fn new(operation: &str, request: &HttpRequest, body: Option<Bytes>) -> Self {
         let path = |(name, value): (&str, &str)| (name.to_owned(), parameters::decode_lossy(value, false));
         let header = request.headers().get(LAST_EVENT_ID).map(|id| String::from_utf8_lossy(id.as_bytes()).into_owned());
@@ -53,17 +53,17 @@ impl Sent {
         }
     }
 
-    /// A request with this JSON as its body.
+    /// Returns a request with this JSON as its body.
     pub(crate) fn of_body(body: &'static str) -> Self {
         Self { body: Some(Bytes::from_static(body.as_bytes())), ..Self::default() }
     }
 
-    /// A request with this parameter in its path.
+    /// Returns a request with this parameter in its path.
     pub(crate) fn of_path(name: &str, value: &str) -> Self {
         Self { path: vec![(name.to_owned(), value.to_owned())], ..Self::default() }
     }
 
-    /// Lists every fault of an error, with its location in this request.
+    /// Returns every fault of an error, with its location in this request.
     pub(crate) fn details(&self, error: &NodeError) -> Vec<ErrorDetail> {
         let plain = |field| ErrorDetail::new(self.location(field), options::message(error));
         let echoing = |field| self.detail(field, options::message(error));
@@ -114,7 +114,8 @@ impl Sent {
         ErrorDetail { location: self.location(field), message, value: self.value(field) }
     }
 
-    /// A fault of a transaction that is not signed: of the first of `fields` that was sent, otherwise of the transaction.
+    /// Returns a fault of an unsigned transaction: that of the first of `fields` that was sent, or otherwise that of
+    /// the transaction.
     fn of_transaction(&self, fields: &[Field], message: String) -> ErrorDetail {
         let is_sent =
             |field: &&Field| self.property(&self.name(**field)).is_some_and(|json| !matches!(json, "null" | "\"\""));
@@ -124,7 +125,7 @@ impl Sent {
         }
     }
 
-    /// The location of a field, as `body.Topics[1]`.
+    /// Returns the location of a field, such as `body.Topics[1]`.
     fn location(&self, field: Field) -> String {
         let name = self.name(field);
         match (field, self.object) {
@@ -138,7 +139,8 @@ impl Sent {
         }
     }
 
-    /// The name of a field in the REST interface: that of JSON-RPC with a capital letter, apart from a few.
+    /// Returns the name of a field in the REST interface, which, with a few exceptions, is that of JSON-RPC with a
+    /// capital letter.
     fn name(&self, field: Field) -> Cow<'static, str> {
         match field {
             Field::Cursor => "cursor".into(),
@@ -160,7 +162,8 @@ impl Sent {
         self.path.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// The value of a field as it was sent, shortened to a string if it is long; `None` if nothing was sent.
+    /// Returns the value of a field as it was sent, shortened to a string if it is long, or `None` if it was not
+    /// sent.
     fn value(&self, field: Field) -> Option<EchoedValue> {
         let name = self.name(field);
         let text = |text: &str| EchoedValue::shortened(&Value::from(text).to_string());
@@ -181,7 +184,8 @@ impl Sent {
         self.property(&name).map(EchoedValue::shortened)
     }
 
-    /// The JSON text of a property of the object with the fields. `path` is as `Transaction.From`, or `Topics[1]`.
+    /// Returns the JSON text of a property of the object with the fields. `path` has the form `Transaction.From` or
+    /// `Topics[1]`.
     fn property(&self, path: &str) -> Option<&str> {
         let mut json = std::str::from_utf8(self.body.as_deref()?).ok()?;
         for part in self.object.into_iter().chain(path.split('.')) {
@@ -191,7 +195,7 @@ impl Sent {
     }
 }
 
-/// Returns the member `part` of a JSON object: a property, or with an index an element of one.
+/// Returns the part of a JSON object that `part` names: a property, or with an index, an element of a property.
 fn member<'a>(json: &'a str, part: &str) -> Option<&'a str> {
     let (name, index) = match part.strip_suffix(']').and_then(|part| part.split_once('[')) {
         Some((name, index)) => (name, Some(index.parse::<usize>().ok()?)),

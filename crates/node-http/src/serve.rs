@@ -1,4 +1,4 @@
-//! Runs a server from start to shutdown, for programs that do nothing else.
+//! Running a server from start to shutdown, for programs that do nothing else.
 
 use crate::config::HttpConfig;
 use crate::server::{ServeError, Server};
@@ -8,8 +8,9 @@ use node_core::node::Node;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Serves `node` on this thread and on the worker threads of `config` until `shutdown` is triggered, and for
-/// `shutdown_delay` more, or until a second signal; then waits for requests in progress. `ready` is called once the server listens; if it fails, nothing is served.
+/// Serves `node` on this thread and on the worker threads of `config` until `shutdown` is triggered and
+/// `shutdown_delay` has passed or a second signal has arrived; then waits for requests in progress. `ready` is called
+/// once the server listens; if it fails, nothing is served.
 ///
 /// # Errors
 /// Those of [`Server::bind`] and [`Server::run`], and the error of `ready`.

@@ -1,4 +1,4 @@
-//! Binds the listener and passes its connections to the routes.
+//! The server: binds the listener and passes its connections to the routes.
 
 use crate::config::HttpConfig;
 use crate::listen::{self, Connection};
@@ -24,7 +24,7 @@ use std::time::Duration;
 /// How long a client has to read the last response before its connection is closed.
 const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How long idle connections of HTTP/1.1 stay open after the listener was closed, if there is a shutdown delay at all.
+/// How long idle HTTP/1.1 connections stay open after the listener was closed, if there is a shutdown delay.
 const LINGER: Duration = Duration::from_millis(250);
 
 /// An HTTP server that listens on its address.
@@ -34,7 +34,7 @@ pub struct Server {
     address: SocketAddr,
 }
 
-/// Stops a running [`Server`]; may be cloned and sent to other threads.
+/// Stops a running [`Server`]. It can be cloned and sent to other threads.
 #[derive(Clone)]
 pub struct Handle {
     server: ServerHandle,
@@ -42,13 +42,14 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// Prepares the end: `/ready` returns 503, event streams and WebSockets end, connections of HTTP/1.1 close after their next
-    /// response, and those of HTTP/2 are sent GOAWAY. Requests are served until [`stop`](Self::stop) is called.
+    /// Prepares the shutdown: `/ready` returns 503, event streams and WebSockets end, HTTP/1.1 connections are closed
+    /// after their next response, and HTTP/2 connections are sent GOAWAY. Requests are served until
+    /// [`stop`](Self::stop) is called.
     pub fn drain(&self) {
         self.service.phases.enter(Phase::Draining);
     }
 
-    /// Stops the server. If `graceful`, requests in progress may finish; event streams and WebSockets end in any case.
+    /// Stops the server. If `graceful`, requests in progress may finish. Event streams and WebSockets always end.
     pub async fn stop(&self, graceful: bool) {
         self.service.phases.enter(Phase::Closing);
         self.server.stop(graceful).await;
@@ -72,9 +73,9 @@ impl Server {
         let service = mount::shared(node, config, address)?;
         let builder = actix_server::Server::build()
             .workers(settings.workers())
-            // Connections over the limit are accepted too, to be sent an error.
+            // Connections over the limit are also accepted, so that they can be sent an error.
             .max_concurrent_connections(settings.max_connections.saturating_add(MAX_REJECTIONS))
-            // In whole seconds, rounded up.
+            // The timeout is in whole seconds, rounded up.
             .shutdown_timeout(u64::try_from(settings.shutdown_timeout.as_millis().div_ceil(1_000)).unwrap_or(u64::MAX))
             .disable_signals();
         let shutdown = builder.graceful_shutdown_signal();
@@ -88,7 +89,7 @@ impl Server {
                 .keep_alive(settings.keep_alive)
                 .client_request_timeout(settings.header_timeout)
                 .client_disconnect_timeout(DISCONNECT_TIMEOUT)
-                // A client that closes its sending half has left; its work is cancelled.
+                // A client that closes its sending half is considered gone, and its work is cancelled.
                 .h1_allow_half_closed(false)
                 .on_connect_ext(|connection: &Connection, data| {
                     data.insert(connection.peer().clone());
@@ -97,7 +98,7 @@ impl Server {
                     let shutdown = shutdown.clone();
                     async move {
                         shutdown.notified().await;
-                        // A request may be on its way on a connection that looks idle.
+                        // A request may be in flight on a connection that looks idle.
                         sleep(linger).await;
                     }
                 })
@@ -115,7 +116,7 @@ impl Server {
             tracing::info!("control of the chain on {scheme}://{address}");
             if !address.ip().is_loopback() && !settings.tokens.as_ref().is_some_and(|tokens| tokens.have(Role::Control))
             {
-                tracing::warn!("everyone who reaches {address} can control the chain: there is no token for it");
+                tracing::warn!("everyone who can reach {address} can control the chain: no token has the role control");
             }
             builder = builder.listen("control", listener, move || for_control(true)).map_err(ServeError::Start)?;
         }
@@ -123,7 +124,7 @@ impl Server {
         Ok(Self { server, service, address })
     }
 
-    /// The address it listens on.
+    /// Returns the address on which the server listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -142,7 +143,7 @@ impl Server {
     }
 }
 
-/// The application with all routes below `base`, as each worker builds it.
+/// Builds the application with all routes under `base`. Each worker builds its own.
 pub(crate) fn app(
     service: web::Data<Service>,
     base: &str,
@@ -181,7 +182,7 @@ pub enum ServeError {
     /// Threads cannot be started.
     #[error("cannot start the server's threads")]
     Start(#[source] io::Error),
-    /// A limit is zero, with which no request would be served.
+    /// A limit is zero, so no request would be served.
     #[error("`{0}` must be at least 1")]
     Zero(&'static str),
     /// A name in [`HttpConfig::api`] selects nothing.

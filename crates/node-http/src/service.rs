@@ -1,4 +1,4 @@
-//! The state that every request handler shares.
+//! The state that all request handlers share.
 
 use crate::api;
 use crate::clients::{Client, Clients, Limit, Resource};
@@ -23,7 +23,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
-/// Connections over the limit that are sent an error at the same time. Further ones are closed without a response.
+/// Maximum number of connections over the limit that are sent an error at the same time. Further ones are closed
+/// without a response.
 pub(crate) const MAX_REJECTIONS: usize = 64;
 
 /// The node and everything around it that requests share.
@@ -110,12 +111,12 @@ impl Service {
         })
     }
 
-    /// The service that the application of `request` was built with.
+    /// Returns the service of the application that handles `request`.
     pub(crate) fn of(request: &HttpRequest) -> web::Data<Self> {
         request.app_data::<web::Data<Self>>().expect("every app is built with its service").clone()
     }
 
-    /// A context for a request of `client` that starts now, with the configured deadline.
+    /// Returns a context for a request of `client` that starts now, with the configured deadline.
     pub(crate) fn context(&self, client: &Client) -> Context {
         Context::unbounded().with_timeout(self.config.call_timeout).on_behalf_of(client.id())
     }

@@ -16,7 +16,8 @@ pub struct Shutdown {
 }
 
 impl Shutdown {
-    /// Handles both signals from now on, on a thread of its own. They no longer end the process by themselves.
+    /// Installs handlers for both signals, which then no longer end the process by themselves. The signals are
+    /// handled on a separate thread.
     ///
     /// # Errors
     /// [`ServeError::Signal`] if the signal handlers cannot be installed or the thread cannot be started.
@@ -24,7 +25,7 @@ impl Shutdown {
         Self::on_signals_then(|| {})
     }
 
-    /// Like [`on_signals`](Self::on_signals); `callback` is called first when a signal arrives.
+    /// Like [`on_signals`](Self::on_signals), but calls `callback` first when a signal arrives.
     ///
     /// # Errors
     /// Those of [`on_signals`](Self::on_signals).
@@ -60,14 +61,14 @@ impl Shutdown {
         Ok(Self { context, signals: received })
     }
 
-    /// A context for work before the server runs. It is cancelled when a signal arrives.
+    /// Returns a context for work before the server runs. It is cancelled when a signal arrives.
     pub fn context(&self) -> &Context {
         &self.context
     }
 
     /// Waits until `count` signals have arrived, at most two.
     pub(crate) async fn wait(&mut self, count: u32) {
-        // The sender is dropped only after the second, so this cannot fail.
+        // The sender is dropped only after the second signal, so this cannot fail.
         let _ = self.signals.wait_for(|signals| *signals >= count).await;
     }
 }

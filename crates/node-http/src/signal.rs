@@ -1,11 +1,11 @@
-//! Wakes tasks that wait for a change.
+//! Waking tasks that wait for a change.
 
 use node_core::backend::{HeadChange, HeadListener};
 use node_core::pool::PoolListener;
 use node_types::H256;
 use tokio::sync::watch;
 
-/// Notifies tasks that something has changed. They look up what it is.
+/// Notifies tasks that something has changed, without saying what.
 #[derive(Debug)]
 pub(crate) struct Signal(watch::Sender<()>);
 
@@ -14,7 +14,7 @@ impl Signal {
         Self(watch::Sender::new(()))
     }
 
-    /// Returns a receiver for changes from now on. Several changes may arrive as one.
+    /// Returns a receiver for future changes. Several changes may arrive as one.
     pub(crate) fn listen(&self) -> watch::Receiver<()> {
         self.0.subscribe()
     }

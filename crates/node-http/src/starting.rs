@@ -1,20 +1,21 @@
-//! What a server is busy with before it serves requests.
+//! The progress of a startup task before requests are served.
 
 use parking_lot::RwLock;
 use std::sync::Arc;
 
-/// What a server that listens already is busy with. Until it has finished, `/ready` returns 503, and so does everything else but
-/// `/health`, unless [`serve_while_starting`](crate::HttpConfig::serve_while_starting) is set. Clones share it.
+/// The progress of a startup task of a server that is already listening. Until it has finished, `/ready` returns 503,
+/// and so does everything else except `/health`, unless
+/// [`serve_while_starting`](crate::HttpConfig::serve_while_starting) is set. Clones share the progress.
 #[derive(Clone, Debug, Default)]
 pub struct Starting(Arc<RwLock<Option<String>>>);
 
 impl Starting {
-    /// The server is not ready yet. `progress` says why, and how far it is, for `/ready`.
+    /// Marks the server as not ready. `progress` is the reason and the progress that `/ready` reports.
     pub fn set(&self, progress: String) {
         *self.0.write() = Some(progress);
     }
 
-    /// The server is ready from now on.
+    /// Marks the server as ready.
     pub fn finish(&self) {
         *self.0.write() = None;
     }

@@ -8,10 +8,10 @@ use std::mem;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// Longest piece in bytes. actix copies each piece into a buffer of the connection.
+/// Maximum length of a piece in bytes. actix copies each piece into a buffer of the connection.
 const PIECE: usize = 16 * 1024;
 
-/// The body `bytes`, of which a client that does not read costs no copy.
+/// Returns the body `bytes`, which is not copied as a whole if a client does not read.
 pub(crate) fn body(bytes: Bytes) -> BoxBody {
     if bytes.len() <= PIECE { BoxBody::new(bytes) } else { BoxBody::new(Pieces(bytes)) }
 }
@@ -31,19 +31,19 @@ impl MessageBody for Pieces {
     }
 }
 
-/// Takes the next piece of `rest`; `None` if it is empty.
+/// Takes the next piece of `rest`, or returns `None` if it is empty.
 fn next_piece(rest: &mut Bytes) -> Option<Bytes> {
     match rest.len() {
         0 => None,
-        // The last piece must not leave an owner of all bytes.
+        // After the last piece, nothing must own all of the bytes.
         1..=PIECE => Some(mem::take(rest)),
         _ => Some(rest.split_to(PIECE)),
     }
 }
 
-/// A body of unknown length. `next` returns the next part together with the state that produces the following ones, or
-/// `None` at the end. It is called when the connection can take more, so a client that does not read costs the memory of
-/// one part.
+/// Returns a body of unknown length. `next` returns the next part together with the state that produces the following
+/// ones, or `None` at the end. It is called when the connection can accept more, so a client that does not read costs
+/// only the memory of one part.
 pub(crate) fn streaming_body<S, F>(source: S, next: impl FnMut(S) -> F + 'static) -> BoxBody
 where
     S: 'static,

@@ -6,15 +6,15 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// Shorter tokens could be guessed.
+/// Minimum length of a token in characters; shorter ones could be guessed.
 const MIN_LENGTH: usize = 16;
 
-/// What a token allows. Each role includes those before it, but the first, which allows nothing else.
+/// The permissions of a token. Each role includes the previous ones, except for `Metrics`, which is separate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Role {
     /// To read metrics.
     Metrics,
-    /// Everything that changes nothing.
+    /// To use operations that change nothing.
     Read,
     /// To send signed transactions.
     Send,
@@ -33,8 +33,8 @@ impl Role {
 
 /// The bearer tokens that the server accepts, with their roles. Clones share them.
 ///
-/// Only their hashes are stored, so that they cannot leak through logs, and the time of a comparison reveals nothing about
-/// a token.
+/// Only their hashes are stored, so tokens cannot leak through logs, and the time of a comparison reveals nothing
+/// about a token.
 #[derive(Clone)]
 pub struct Tokens(Arc<RwLock<HashMap<H256, Role>>>);
 
@@ -66,25 +66,26 @@ impl Tokens {
         if tokens.is_empty() { Err(InvalidTokens::None) } else { Ok(Self(Arc::new(RwLock::new(tokens)))) }
     }
 
-    /// Replaces the tokens by those of `other`, for requests from now on; also those of clones.
+    /// Replaces the tokens, including those of clones, with those of `other`, for all further requests.
     pub fn replace(&self, other: &Self) {
         let tokens = other.0.read().clone();
         *self.0.write() = tokens;
     }
 
-    /// Returns the role of the token in `header`, the value of an `Authorization` header; `None` if it contains none of the tokens.
+    /// Returns the role of the token in `header`, the value of an `Authorization` header, or `None` if it contains
+    /// none of the tokens.
     pub(crate) fn role(&self, header: &[u8]) -> Option<Role> {
         let (scheme, token) = header.split_at_checked(7)?;
         let is_bearer = scheme.eq_ignore_ascii_case(b"Bearer ");
         if is_bearer { self.0.read().get(&keccak256(token.trim_ascii())).copied() } else { None }
     }
 
-    /// Whether the metrics are only for those who send a token.
+    /// Returns whether reading the metrics requires a token.
     pub fn protect_metrics(&self) -> bool {
         self.have(Role::Metrics)
     }
 
-    /// Whether one of the tokens has `role`.
+    /// Returns whether one of the tokens has `role`.
     pub(crate) fn have(&self, role: Role) -> bool {
         self.0.read().values().any(|known| *known == role)
     }
@@ -106,19 +107,19 @@ pub enum InvalidTokens {
     /// A token is too short, and could be guessed.
     #[error("the token on line {line} is shorter than {MIN_LENGTH} characters")]
     Short {
-        /// Counted from 1.
+        /// The line number, counted from 1.
         line: usize,
     },
-    /// A token has a role that does not exist.
+    /// A token has an unknown role.
     #[error("the token on line {line} has a role other than metrics, read, send and control")]
     Role {
-        /// Counted from 1.
+        /// The line number, counted from 1.
         line: usize,
     },
     /// A token has characters that a header cannot carry.
     #[error("the token on line {line} has characters other than letters, digits and -._~+/=")]
     Character {
-        /// Counted from 1.
+        /// The line number, counted from 1.
         line: usize,
     },
 }

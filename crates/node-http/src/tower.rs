@@ -32,14 +32,14 @@ type RequestBody = Pin<Box<dyn Body<Data = Bytes, Error = BoxError> + Send>>;
 
 /// The routes of a node as a `tower::Service`, with the limits and thread pools of its options. Clones share them.
 ///
-/// Requests run on [`workers`](field@HttpConfig::workers) threads of its own, which need no runtime of the caller. Paths are
-/// relative to [`base_path`](HttpConfig::base_path), with which the links of responses begin: that is what axum's
-/// `nest_service` passes. If an extension of the request is a [`SocketAddr`], or with feature `axum` the `ConnectInfo` of
-/// `into_make_service_with_connect_info`, it is the address of the client, on which rates, shares and control of the chain
-/// depend. Without it all clients are one, which may not control the chain. WebSockets cannot be opened; everything else works as in a server of
-/// this crate.
+/// Requests run on [`workers`](field@HttpConfig::workers) dedicated threads, so the caller needs no particular
+/// runtime. Paths of requests are relative to [`base_path`](HttpConfig::base_path), as passed by axum's
+/// `nest_service`; links in responses begin with the base path. The client's address, on which rate limits, shares
+/// and control of the chain depend, is taken from an extension of the request: a [`SocketAddr`], or with the feature
+/// `axum` the `ConnectInfo` of `into_make_service_with_connect_info`. Without it, all requests count as one client,
+/// which may not control the chain. WebSockets are not supported; everything else works as in a server of this crate.
 ///
-/// A request that a worker does not respond to, since it panicked, has the response 503. The service has no errors.
+/// If a worker panics and does not respond to a request, the response is 503. The service never returns an error.
 ///
 /// # Examples
 /// ```
@@ -79,7 +79,7 @@ impl NodeService {
         Ok(Self { service, workers: workers.map_err(ServeError::Start)?, next: Arc::default() })
     }
 
-    /// Ends event streams, new ones as soon as they are opened, so that the server around it can shut down.
+    /// Ends all event streams, and new ones as soon as they are opened, so that the enclosing server can shut down.
     pub fn close(&self) {
         self.service.phases.enter(Phase::Closing);
     }
@@ -102,15 +102,15 @@ where
         let request = request.map(|body| Box::pin(BoxedErrors(Box::pin(body))) as RequestBody);
         let (reply, response) = oneshot::channel();
         let worker = self.next.fetch_add(1, Ordering::Relaxed) % self.workers.len();
-        // If the worker is gone, so is the receiver of the reply.
+        // If the worker no longer exists, the receiver of the reply fails.
         let _ = self.workers[worker].send(Job { request, reply });
-        // A worker that panics or has ended drops the reply.
+        // A worker that panics or has stopped drops the reply.
         let lost = || refuse(StatusCode::SERVICE_UNAVAILABLE, "the request was not processed");
         Box::pin(async move { Ok(response.await.unwrap_or_else(|_| lost())) })
     }
 }
 
-/// A problem as a response, for requests that the routes did not respond to.
+/// Returns a problem as a response, for requests to which the routes did not respond.
 fn refuse(status: StatusCode, detail: &str) -> http::Response<ResponseBody> {
     let response = http::Response::<String>::from(Problem::plain(status, detail.to_owned()));
     let (sender, receiver) = mpsc::channel(1);
@@ -167,7 +167,7 @@ fn peer(extensions: &http::Extensions) -> Option<SocketAddr> {
     given
 }
 
-/// Converts a request to actix-http, which has types of its own; `None` if it cannot.
+/// Converts a request to actix-http's types. Returns `None` if this is not possible.
 fn to_actix(request: http::Request<RequestBody>) -> Option<ActixRequest> {
     let (parts, mut body) = request.into_parts();
     let data = futures_util::stream::poll_fn(move |context| {
@@ -193,7 +193,7 @@ fn to_actix(request: http::Request<RequestBody>) -> Option<ActixRequest> {
         _ => actix_http::Version::HTTP_11,
     };
     head.peer_addr = peer(&parts.extensions);
-    // The connection is not ours, so that it cannot become a WebSocket.
+    // The connection belongs to the caller, so it cannot become a WebSocket.
     for (name, value) in parts.headers.iter().filter(|(name, _)| *name != http::header::UPGRADE) {
         let name = name.as_str().parse::<actix_http::header::HeaderName>().ok()?;
         head.headers_mut().append(name, actix_http::header::HeaderValue::from_bytes(value.as_bytes()).ok()?);

@@ -1,5 +1,5 @@
-//! Responses that are being sent. Their memory is limited for all clients together, and the time that a client may take to
-//! read them.
+//! Limits on responses that are being sent: on their total memory for all clients, and on the time that a client may
+//! take to read them.
 
 use crate::clients::{Exhausted, Permit};
 use crate::config::HttpConfig;
@@ -11,14 +11,15 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-/// Bodies of at most this length, in bytes, are not counted: there are at most as many as connections and requests.
+/// Bodies of at most this length, in bytes, are not counted; their number is bounded by the numbers of connections
+/// and requests.
 pub(crate) const SHORT: usize = 16 * 1024;
 
-/// Counts `bytes` among those that clients may still have to read, until the last copy of them is dropped. If they are not
-/// read at the least rate, the connection is closed.
+/// Counts `bytes` as unread until the last copy of them is dropped. If the client reads them below the minimum rate,
+/// the connection is closed.
 ///
 /// # Errors
-/// If too many bytes are unread, of all clients or of this one.
+/// If too many bytes are unread, by all clients together or by this one.
 pub(crate) fn hold(bytes: Bytes, service: &Service, sender: &Sender) -> Result<Bytes, Exhausted> {
     if bytes.len() <= SHORT {
         return Ok(bytes);
@@ -38,7 +39,7 @@ pub(crate) fn hold(bytes: Bytes, service: &Service, sender: &Sender) -> Result<B
     Ok(Bytes::from_owner(Held { bytes, _permit: permit, _unread: unread }))
 }
 
-/// The time in which `length` bytes must be read.
+/// Returns the time in which `length` bytes must be read.
 fn time_limit(length: usize, config: &HttpConfig) -> Duration {
     config.write_timeout + Duration::from_millis(length as u64 * 1_000 / u64::from(config.least_read_rate.get()))
 }

@@ -1,4 +1,4 @@
-//! Signals to a server that do not end it.
+//! Signals to a server other than those for shutdown.
 
 use crate::server::ServeError;
 use rustix::process::Signal;
@@ -6,7 +6,7 @@ use std::thread;
 use tokio::runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// A signal that asks a server for something other than its end.
+/// A signal that does not ask for a shutdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnixSignal {
     /// SIGHUP.
@@ -16,9 +16,10 @@ pub enum UnixSignal {
 }
 
 impl UnixSignal {
-    /// Calls `callback` for each of these signals from now on, on a thread of its own. They no longer end the process.
+    /// Calls `callback` for each of these signals, on a separate thread. The signals no longer end the process.
     ///
-    /// Nor does SIGXFSZ, so that writing more than the limit of a file's size fails like writing to a full disk.
+    /// SIGXFSZ no longer ends the process either: writing beyond the file size limit fails like writing to a full
+    /// disk.
     ///
     /// # Errors
     /// [`ServeError::Signal`] if the signal handlers cannot be installed or the thread cannot be started.
@@ -26,7 +27,7 @@ impl UnixSignal {
         let runtime = runtime::Builder::new_current_thread().enable_io().build().map_err(ServeError::Signal)?;
         let signals = {
             let _inside = runtime.enter();
-            // The handler stays when the stream of signals is dropped.
+            // The handler stays installed when the stream of signals is dropped.
             drop(signal(SignalKind::from_raw(Signal::XFSZ.as_raw())).map_err(ServeError::Signal)?);
             [SignalKind::hangup(), SignalKind::user_defined1()].map(signal)
         };

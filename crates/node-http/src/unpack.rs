@@ -1,4 +1,4 @@
-//! Compressed request bodies (RFC 9110, section 8.4).
+//! Decompression of request bodies (RFC 9110, section 8.4).
 
 use crate::problem::HttpError;
 use actix_web::http::header::HeaderValue;
@@ -6,7 +6,7 @@ use actix_web::web::Bytes;
 use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use std::io::Read;
 
-/// Largest window of zstd that is accepted, as a power of two (RFC 9659, section 3): 8 MiB.
+/// Maximum window of zstd, as the exponent of a power of two (RFC 9659, section 3): 8 MiB.
 #[cfg(feature = "compression")]
 const ZSTD_WINDOW: u32 = 23;
 
@@ -14,11 +14,11 @@ const ZSTD_WINDOW: u32 = 23;
 #[cfg(feature = "compression")]
 const BROTLI_BUFFER: usize = 4_096;
 
-/// How a body is compressed.
+/// The compression of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Packing {
     Gzip,
-    /// In the zlib format, as HTTP defines it, or without its header, as some clients send it.
+    /// Deflate, in the zlib format as HTTP defines it, or without the zlib header, as some clients send it.
     Deflate,
     #[cfg(feature = "compression")]
     Brotli,
@@ -27,10 +27,10 @@ pub(crate) enum Packing {
 }
 
 impl Packing {
-    /// The packing that a `Content-Encoding` names; `None` for a body that is not compressed.
+    /// Returns the compression that a `Content-Encoding` specifies, or `None` for a body that is not compressed.
     ///
     /// # Errors
-    /// If it is another one, or several.
+    /// If it is not supported, or if there are several.
     pub(crate) fn of(encoding: &HeaderValue) -> Result<Option<Self>, HttpError> {
         let encoding = encoding.to_str().unwrap_or_default().trim().to_ascii_lowercase();
         Ok(Some(match &*encoding {
@@ -45,10 +45,10 @@ impl Packing {
         }))
     }
 
-    /// Unpacks a body.
+    /// Decompresses a body.
     ///
     /// # Errors
-    /// If it is broken, or has more than `limit` bytes when it is unpacked.
+    /// If the body is malformed, or has more than `limit` bytes when decompressed.
     pub(crate) fn unpack(self, packed: &[u8], limit: usize) -> Result<Bytes, HttpError> {
         match self {
             Self::Gzip => read(MultiGzDecoder::new(packed), limit),

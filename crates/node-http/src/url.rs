@@ -9,7 +9,7 @@ use std::str::FromStr;
 pub struct BasePath(String);
 
 impl BasePath {
-    /// The prefix, without a trailing slash.
+    /// Returns the prefix, without a trailing slash.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -42,23 +42,24 @@ impl FromStr for BasePath {
 pub struct PublicUrl(String);
 
 impl PublicUrl {
-    /// The URL. [`BasePath`], unless it ends with that, and the path of an operation are appended to it.
+    /// Returns the URL. The [`BasePath`], unless the URL ends with it, and the path of an operation are appended to
+    /// it.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The host, without a port.
+    /// Returns the host, without a port.
     pub(crate) fn host(&self) -> &str {
         host_of(self.authority())
     }
 
-    /// The host, with a port if there is one.
+    /// Returns the host, with a port if there is one.
     pub(crate) fn authority(&self) -> &str {
         let rest = self.0.split_once("://").map_or(self.as_str(), |(_, rest)| rest);
         rest.split('/').next().unwrap_or(rest)
     }
 
-    /// The URL of paths under `base`, which is appended unless the URL already ends with it.
+    /// Returns the URL of paths under `base`, which is appended unless the URL already ends with it.
     pub(crate) fn with_base(&self, base: &BasePath) -> String {
         let path = self.0.splitn(4, '/').nth(3).map_or_else(String::new, |path| format!("/{path}"));
         let base = if path.ends_with(base.as_str()) { "" } else { base.as_str() };
@@ -86,18 +87,18 @@ impl FromStr for PublicUrl {
     }
 }
 
-/// Web pages that may use the server, besides its own.
+/// Web pages that may use the server, in addition to its own pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// `*`: those of every origin.
+    /// `*`: pages of every origin.
     Any,
-    /// `loopback`: those that a server on the same machine as the browser serves, at any port.
+    /// `loopback`: pages served on the same machine as the browser, at any port.
     Loopback,
-    /// `extensions`: those of browser extensions, such as wallets.
+    /// `extensions`: pages of browser extensions, such as wallets.
     Extensions,
-    /// `none`: no others.
+    /// `none`: no pages.
     None,
-    /// Those of one origin as browsers send it, such as `https://wallet.example`.
+    /// Pages of one origin in the form that browsers send, such as `https://wallet.example`.
     Page(String),
 }
 
@@ -138,7 +139,7 @@ impl FromStr for Origin {
     }
 }
 
-/// The host of `host`, `host:port`, `[v6]` or `[v6]:port`, without brackets.
+/// Returns the host in `host`, `host:port`, `[v6]` or `[v6]:port`, without brackets.
 pub(crate) fn host_of(authority: &str) -> &str {
     match authority.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or(rest),
@@ -146,7 +147,7 @@ pub(crate) fn host_of(authority: &str) -> &str {
     }
 }
 
-/// Whether `text` is a host with or without a port. Such text needs no escaping in URIs and JSON strings.
+/// Returns whether `text` is a host with or without a port. Such text needs no escaping in URIs and JSON strings.
 pub(crate) fn is_authority(text: &str) -> bool {
     let (host, port) = match text.rsplit_once(':') {
         Some((host, port)) if !port.ends_with(']') => (host, Some(port)),

@@ -14,7 +14,7 @@ const UNITS: [(&str, u64); 4] = [("h", 3_600_000), ("m", 60_000), ("s", 1_000), 
 /// Parses an integer with a unit: `500ms`, `5s`, `10m`, `1h`. Without a unit it is in seconds.
 ///
 /// # Errors
-/// If the text has another form, or the duration has more than 2^64 milliseconds.
+/// If the text has a different format, or the duration exceeds 2^64 milliseconds.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -37,8 +37,8 @@ pub fn time(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Returns the shortest text that [`duration`] parses to this many whole milliseconds, `0s` for none. It is never freed, as clap needs it
-/// for defaults.
+/// Returns the shortest text that [`duration`] parses to this duration, in whole milliseconds; `0s` for zero. The
+/// text is never freed, because clap needs it for defaults.
 pub fn text(duration: Duration) -> &'static str {
     let all = duration.as_millis();
     let divides = |(unit, milliseconds): &&(&str, u64)| {

@@ -1,7 +1,8 @@
 //! JSON-RPC over WebSocket (RFC 6455), with subscriptions.
 //!
-//! The next message of the client is read, and the next notification is sent, only when the connection can take the output.
-//! So a client that does not read its responses cannot send further requests, and costs the memory of one response.
+//! The next message of the client is read, and the next notification is sent, only when the connection can accept
+//! output. Therefore a client that does not read its responses cannot send further requests, and costs only the
+//! memory of one response.
 
 use crate::admission;
 use crate::clients::{Exhausted, Permit};
@@ -31,7 +32,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant as TimerInstant, sleep, sleep_until};
 use tokio_util::codec::{Decoder, Encoder};
 
-/// How long to wait before trying again when the server is overloaded.
+/// How long to wait before a retry when the server is overloaded.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// Consecutive pings without any frame from the client after which the connection is closed.
@@ -96,19 +97,19 @@ struct Socket {
     sender: Sender,
     rights: rpc::Rights,
     incoming: Payload,
-    /// Counts the bytes of a long message that has not arrived completely.
+    /// Counts the bytes of a long message that has not been received completely.
     incoming_permit: Permit,
     /// Received bytes that are not a complete frame yet.
     buffer: BytesMut,
     codec: Codec,
-    /// The start of a message that arrives in several frames.
+    /// The beginning of a message that arrives in several frames.
     fragments: BytesMut,
     head_changes: watch::Receiver<()>,
     pool_arrivals: watch::Receiver<()>,
     closing: Closing,
     /// Whether there may be notifications to send.
     behind: bool,
-    /// When a ping is due, unless a frame is received or sent before.
+    /// When a ping is due, unless a frame is received or sent before that.
     next_ping: TimerInstant,
     /// Pings sent since the last frame from the client.
     unanswered_pings: u32,
@@ -121,14 +122,14 @@ struct Socket {
     _permit: Permit,
 }
 
-/// What the connection reacts to.
+/// The events to which the connection reacts.
 enum Event {
     Frame(Result<Frame, ProtocolError>),
     /// The client has disconnected.
     Disconnected,
     /// The chain or the pool may have changed.
     Changed,
-    /// There is no memory for the rest of a message.
+    /// There is not enough memory for the rest of a message.
     Exhausted(Exhausted),
     /// A ping is due.
     Ping,
@@ -184,7 +185,7 @@ impl Socket {
                     buffer.extend_from_slice(&piece);
                     match decode(codec, buffer, limit) {
                         Some(frame) => Event::Frame(frame),
-                        // The rest of a long message is waited for.
+                        // The rest of a long message has not arrived yet.
                         None if buffer.len() + fragments.len() > SHORT => {
                             let length = buffer.len() + fragments.len();
                             let more = length.saturating_sub(incoming_permit.amount());
@@ -263,7 +264,7 @@ impl Socket {
         let started = Instant::now();
         self.incoming_permit.give_back(self.incoming_permit.amount());
         if self.buffer.is_empty() {
-            // A long message has made it as long.
+            // A long message has made the buffer large.
             self.buffer = BytesMut::new();
         }
         let context = self.service.message_context(&self.sender.client);
@@ -302,8 +303,8 @@ impl Socket {
         }
     }
 
-    /// Counts `out` until the client has read it. If there is no memory for it, the connection is closed instead: the client
-    /// must know that it has missed something.
+    /// Counts `out` until the client has read it. If there is not enough memory for it, the connection is closed
+    /// instead, so that the client knows that it has missed something.
     fn hold(&mut self, out: BytesMut) -> Bytes {
         match transfer::hold(out.freeze(), &self.service, &self.sender) {
             Ok(bytes) => bytes,
@@ -315,14 +316,15 @@ impl Socket {
         }
     }
 
-    /// Runs a message. Returns its operation and the response, or the reason why it was not run with the response to that.
+    /// Runs a message. Returns its operation and the response, or the reason why it was not run, with the response
+    /// that reports it.
     async fn run(&self, context: Context, body: Bytes) -> (&'static str, Result<Reply, (HttpError, Reply)>) {
         let service = &self.service;
         let unread = |error: HttpError| {
             let refusal = rpc::refuse_unread(&error);
             (UNKNOWN_METHOD, Err((error, refusal)))
         };
-        // A body that is not JSON counts, too.
+        // A body that is not JSON counts as a request, too.
         let admitted = admission::count_requests(&self.sender, service, 1);
         let _permit = match admitted.and_then(|()| Ok(service.requests.take(&self.sender.client, 1)?)) {
             Ok(permit) => permit,
@@ -347,13 +349,13 @@ impl Socket {
 
     /// Sends notifications, one page for each subscription.
     async fn notify(&mut self, out: &mut BytesMut) {
-        // Marks changes as seen before reading, so that a change during the read is looked at again.
+        // Marks changes as seen before the read, so that a change during the read is noticed.
         self.head_changes.borrow_and_update();
         self.pool_arrivals.borrow_and_update();
         match rpc::notifications(&self.service, self.service.context(&self.sender.client), &self.session).await {
             Ok(messages) if messages.is_empty() => self.behind = false,
             Ok(messages) => messages.into_iter().for_each(|message| self.send_text(message, out)),
-            // Requests that wait for a response come first.
+            // Requests that wait for a response have priority.
             Err(_) => sleep(RETRY_DELAY).await,
         }
     }
@@ -387,8 +389,8 @@ impl Socket {
     }
 }
 
-/// The next frame of `buffer`, or `None` if it is incomplete. A frame that declares more than `limit` bytes is refused at once;
-/// the codec would wait until it is complete.
+/// Returns the next frame of `buffer`, or `None` if it is incomplete. A frame that declares more than `limit` bytes
+/// is refused at once, whereas the codec would wait until it is complete.
 fn decode(codec: &mut Codec, buffer: &mut BytesMut, limit: usize) -> Option<Result<Frame, ProtocolError>> {
     if payload_length(buffer).is_some_and(|length| length > limit as u64) {
         return Some(Err(ProtocolError::Overflow));
@@ -396,7 +398,8 @@ fn decode(codec: &mut Codec, buffer: &mut BytesMut, limit: usize) -> Option<Resu
     codec.decode(buffer).transpose()
 }
 
-/// The payload length of the first frame in bytes, or `None` if its header is incomplete (RFC 6455, section 5.2).
+/// Returns the payload length of the first frame in bytes, or `None` if its header is incomplete (RFC 6455, section
+/// 5.2).
 fn payload_length(buffer: &[u8]) -> Option<u64> {
     let number = |bytes: &[u8]| bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
     match buffer.get(1)? & 0x7f {

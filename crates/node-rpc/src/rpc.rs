@@ -172,7 +172,9 @@ impl Rpc {
         }
         if call.method.sends && scope.client.reads_only {
             let name = call.method.name();
-            return Err(RpcError::server(format!("{name} is refused: the token has not the role send (`token-file`)")));
+            return Err(RpcError::server(format!(
+                "{name} is refused: the token does not have the role send (`token-file`)"
+            )));
         }
         if let (true, Err(reason)) = (call.method.controls(), scope.client.control) {
             return Err(RpcError::server(format!("{} is refused: {reason}", call.method.name())));

@@ -211,7 +211,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// The example of EIP-712.
+    /// Returns the example of EIP-712.
     fn mail() -> Value {
         json!({
             "types": {

@@ -42,37 +42,37 @@ pub enum BlockNumberOrTag {
 }
 
 impl BlockId {
-    /// The canonical block with this number.
+    /// Returns the canonical block with this number.
     pub const fn number(number: BlockNumber) -> Self {
         Self::Number(BlockNumberOrTag::Number(number))
     }
 
-    /// The genesis block.
+    /// Returns the genesis block.
     pub const fn earliest() -> Self {
         Self::Number(BlockNumberOrTag::Earliest)
     }
 
-    /// The head of the canonical chain.
+    /// Returns the head of the canonical chain.
     pub const fn latest() -> Self {
         Self::Number(BlockNumberOrTag::Latest)
     }
 
-    /// The block assembled from the pool on top of the head.
+    /// Returns the block assembled from the pool on top of the head.
     pub const fn pending() -> Self {
         Self::Number(BlockNumberOrTag::Pending)
     }
 
-    /// The newest block that the consensus layer considers safe.
+    /// Returns the newest block that the consensus layer considers safe.
     pub const fn safe() -> Self {
         Self::Number(BlockNumberOrTag::Safe)
     }
 
-    /// The newest block that the consensus layer considers final.
+    /// Returns the newest block that the consensus layer considers final.
     pub const fn finalized() -> Self {
         Self::Number(BlockNumberOrTag::Finalized)
     }
 
-    /// Whether this is [`BlockNumberOrTag::Pending`].
+    /// Returns whether this is [`BlockNumberOrTag::Pending`].
     pub const fn is_pending(&self) -> bool {
         matches!(self, Self::Number(BlockNumberOrTag::Pending))
     }

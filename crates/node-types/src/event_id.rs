@@ -14,7 +14,7 @@ pub struct ChainEventId {
     pub log_index: Option<u64>,
 }
 
-/// The id of an event. A client can resume a stream after it.
+/// The id of a streamed event. A client sends it in the header `Last-Event-ID` to resume the stream after the event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EventId {
     /// An event about a log or a block.

@@ -24,10 +24,14 @@ use rlp::Rlp;
 /// use node_types::verify_proof;
 /// use node_types::wire::{GetProofInput, GetProofOutput};
 ///
-/// // No account exists in the empty state, and proving that takes no nodes. let header = Header { state_root:
-/// EMPTY_ROOT, ..Header::default() }; let mut response = GetProofOutput { code_hash: node_types::KECCAK_EMPTY.into(),
-/// storage_hash: EMPTY_ROOT.into(), ..GetProofOutput::default() }; assert_eq!(verify_proof(&header,
-/// &GetProofInput::default(), &response), Ok(None));
+/// // No account exists in the empty state, and proving that takes no nodes.
+/// let header = Header { state_root: EMPTY_ROOT, ..Header::default() };
+/// let mut response = GetProofOutput {
+///     code_hash: node_types::KECCAK_EMPTY.into(),
+///     storage_hash: EMPTY_ROOT.into(),
+///     ..GetProofOutput::default()
+/// };
+/// assert_eq!(verify_proof(&header, &GetProofInput::default(), &response), Ok(None));
 ///
 /// response.balance = node_types::U256::one().into();
 /// assert!(verify_proof(&header, &GetProofInput::default(), &response).is_err());

@@ -4,7 +4,7 @@
 //! mostly of encoding and hashing, and for code, blooms and blobs. Consensus objects use that stream for lists and
 //! integers, and this module for strings.
 
-/// Appends `bytes` as a string.
+/// Appends the encoding of the byte string `bytes` to `out`.
 ///
 /// # Examples
 /// ```
@@ -17,7 +17,8 @@ pub fn put_string(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// Appends the header of a list whose encoded items have a total of `length` bytes.
+/// Appends the header of a list to `out`. `length` is the total length in bytes of the encoded items, which must
+/// follow.
 pub fn put_list_header(out: &mut Vec<u8>, length: usize) {
     out.extend_from_slice(Header::new(0xc0, length).as_bytes());
 }

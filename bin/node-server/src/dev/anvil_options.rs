@@ -1,10 +1,10 @@
-//! Options of anvil that `dev` does not have, with what to use instead.
+//! Options of anvil that `dev` does not have, with alternatives.
 
 const NO_FORKS: &str = "chains do not begin with the state of another server; --load-state loads a dump of accounts";
 const ALL_STATES: &str = "the state after every block is kept, in memory or with --data-dir in a folder";
 const CODE_SIZE: &str = "the limit of EIP-170 is part of the rules; anvil_setCode sets code of any length";
 
-/// Options without their dashes, each with a sentence that says what to use instead.
+/// Options without their dashes, each with a sentence that describes an alternative.
 const INSTEAD: [(&[&str], &str); 23] = [
     (&["ipc", "ipcpath"], "there is no IPC: JSON-RPC is served over HTTP and WebSocket, see --host and --port"),
     (&["j", "threads", "jobs"], "see --workers and --call-threads"),
@@ -31,7 +31,8 @@ const INSTEAD: [(&[&str], &str); 23] = [
     (&["celo", "n", "network"], "the network is Ethereum; see --hardfork and --chain-id"),
 ];
 
-/// Returns what to use instead of an option of anvil that `dev` does not have. `option` is with its dashes.
+/// Returns a sentence that describes an alternative to an option of anvil that `dev` does not have, or `None` for any
+/// other option. `option` includes its dashes.
 pub(crate) fn instead(option: &str) -> Option<&'static str> {
     let name = option.trim_start_matches('-').split('=').next()?;
     INSTEAD.iter().find(|(names, _)| names.contains(&name)).map(|(_, sentence)| *sentence)

@@ -29,12 +29,13 @@ use state_file::StateFile;
 use std::sync::Arc;
 use summary::Summary;
 
-/// Creates the chain, or opens that of the folder, and serves it until SIGINT or SIGTERM. Shows in `terminal` what happens.
+/// Creates the chain, or opens the one in the folder, and serves it until SIGINT or SIGTERM. `terminal` shows
+/// transactions and failures.
 pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<(), CommandError> {
     let shutdown = Shutdown::on_signals_then(notify::stopping)?;
     let mut http = HttpConfig { remote_control: options.force_control, ..options.server.http_config()? };
     if http.cors_origins.is_empty() {
-        // Pages under development and wallets.
+        // For pages under development, and for wallets.
         http.cors_origins = vec![Origin::Loopback, Origin::Extensions];
     }
     reload::register(&http);
@@ -45,7 +46,7 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
     let genesis = match &options.chain.genesis {
         Some(path) => open::read_genesis(Some(path), shutdown.context())?,
         None => {
-            // If nothing was chosen, the folder determines how its chain starts.
+            // Without options for the genesis, the recorded genesis of the folder is used.
             let chosen = DevGenesis { contracts: false, ..options.genesis() };
             let is_default = chosen == DevGenesis::default() && options.accounts() == AccountOptions::default();
             let recorded = match folder.filter(|_| is_default) {
@@ -102,7 +103,7 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
         }
         let silent = options.output.silent;
         let banner = if silent { String::new() } else { banner::Banner(&summary).to_string() };
-        // A port that the system chose is shown nowhere else.
+        // A port chosen by the system is not shown anywhere else.
         if !silent || picks_port {
             logs::announce(&banner, &format!("{scheme}://{address}{base_path}"));
         }

@@ -41,7 +41,7 @@ pub(crate) struct DevOptions {
     pub(crate) force_control: bool,
 }
 
-/// Which accounts to derive and fund.
+/// The accounts to derive and fund.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Accounts")]
 pub(crate) struct AccountArguments {
@@ -90,7 +90,7 @@ pub(crate) struct ChainArguments {
     /// system clock for later blocks]
     #[arg(long, env = "ETHNODE_TIMESTAMP", value_name = "SECONDS")]
     pub(crate) timestamp: Option<u64>,
-    /// Deploy no contracts except the CREATE2 deployer; otherwise also Multicall3, Permit2, CreateX, and EntryPoint 0.7 and 0.8
+    /// Deploy only the CREATE2 deployer, and not Multicall3, Permit2, CreateX, and EntryPoint 0.7 and 0.8
     #[arg(long, env = "ETHNODE_BARE")]
     bare: bool,
     /// Address that receives the fees
@@ -141,28 +141,28 @@ pub(crate) struct DevStorageOptions {
 /// Files with all accounts, in anvil's format.
 #[derive(Args, Debug)]
 pub(crate) struct StateFileOptions {
-    /// Load the accounts of a dump at the start; for a folder, of state.json in it
+    /// Load accounts from a dump at startup; from state.json if it is a folder
     #[arg(long, env = "ETHNODE_LOAD_STATE", value_name = "FILE", conflicts_with = "state")]
     load_state: Option<PathBuf>,
-    /// Dump the accounts at the end; to state.json if it is a folder
+    /// Dump the accounts on exit; to state.json if it is a folder
     #[arg(long, env = "ETHNODE_DUMP_STATE", value_name = "FILE", conflicts_with = "state")]
     dump_state: Option<PathBuf>,
-    /// Load the accounts at the start, if the file exists, and dump them at the end
+    /// Load accounts at startup, if the file exists, and dump them on exit
     #[arg(long, env = "ETHNODE_STATE", value_name = "FILE")]
     state: Option<PathBuf>,
-    /// Dump the accounts at this interval as well
+    /// Also dump the accounts at this interval
     #[arg(short, long, env = "ETHNODE_STATE_INTERVAL", value_name = "SECONDS", value_parser = block_time)]
     pub(crate) state_interval: Option<Duration>,
 }
 
 impl StateFileOptions {
-    /// The file to load; `None` if there is none.
+    /// Returns the file to load; `None` if there is none.
     pub(crate) fn to_load(&self) -> Option<&Path> {
         let if_present = || self.state.as_deref().filter(|path| state_file::in_folder(path).exists());
         self.load_state.as_deref().or_else(if_present)
     }
 
-    /// The file to dump to; `None` if there is none.
+    /// Returns the file to dump to; `None` if there is none.
     pub(crate) fn to_dump(&self) -> Option<&Path> {
         self.dump_state.as_deref().or(self.state.as_deref())
     }
@@ -175,23 +175,23 @@ pub(crate) struct OutputOptions {
     /// Print only errors, and the address if --port is 0
     #[arg(short = 'q', long, visible_alias = "quiet", env = "ETHNODE_SILENT")]
     pub(crate) silent: bool,
-    /// Show each transaction with console.log lines even if the output is not a terminal; -vvv with the calls of failed transactions,
-    /// -vvvv with those of all
+    /// Show each transaction with its console.log lines even if the output is not a terminal; -vvv adds the calls of
+    /// failed transactions, -vvvv those of all
     #[arg(short, long, alias = "verbosity", action = ArgAction::Count)]
     verbose: u8,
     /// Show the calls of each transaction, as -vvvv does
     #[arg(long, env = "ETHNODE_PRINT_TRACES", alias = "enable-trace-printing")]
     print_traces: bool,
-    /// Leave the lines of console.log out
+    /// Do not show lines of console.log
     #[arg(long, env = "ETHNODE_DISABLE_CONSOLE_LOG", alias = "no-console-log")]
     disable_console_log: bool,
-    /// For scripts written for anvil: a tip of zero is always accepted
+    /// Ignored, for scripts written for anvil: a tip of zero is always accepted
     #[arg(long = "disable-min-priority-fee", env = "ETHNODE_DISABLE_MIN_PRIORITY_FEE", alias = "no-priority-fee")]
     _disable_min_priority_fee: bool,
-    /// For scripts written for anvil: EIP-7825 always applies from Osaka on
+    /// Ignored, for scripts written for anvil: EIP-7825 always applies from Osaka on
     #[arg(long = "enable-tx-gas-limit", env = "ETHNODE_ENABLE_TX_GAS_LIMIT", alias = "tx-gas-limit")]
     _enable_tx_gas_limit: bool,
-    /// For scripts written for anvil: debug_trace methods are always available
+    /// Ignored, for scripts written for anvil: debug_trace methods are always available
     #[arg(long = "steps-tracing", env = "ETHNODE_STEPS_TRACING", alias = "tracing")]
     _steps_tracing: bool,
     /// Write accounts, keys and settings to a JSON file once the server listens
@@ -225,7 +225,7 @@ impl From<Order> for TransactionOrder {
 }
 
 impl DevOptions {
-    /// The folder that stores the chain; `None` for a chain in memory.
+    /// Returns the folder that stores the chain; `None` for a chain in memory.
     pub(crate) fn folder(&self) -> Option<&Path> {
         match &self.storage.data_dir {
             Some(DataDir::Folder(path)) => Some(path),
@@ -233,7 +233,7 @@ impl DevOptions {
         }
     }
 
-    /// The log filter. What a terminal shows is not logged as well.
+    /// Returns the log filter. What a terminal shows is not logged as well.
     pub(crate) fn log(&self) -> &str {
         match &*self.server.operation.log {
             _ if self.output.silent => "error",
@@ -242,7 +242,7 @@ impl DevOptions {
         }
     }
 
-    /// The terminal that shows transactions; `None` if the log shows them.
+    /// Returns the terminal that shows transactions; `None` if the log shows them.
     pub(crate) fn terminal(&self) -> Option<Terminal> {
         let traces = match self.output.verbose {
             4.. => Traces::All,
@@ -260,13 +260,13 @@ impl DevOptions {
         wanted && !silent && *log_format == LogFormat::Text
     }
 
-    /// The accounts to derive.
+    /// Returns the accounts to derive.
     pub(crate) fn accounts(&self) -> AccountOptions {
         let AccountArguments { accounts, mnemonic, derivation_path, .. } = &self.accounts;
         AccountOptions { count: *accounts, mnemonic: mnemonic.clone(), derivation_path: derivation_path.clone() }
     }
 
-    /// The genesis to use without a genesis file.
+    /// Returns the genesis to use without a genesis file.
     pub(crate) fn genesis(&self) -> DevGenesis {
         let ChainArguments { chain_id, gas_limit, base_fee, hardfork, timestamp, bare, coinbase, .. } = self.chain;
         DevGenesis {
@@ -282,7 +282,7 @@ impl DevOptions {
     }
 }
 
-/// An address that `Display` writes in full, for the default in the help.
+/// An address that `Display` prints in full, for the default value in the help.
 #[derive(Clone, Copy, Debug)]
 struct HexAddress(Address);
 

@@ -1,4 +1,4 @@
-//! Files with the accounts of a chain, in the format of anvil's dumps.
+//! Files with the accounts of a chain, in the format of anvil's state dumps.
 
 use crate::error::{CommandError, Sources};
 use crate::files;
@@ -15,7 +15,7 @@ use std::time::Duration;
 /// The name of the file if a folder is specified.
 const IN_FOLDER: &str = "state.json";
 
-/// A file to write the accounts to.
+/// A file to which the accounts are written.
 #[derive(Clone)]
 pub(super) struct StateFile {
     producer: Arc<Producer>,
@@ -37,7 +37,7 @@ pub(super) fn in_folder(path: &Path) -> PathBuf {
 }
 
 impl StateFile {
-    /// Fails if no file can be made at `path`.
+    /// Fails if no file can be created at `path`.
     pub(super) fn new(producer: Arc<Producer>, path: &Path) -> Result<Self, CommandError> {
         let file = Self { producer, path: in_folder(path) };
         let unfinished = file.unfinished();
@@ -50,7 +50,7 @@ impl StateFile {
         self.path.with_extension("unfinished")
     }
 
-    /// Writes the accounts as of the head. The file is replaced as a whole.
+    /// Writes the accounts as of the head, replacing the whole file.
     pub(super) fn write(&self) -> Result<(), CommandError> {
         let unwritable = |source| CommandError::Write { path: self.path.clone(), source };
         let json = node_rpc::write_dump(self.producer.dump()?).map_err(|error| unwritable(error.into()))?;
@@ -58,7 +58,7 @@ impl StateFile {
         fs::write(&unfinished, json).and_then(|()| fs::rename(&unfinished, &self.path)).map_err(unwritable)
     }
 
-    /// Writes the accounts at an interval, until the result is dropped.
+    /// Writes the accounts at an interval until the returned value is dropped.
     pub(super) fn write_every(self, interval: Duration) -> io::Result<Writing> {
         let (stop, stopped) = channel();
         let thread = thread::Builder::new().name("state-file".to_owned());

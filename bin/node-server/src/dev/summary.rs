@@ -57,7 +57,7 @@ impl Summary {
         }
     }
 
-    /// Writes the file of `--config-out`, with the properties of anvil's file and some more.
+    /// Writes the file of `--config-out`, with the properties that anvil writes and some additional ones.
     pub(super) fn write(&self, path: &Path) -> Result<(), CommandError> {
         let unwritable = |source| CommandError::Write { path: path.to_owned(), source };
         let mut file = private_file(path).map_err(unwritable)?;
@@ -82,7 +82,7 @@ impl Summary {
     }
 }
 
-/// The private key of an account in hex.
+/// Returns the private key of an account in hex.
 pub(super) fn key(account: &DevAccount) -> String {
     const_hex::encode_prefixed(account.secret().to_bytes())
 }

@@ -173,7 +173,7 @@ const ANVIL: &str = "a accounts b block-time blockTime balance config-out deriva
     disable-console-log no-console-log disable-default-create2-deployer no-create2 disable-pool-balance-checks memory-limit \
     print-traces enable-trace-printing steps-tracing tracing celo n network";
 
-/// The names of the options of a command, without dashes.
+/// Returns the names of the options of a command, without dashes.
 fn options_of(command: &str) -> HashSet<String> {
     let root = CommandLine::command();
     let arguments = root.find_subcommand(command).unwrap().get_arguments().cloned().collect::<Vec<_>>();

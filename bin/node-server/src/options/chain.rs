@@ -1,4 +1,4 @@
-//! Which chain a command works on, where it is stored, and how its result is written.
+//! Options for the chain on which a command operates, its storage, and the format of the result.
 
 use crate::data_dir::DataDir;
 use clap::Args;
@@ -45,22 +45,22 @@ pub(crate) struct StorageOptions {
     pub(crate) caches: CacheOptions,
 }
 
-/// How much memory the caches may take.
+/// The memory for caches.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Storage")]
 pub(crate) struct CacheOptions {
-    /// Memory for all caches together, in MiB
+    /// Total memory for all caches, in MiB
     #[arg(long, env = "ETHNODE_CACHE_MB", value_name = "MIB", default_value_t = (Options::default().cache_bytes >> 20) as u32)]
     cache_mb: u32,
 }
 
 impl CacheOptions {
-    /// Bytes for the caches of the store.
+    /// Returns the size of the store's caches in bytes.
     pub(crate) fn cache_bytes(&self) -> usize {
         self.all_cache_bytes() - self.code_cache_bytes() as usize
     }
 
-    /// Bytes for the cache of analysed contract code.
+    /// Returns the size of the cache of analysed contract code in bytes.
     pub(crate) fn code_cache_bytes(&self) -> u64 {
         self.all_cache_bytes() as u64 / 16
     }
@@ -70,7 +70,7 @@ impl CacheOptions {
     }
 }
 
-/// Which states to drop after an import.
+/// The states to drop after an import.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Storage")]
 pub(crate) struct PruneBefore {

@@ -97,7 +97,7 @@ struct PoolOptions {
     pool_queued: usize,
 }
 
-/// What the operator sees of a running server.
+/// Options for monitoring and operating a server.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Operation")]
 pub(crate) struct OperationOptions {
@@ -117,14 +117,14 @@ pub(crate) struct OperationOptions {
     /// http://127.0.0.1:4318 [default: none]
     #[arg(long, env = "ETHNODE_OTLP_ENDPOINT", value_name = "URL", value_parser = values::http_url)]
     pub(crate) otlp_endpoint: Option<Uri>,
-    /// End the process with status 3 when changes cannot be stored, instead of refusing them until they can
+    /// Exit with status 3 if changes cannot be stored, instead of refusing changes until they can be
     #[arg(long, env = "ETHNODE_EXIT_ON_WRITE_FAILURE")]
     pub(crate) exit_on_write_failure: bool,
 }
 
 impl ServerOptions {
-    /// The configuration of the HTTP interface. Reads the files of tokens, certificate and key, and takes the socket that systemd
-    /// opened, if there is one.
+    /// Returns the configuration of the HTTP interface. Reads the files of tokens, certificate and key, and takes the
+    /// socket that systemd opened, if there is one.
     pub(crate) fn http_config(&self) -> Result<HttpConfig, CommandError> {
         let listener = ListenFd::from_env().take_tcp_listener(0).map_err(CommandError::Socket)?.map(Arc::new);
         Ok(HttpConfig { tokens: self.tokens()?, tls: self.tls()?, listener, ..self.http.clone() })
@@ -140,7 +140,7 @@ impl ServerOptions {
         self.files.tls()
     }
 
-    /// Limits of the node's operations.
+    /// Returns the limits of the node's operations.
     pub(crate) fn limits(&self) -> Limits {
         Limits {
             logs: self.limits.max_logs,

@@ -39,14 +39,14 @@ pub(super) fn accept_booleans(argument: Arg) -> Arg {
     if value.is_some_and(is_false) { argument.env(Resettable::<OsStr>::Reset) } else { argument }
 }
 
-/// The earlier name of a variable, if that has a value.
+/// Returns the earlier name of a variable, if that has a value.
 fn earlier(name: &str) -> Option<String> {
     let earlier = format!("{EARLIER_PREFIX}{}", name.strip_prefix(PREFIX)?);
     is_setting(&env::var_os(&earlier)?).then_some(earlier)
 }
 
-/// Whether the value of a variable is meant as a setting. An empty one means none; Kubernetes sets `NODE_PORT=tcp://…` for a service
-/// named `node`, and `ETHNODE_PORT` likewise.
+/// Returns whether the value of a variable is meant as a setting. An empty one means none; Kubernetes sets
+/// `NODE_PORT=tcp://…` for a service named `node`, and `ETHNODE_PORT` likewise.
 fn is_setting(value: &std::ffi::OsStr) -> bool {
     let is_service = value.to_str().is_some_and(|value| value.starts_with("tcp://") || value.starts_with("udp://"));
     !value.is_empty() && !is_service

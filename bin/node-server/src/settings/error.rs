@@ -74,7 +74,7 @@ impl UsageError {
         Self::Options { error, notes }
     }
 
-    /// The kind of clap's error.
+    /// Returns the kind of clap's error.
     #[cfg(test)]
     pub(crate) fn kind(&self) -> Option<ErrorKind> {
         match self {
@@ -83,7 +83,7 @@ impl UsageError {
         }
     }
 
-    /// Whether it is an error, and not a request for help.
+    /// Returns whether it is an error, and not a request for help.
     pub(crate) fn is_error(&self) -> bool {
         match self {
             Self::Options { error, .. } => error.use_stderr(),
@@ -103,18 +103,18 @@ impl UsageError {
         }
     }
 
-    /// The exit status of the program.
+    /// Returns the exit status of the program.
     pub(crate) fn exit_code(&self) -> ExitCode {
         if self.is_error() { ExitCode::from(2) } else { ExitCode::SUCCESS }
     }
 
-    /// The error on one line, for JSON.
+    /// Returns the error on one line, for JSON.
     pub(crate) fn message(&self) -> String {
         match self {
             Self::Options { error, notes } => {
                 let text = error.render().to_string();
                 let text = text.strip_prefix("error: ").unwrap_or(&text);
-                // Help follows after the first paragraph.
+                // The paragraphs after the first one are help.
                 let first = text.split("\n\n").next().unwrap_or_default();
                 let lines = first.lines().chain(notes.iter().map(String::as_str)).map(str::trim);
                 lines.collect::<Vec<_>>().join("; ")

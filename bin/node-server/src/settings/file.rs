@@ -16,9 +16,9 @@ const MAX_BYTES: u64 = 1 << 20;
 /// The values of a file. All of them belong to existing options.
 pub(super) struct SettingsFile {
     pub(super) path: PathBuf,
-    /// For all commands.
+    /// Values for all commands.
     shared: BTreeMap<String, Entry>,
-    /// For one command each, by its name.
+    /// Values for single commands, by the command's name.
     sections: BTreeMap<String, BTreeMap<String, Entry>>,
 }
 
@@ -34,7 +34,7 @@ enum Value {
 }
 
 impl Entry {
-    /// The arguments that would set the same value on the command line.
+    /// Returns the arguments that would set the same value on the command line.
     pub(super) fn arguments(&self, long: &str) -> Vec<OsString> {
         match &self.value {
             Value::Flag(true) => vec![format!("--{long}").into()],
@@ -58,7 +58,7 @@ impl SettingsFile {
         Reader { path, text, root }.read()
     }
 
-    /// The value of an option of `command`; `None` if the file does not set it.
+    /// Returns the value of an option of `command`; `None` if the file does not set it.
     pub(super) fn entry(&self, command: &str, long: &str) -> Option<&Entry> {
         self.sections.get(command).and_then(|section| section.get(long)).or_else(|| self.shared.get(long))
     }
@@ -81,7 +81,7 @@ impl Reader<'_> {
         let (mut shared, mut sections) = (BTreeMap::new(), BTreeMap::new());
         for (key, value) in document.get_ref() {
             let name = key.get_ref().as_ref();
-            // An option and a command may share a name; the section is a table.
+            // An option and a command may have the same name, but the section is a table.
             if let DeValue::Table(table) = value.get_ref() {
                 let found = commands.iter().find(|command| command.get_name() == name && options(command).count() > 0);
                 let command = *found.ok_or_else(|| FileError::UnknownSection {
@@ -132,7 +132,7 @@ impl Reader<'_> {
     }
 }
 
-/// The line number of a byte, starting at 1.
+/// Returns the line number of a byte, starting at 1.
 fn line_of(text: &[u8], offset: usize) -> usize {
     1 + text.iter().take(offset).filter(|byte| **byte == b'\n').count()
 }
@@ -157,7 +157,7 @@ fn value_of(option: &Arg, value: &DeValue<'_>) -> Result<Value, (&'static str, &
     }
 }
 
-/// The text of a string or a number. Integers are written in decimal.
+/// Returns the text of a string or a number. Integers are written in decimal.
 fn text(value: &DeValue<'_>) -> Option<String> {
     match value {
         DeValue::String(text) => Some(text.as_ref().to_owned()),

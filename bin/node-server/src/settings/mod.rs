@@ -1,8 +1,9 @@
-//! Reads settings from the command line, the environment, the configuration file and the defaults, in this order of precedence.
+//! Reading settings from the command line, the environment, the configuration file and the defaults, in this order of
+//! precedence.
 //!
-//! Options are declared once, for clap. The arguments are parsed a first time to find out which options the command line and the
-//! environment set. The file's values for the other options are then added to the arguments, and everything is parsed again. So
-//! values of the file get the same checks as those of the command line.
+//! Options are declared once, for clap. The arguments are first parsed to determine which options the command line
+//! and the environment set. The file's values for the other options are then added to the arguments, and everything
+//! is parsed again. This way, values from the file get the same checks as those from the command line.
 
 mod environment;
 mod error;
@@ -26,7 +27,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use tracing::Level;
 
-/// What the program is asked to do.
+/// The request that the command line makes.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "a process has one, and it is matched at once")]
 pub(crate) enum Request {
@@ -72,7 +73,7 @@ pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Requ
         };
         sources.insert(id.to_owned(), source);
     }
-    // Directly after the command, so that arguments after `--` keep their meaning.
+    // Inserted directly after the command, so that arguments after `--` keep their meaning.
     arguments.splice(2..2, added);
     let all = strict().try_get_matches_from(&arguments).map_err(|error| UsageError::new(error, command, &sources))?;
     environment::warnings(&CommandLine::command()).iter().for_each(|warning| logs::print(Level::WARN, warning));
@@ -85,7 +86,7 @@ pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Requ
     }
 }
 
-/// The format of log lines that the arguments or the environment ask for, before they are checked.
+/// Returns the format of log lines that the arguments or the environment ask for, before they are checked.
 pub(crate) fn log_format(arguments: &[OsString]) -> LogFormat {
     let mut arguments = arguments.iter().filter_map(|argument| argument.to_str());
     let given = arguments.by_ref().find_map(|argument| argument.strip_prefix("--log-format"));
@@ -108,8 +109,8 @@ fn remove_config_command(arguments: &mut Vec<OsString>) -> bool {
     present
 }
 
-/// Inserts `dev` if the arguments start with an option. So the options of `dev` need not be declared for the program as well, where
-/// other commands would accept them.
+/// Inserts `dev` if the arguments start with an option. This way, the options of `dev` need not be declared for the
+/// program as well, where other commands would accept them.
 fn insert_default_command(arguments: &mut Vec<OsString>) {
     let of_all = ["-h", "--help", "-V", "--version"];
     let is_option =
@@ -119,39 +120,39 @@ fn insert_default_command(arguments: &mut Vec<OsString>) {
     }
 }
 
-/// Whether the command is one that serves requests.
+/// Returns whether the command is one that serves requests.
 pub(crate) fn serves(arguments: &[OsString]) -> bool {
     let mut arguments = arguments.to_vec();
     insert_default_command(&mut arguments);
     arguments.get(1).is_some_and(|command| command == "dev" || command == "run")
 }
 
-/// The commands with their options, which read the variables that are set.
+/// Returns the commands with their options, which read the variables that are set.
 fn declared() -> Command {
-    // The version of a command begins with the name of the program.
+    // The version that a command prints begins with the name of the program.
     CommandLine::command()
         .mut_args(environment::accept_earlier_name)
         .mut_subcommands(|command| command.mut_args(environment::accept_earlier_name).display_name("node-server"))
 }
 
-/// The parser for complete arguments.
+/// Returns the parser for complete arguments.
 fn strict() -> Command {
     declared().mut_subcommands(|command| command.mut_args(environment::accept_booleans))
 }
 
-/// The parser for arguments to which the file may add required options.
+/// Returns the parser for arguments to which the file may add required options.
 fn lenient() -> Command {
     let lenient = |argument: Arg| argument.required(false).requires(Resettable::<clap::Id>::Reset);
     strict().mut_subcommands(|command| command.mut_args(lenient))
 }
 
-/// The environment variable of the option; `None` if it is not set.
+/// Returns the environment variable of the option; `None` if it is not set.
 fn variable(option: &Arg) -> Option<String> {
     let variable = option.get_env()?;
     env::var_os(variable).map(|_| variable.to_string_lossy().into_owned())
 }
 
-/// The likely sources of values if the arguments cannot be parsed.
+/// Returns the likely sources of values if the arguments cannot be parsed.
 fn guess_sources(command: &Command, arguments: &[OsString]) -> Sources {
     let source = |(option, long): (&Arg, &str)| {
         let names = |argument: &OsString| {

@@ -6,7 +6,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use std::fmt::Write;
 use toml::Value;
 
-/// The settings of `command` as a section of a configuration file, each with its source.
+/// Returns the settings of `command` as a section of a configuration file, each with its source.
 pub(super) fn settings(command: &Command, matches: &ArgMatches, sources: &Sources) -> String {
     let name = command.get_name();
     let mut text = format!("# Settings of `node-server {name}`, each with its source.\n\n[{name}]\n");
@@ -23,7 +23,7 @@ pub(super) fn settings(command: &Command, matches: &ArgMatches, sources: &Source
     text
 }
 
-/// The settings of `command` that are not defaults, each as `option=value`.
+/// Returns the settings of `command` that are not defaults, each as `option=value`.
 pub(super) fn changed(command: &Command, matches: &ArgMatches, sources: &Sources) -> Vec<String> {
     let set = |(option, long): (&Arg, &str)| match sources.get(option.get_id().as_str()) {
         None | Some(Source::Default) => None,
@@ -39,7 +39,7 @@ pub(super) fn changed(command: &Command, matches: &ArgMatches, sources: &Sources
 enum Shown {
     Value(Value),
     Unset,
-    /// Not printed.
+    /// A secret, which is not printed.
     Secret,
     NotText,
 }
@@ -67,7 +67,7 @@ fn value(option: &Arg, matches: &ArgMatches) -> Shown {
     }
 }
 
-/// The number that `text` is the canonical form of; `None` if there is none.
+/// Returns the number that `text` is the canonical form of; `None` if there is none.
 fn number(text: &str) -> Option<Value> {
     let number: i64 = text.parse().ok()?;
     (number.to_string() == text).then_some(Value::Integer(number))

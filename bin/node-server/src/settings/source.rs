@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// The option that specifies the file.
 pub(super) const FILE_OPTION: &str = "config";
 
-/// Where a value comes from.
+/// The source of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Source {
     Default,
@@ -31,7 +31,7 @@ impl fmt::Display for Source {
 /// The source of each option, by its id.
 pub(super) type Sources = BTreeMap<String, Source>;
 
-/// The options of `command` that a file can set, each with its long name.
+/// Returns the options of `command` that a file can set, each with its long name.
 pub(super) fn options(command: &Command) -> impl Iterator<Item = (&Arg, &str)> {
     let with_name = |option| Some((option, Arg::get_long(option)?));
     command.get_arguments().filter_map(with_name).filter(|(option, long)| {

@@ -18,7 +18,7 @@ fn with_file(toml: &[u8], arguments: &[&str]) -> Result<Request, UsageError> {
     read(words.chain([format!("--config={path}").into()]))
 }
 
-/// The printed settings with this file and these arguments.
+/// Returns the printed settings with this file and these arguments.
 fn shown(toml: &str, arguments: &[&str]) -> String {
     match with_file(toml.as_bytes(), &[&["config"], arguments].concat()) {
         Ok(Request::Show(text)) => text,
@@ -26,7 +26,7 @@ fn shown(toml: &str, arguments: &[&str]) -> String {
     }
 }
 
-/// The line of an option without its source, and the source with only the name of the file.
+/// Returns the line of an option without its source, and the source with only the name of the file.
 fn line<'a>(shown: &'a str, option: &str) -> (&'a str, String) {
     let line = shown.lines().find(|line| line.trim_start_matches("# ").split(' ').next() == Some(option));
     let (value, source) = line.unwrap_or_else(|| panic!("no {option} in {shown}")).rsplit_once(" # ").unwrap();
@@ -146,7 +146,7 @@ fn every_option_of_a_server_has_an_environment_variable() {
     }
 }
 
-/// A row of the table without the commands.
+/// Returns a row of the table without the commands.
 fn row(option: &Arg, long: &str) -> String {
     let code = |text: &str| if text.is_empty() { String::new() } else { format!("`{text}`") };
     let value = match option.get_action() {
@@ -167,7 +167,7 @@ fn row(option: &Arg, long: &str) -> String {
     format!("| `--{long}{value}` | {} | {} | {default} | {meaning} |", code(&env), code(key))
 }
 
-/// The table of all options of all commands.
+/// Returns the table of all options of all commands.
 fn table(root: &Command) -> String {
     // In the order of the first command that has the option.
     let mut rows: Vec<(String, Vec<&str>)> = Vec::new();

@@ -6,7 +6,7 @@ use node_types::consensus::EMPTY_ROOT;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// The development genesis file after `change`.
+/// Returns the development genesis file after `change`.
 fn file(change: impl FnOnce(&mut Value)) -> Vec<u8> {
     let mut file: Value = serde_json::from_str(DEV_GENESIS).unwrap();
     change(&mut file);
@@ -270,7 +270,7 @@ fn header_fields_follow_the_forks() {
     assert_eq!(header(config).requests_hash, Some(node_types::consensus::EMPTY_REQUESTS_HASH));
 }
 
-/// A genesis file with `count` accounts besides those of the development chain.
+/// Returns a genesis file with `count` accounts besides those of the development chain.
 fn large_file(count: u64) -> Vec<u8> {
     file(|file| {
         for index in 0..count {

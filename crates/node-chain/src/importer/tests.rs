@@ -350,7 +350,7 @@ fn a_cancelled_import_does_not_change_the_chain() {
     assert!(matches!(error, ImportError::Interrupted(_)), "{error}");
 }
 
-/// A block of the development chain, encoded.
+/// Returns a block of the development chain, encoded.
 fn encoded_block(genesis: &Genesis) -> Vec<u8> {
     let header =
         Header { requests_hash: Some(EMPTY_REQUESTS_HASH), ..empty_header(&genesis.spec, &genesis.block().header, 12) };

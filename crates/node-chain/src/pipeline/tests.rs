@@ -9,7 +9,7 @@ fn blocks(count: u64) -> Vec<Vec<u8>> {
     branch(count, b"")
 }
 
-/// The same, distinguished from other branches by `extra`.
+/// Returns the same, distinguished from other branches by `extra`.
 fn branch(count: u64, extra: &'static [u8]) -> Vec<Vec<u8>> {
     let genesis = dev_genesis();
     let chain = chain_of(&genesis);

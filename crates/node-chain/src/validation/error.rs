@@ -16,20 +16,20 @@ pub enum BlockError {
     /// The timestamp is not after the parent's.
     #[error("timestamp {got} is not after the parent's {parent}")]
     Timestamp { got: u64, parent: u64 },
-    /// The extra data is too long.
+    /// The extra data is longer than 32 bytes.
     #[error("{length} bytes of extra data, at most 32 are allowed")]
     ExtraDataTooLong { length: usize },
     /// The extra data of the DAO fork is missing, or is present on a chain that refuses the fork (EIP-779).
     #[error("extra data {got}, {} that of the DAO fork", if *.supported { "expected" } else { "which must not be" })]
     DaoExtraData { got: Bytes, supported: bool },
-    /// The gas limit is too far from the parent's.
+    /// The gas limit differs from the parent's by a 1,024th of it or more (Yellow Paper, section 4.3.4).
     #[error("gas limit {got} is not within 1/1024 of the parent's {parent}")]
     GasLimitStep {
         got: u64,
         /// The parent's gas limit, doubled for the first London block.
         parent: u64,
     },
-    /// The gas limit is outside of the valid range.
+    /// The gas limit is below 5,000 or above 2^63 - 1.
     #[error("gas limit {got} is not between 5000 and 2^63 - 1")]
     GasLimitRange { got: u64 },
     /// The gas used exceeds the gas limit.
@@ -60,7 +60,7 @@ pub enum BlockError {
     /// The header lacks a field that the fork requires.
     #[error("{field} is missing in a block of {fork:?}")]
     MissingField { field: HeaderField, fork: Fork },
-    /// The base fee is wrong (EIP-1559).
+    /// The base fee, in wei per gas, is wrong (EIP-1559).
     #[error("base fee {got}, expected {expected}")]
     BaseFee { got: u64, expected: u64 },
     /// The excess blob gas is wrong (EIP-4844, EIP-7918).
@@ -90,7 +90,7 @@ pub enum BlockError {
     /// The body has a list of withdrawals before Shanghai.
     #[error("withdrawals before Shanghai")]
     UnexpectedWithdrawals,
-    /// There are too many ommers.
+    /// There are more than two ommers.
     #[error("{count} ommers, at most 2 are allowed")]
     TooManyOmmers { count: usize },
     /// An ommer occurs twice in the block.

@@ -31,7 +31,7 @@ impl<'a> Candidates<'a> {
         Self { found, ..self }
     }
 
-    /// Whether the limit is reached.
+    /// Returns whether the limit is reached.
     pub(super) fn is_full(&self) -> bool {
         self.found.len() >= self.limit
     }

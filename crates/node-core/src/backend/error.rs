@@ -16,7 +16,7 @@ pub enum BackendError {
     #[error("the state as of block {block} is not kept; the earliest kept is that of block {earliest}")]
     StatePruned { block: BlockNumber, earliest: BlockNumber },
     /// The backend makes proofs only for canonical blocks that it stores.
-    #[error("no proofs are made for block {0}, which is not on the canonical chain")]
+    #[error("there are no proofs for block {0}, which is not on the canonical chain")]
     NoProofs(BlockNumber),
     /// The account was changed after the block was sealed, so no header commits to it.
     #[error("the account was edited after block {0}, and no header commits to it until the next block")]

@@ -15,7 +15,9 @@ pub enum FilterError {
     #[error("filter {0} is not a log filter")]
     NotALogFilter(FilterId),
     /// The limit on the number of filters, or the client's share of it, is reached.
-    #[error("no more filters can be installed: {0} are the most, and a client may have as many as it leaves to others")]
+    #[error(
+        "no more filters can be installed: the limit is {0}, and a client may have as many as it leaves for others"
+    )]
     TooMany(usize),
     /// The block of the last poll is no longer canonical and no longer stored, so the removed logs cannot be
     /// determined.

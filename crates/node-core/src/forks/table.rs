@@ -151,7 +151,7 @@ impl Activation {
         }
     }
 
-    /// Whether a chain may skip the upgrade and still activate later ones.
+    /// Returns whether a chain may skip the upgrade and still activate later ones.
     pub fn is_optional(self) -> bool {
         matches!(self, Self::Block { optional: true, .. }) || self.is_of_blobs()
     }

@@ -98,19 +98,19 @@ impl NodeBuilder {
         Self { finality, ..self }
     }
 
-    /// Sets the limits of single requests.
+    /// Sets the limits of single requests. Default: [`Limits::default`].
     #[must_use]
     pub fn limits(self, limits: Limits) -> Self {
         Self { limits, ..self }
     }
 
-    /// Sets the size of the transaction pool.
+    /// Sets the limits of the transaction pool. Default: [`PoolLimits::default`].
     #[must_use]
     pub fn pool_limits(self, pool_limits: PoolLimits) -> Self {
         Self { pool_limits, ..self }
     }
 
-    /// Sets the number and lifetime of filters.
+    /// Sets the number and lifetime of filters. Default: [`FilterLimits::default`].
     #[must_use]
     pub fn filter_limits(self, filter_limits: FilterLimits) -> Self {
         Self { filter_limits, ..self }

@@ -69,11 +69,11 @@ pub enum NodeError {
     UnknownAccount(Address),
     /// No more filters may be installed.
     #[error(
-        "no more filters can be installed: {limit} are the most, and a client may have as many as it leaves to others"
+        "no more filters can be installed: the limit is {limit}, and a client may have as many as it leaves for others"
     )]
     TooManyFilters { limit: usize },
     /// The query spans too many blocks.
-    #[error("the query spans {blocks} blocks, and {limit} are the most")]
+    #[error("the query spans {blocks} blocks, but at most {limit} are allowed")]
     TooManyBlocks {
         blocks: u64,
         limit: u64,
@@ -210,7 +210,7 @@ fn listed(faults: &[Fault]) -> String {
 }
 
 impl From<InvalidFilterId> for NodeError {
-    /// An invalid id is reported as an unknown filter.
+    /// Reports an invalid id as an unknown filter.
     fn from(_: InvalidFilterId) -> Self {
         Self::FilterNotFound
     }

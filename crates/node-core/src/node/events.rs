@@ -245,7 +245,7 @@ mod tests {
         }
     }
 
-    /// A block with a log for each topic.
+    /// Returns a block with a log for each topic.
     fn push_logs(world: &World, nonce: u64, topics: &[u64]) -> H256 {
         let logs = topics.iter().map(|topic| log(1, &[*topic])).collect();
         world.push(vec![(transaction(1, nonce, 1), logs)]).header.hash

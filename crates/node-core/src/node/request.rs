@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 pub struct TransactionRequest {
     /// The type; by default the one that the other fields imply.
     pub transaction_type: Option<TransactionType>,
-    /// Id of the chain.
+    /// Id of the chain. Any other than the node's is refused.
     pub chain_id: Option<u64>,
     /// Sender.
     pub from: Address,

@@ -97,7 +97,7 @@ impl RequestView {
         Ok((self.view.canonical_hash(number)? == Some(hash)).then_some(number))
     }
 
-    /// Whether the block with this number is the pending one.
+    /// Returns whether the block with this number is the pending one.
     pub(super) fn is_pending(&self, number: BlockNumber) -> bool {
         self.pending && number == self.view.head().number
     }

@@ -212,7 +212,7 @@ impl BlockExecution for FakeExecution<'_> {
         Ok(&self.receipts[self.receipts.len() - 1])
     }
 
-    /// The trace contains the sender's balance before the block.
+    /// Returns a trace that contains the sender's balance before the block.
     fn trace(&mut self, transaction: &RecoveredTransaction, tracing: &Tracing) -> Result<Trace, TraceError> {
         self.transact(transaction)?;
         let (view, parent) = self.before.unwrap();

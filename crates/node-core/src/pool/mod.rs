@@ -478,7 +478,7 @@ impl Pool {
         change()
     }
 
-    /// The order of transactions in a block.
+    /// Returns the order of transactions in a block.
     pub fn order(&self) -> TransactionOrder {
         self.parts.order
     }

@@ -29,7 +29,7 @@ pub enum ProducerError {
     TooFarAhead { seconds: u64 },
     /// The timestamp of the last of several blocks would be too high.
     #[error(
-        "{blocks} blocks every {interval} s end too far ahead; the last timestamp of a block is {}",
+        "{blocks} blocks every {interval} s end too far in the future; the last timestamp of a block is {}",
         Self::LAST_TIMESTAMP
     )]
     IntervalTooLong {

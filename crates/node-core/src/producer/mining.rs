@@ -99,7 +99,7 @@ impl Producer {
                 let thread = thread::Builder::new().name("block-producer".to_owned());
                 match thread.spawn(move || shared.run(&producer)) {
                     Ok(_) => state.running = true,
-                    Err(error) => tracing::error!(%error, "no thread for the production of blocks"),
+                    Err(error) => tracing::error!(%error, "cannot start the thread that produces blocks"),
                 }
             }
         }
@@ -126,7 +126,7 @@ impl Shared {
                     drop(state);
                     let Some(producer) = producer.upgrade() else { return };
                     if let Err(error) = producer.mine(1, None, Vec::new()) {
-                        tracing::error!(error = %Sources(&error), "no block could be made");
+                        tracing::error!(error = %Sources(&error), "cannot seal a block");
                     }
                     drop(producer);
                     state = self.state.lock();

@@ -194,7 +194,7 @@ impl Producer {
         if self.miner.mining().is_instant()
             && let Err(error) = self.mine_waiting(awaited)
         {
-            tracing::error!(error = %Sources(&error), "no block could be made of what waits in the pool");
+            tracing::error!(error = %Sources(&error), "cannot seal a block from the pending transactions");
         }
     }
 
@@ -371,7 +371,7 @@ impl Producer {
         *self.instance.lock()
     }
 
-    /// The order of transactions in a block.
+    /// Returns the order of transactions in a block.
     pub fn order(&self) -> TransactionOrder {
         self.parts.pool.order()
     }

@@ -26,7 +26,8 @@ fn alloy(entries: &Entries, key: &[u8]) -> (B256, Vec<Vec<u8>>) {
     (root, nodes.enumerate().filter(|(depth, node)| *depth == 0 || node.len() >= 32).map(|(_, node)| node).collect())
 }
 
-/// The root by the recursive definition of the Yellow Paper, equations 191 to 196: slow, and without any state.
+/// Returns the root by the recursive definition of the Yellow Paper, equations 191 to 196: slow, and without any
+/// state.
 fn defined_root(entries: &Entries) -> H256 {
     let entries: Vec<(Vec<u8>, &[u8])> =
         entries.iter().map(|(key, value)| (nibbles_of(key), value.as_slice())).collect();
@@ -61,7 +62,7 @@ fn defined_node(entries: &[(Vec<u8>, &[u8])], depth: usize) -> Vec<u8> {
     stream.out().to_vec()
 }
 
-/// The compact encoding by the Yellow Paper, equation 186.
+/// Returns the compact encoding by the Yellow Paper, equation 186.
 fn defined_compact(nibbles: &[u8], leaf: bool) -> Vec<u8> {
     let flag = if leaf { 2 } else { 0 };
     let padded = match nibbles.len() % 2 {
@@ -249,7 +250,7 @@ fn ordered_roots_equal_those_of_alloy() {
     }
 }
 
-/// A file of Ethereum's TrieTests: in `../shared` beside the workspace, or in the folder in `NODE_SHARED`.
+/// Returns a file of Ethereum's TrieTests: in `../shared` beside the workspace, or in the folder in `NODE_SHARED`.
 fn recorded(file: &str) -> serde_json::Map<String, serde_json::Value> {
     let shared = std::env::var_os("NODE_SHARED")
         .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared")), PathBuf::from);

@@ -7,7 +7,7 @@ use tokio::time::{sleep, timeout};
 /// Long enough for any step.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A transfer of `amount` wei to the second account.
+/// Returns a transfer of `amount` wei to the second account.
 fn transfer(chain: &DevNode, amount: u64) -> <Ethereum as Network>::TransactionRequest {
     let to = chain.accounts()[1].signer().address();
     <Ethereum as Network>::TransactionRequest::default().with_to(to).with_value(U256::from(amount))

@@ -94,7 +94,7 @@ impl Budget {
         Self { left: max_bytes, exceeded: false, steps, calls }
     }
 
-    /// Whether the current instruction is recorded.
+    /// Returns whether the current instruction is recorded.
     pub(super) fn records_step(&self) -> bool {
         self.steps.as_ref().is_some_and(|steps| steps.current)
     }

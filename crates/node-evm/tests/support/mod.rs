@@ -54,7 +54,8 @@ pub struct Genesis {
 }
 
 impl Genesis {
-    /// A genesis with all forks up to `fork` active, where Alice has 1,000 ether and system contracts are deployed.
+    /// Creates a genesis with all forks up to `fork` active, where Alice has 1,000 ether and system contracts are
+    /// deployed.
     pub fn at(fork: Fork) -> Self {
         let spec = ChainSpec { deposit_contract: Some(DEPOSIT_CONTRACT), ..ChainSpec::at_genesis(CHAIN_ID, fork) };
         let mut genesis = Self { spec, fork, state: StateChanges::default() };

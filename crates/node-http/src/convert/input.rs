@@ -1,4 +1,4 @@
-//! From the inputs of the interface to domain values. Pure functions.
+//! Pure functions that convert inputs of the interface to domain values.
 
 use node_core::backend::LogFilter;
 use node_core::call::Call;
@@ -8,7 +8,8 @@ use node_types::consensus::{AccessListItem, Authorization, Withdrawal};
 use node_types::wire::{self, CallInput, FilterObject, GetLogsInput, HashData, Quantity256, UnsignedTransaction};
 use node_types::{H256, U256};
 
-/// Converts the call of `call` and `estimateGas` with its overrides. The decoder rejects a gas price beside fee caps.
+/// Converts the call of `call` and `estimateGas` with its overrides. The decoder has already rejected a gas price
+/// together with fee caps.
 pub(crate) fn call(input: CallInput) -> Call {
     let overrides: StateOverrides =
         input.overrides().into_iter().map(|(address, account)| (address, account_override(account))).collect();
@@ -48,14 +49,14 @@ fn authorization(authorization: wire::Authorization) -> Authorization {
         chain_id: authorization.chain_id.0,
         address: authorization.address.0,
         nonce: authorization.nonce.0,
-        // No signature has a parity other than 0 and 1.
+        // Any parity other than 0 and 1 is invalid.
         y_parity: u8::try_from(authorization.v.0).unwrap_or(u8::MAX),
         r: authorization.r.0,
         s: authorization.s.0,
     }
 }
 
-/// The decoder rejects an override with both `State` and `StateDiff`.
+/// Converts an override. The decoder has already rejected overrides with both `State` and `StateDiff`.
 fn account_override(account: wire::AccountOverride) -> AccountOverride {
     let wire::AccountOverride { balance, code, nonce, state, state_diff } = account;
     AccountOverride {
@@ -71,7 +72,7 @@ fn account_override(account: wire::AccountOverride) -> AccountOverride {
     }
 }
 
-/// Converts the query of `getLogs`. The decoder rejects `BlockHash` beside a range.
+/// Converts the query of `getLogs`. The decoder has already rejected `BlockHash` together with a range.
 pub(crate) fn log_query(input: GetLogsInput) -> LogQuery {
     let GetLogsInput { address, block_hash, from_block, to_block, topics } = input;
     let range = LogBlocks::Range(BlockRange { from: from_block, to: to_block });

@@ -1,4 +1,4 @@
-//! From domain values to the outputs of the interface. Pure functions.
+//! Pure functions that convert domain values to outputs of the interface.
 
 use node_core::backend::AccountProof;
 use node_core::block::{RecoveredTransaction, SealedHeader};
@@ -39,7 +39,7 @@ impl Place {
         self.mined.map(|(_, number)| Quantity(number))
     }
 
-    /// `value`, unless the block is pending.
+    /// Returns `value`, or `None` if the block is pending.
     fn if_mined<T>(&self, value: T) -> Option<T> {
         self.mined.map(|_| value)
     }
@@ -181,7 +181,7 @@ fn pooled_transaction(recovered: &RecoveredTransaction) -> wire::Transaction {
     }
 }
 
-/// Converts what the form of a transaction has no room for.
+/// Converts the data of a transaction that getTransactionByHash does not return.
 pub(crate) fn transaction_extras(spec: &ChainSpec, found: &FoundTransaction) -> wire::GetTransactionExtrasOutput {
     let body = &found.recovered().transaction.body;
     let blob = if let TransactionBody::Blob(blob) = body { Some(blob) } else { None };
@@ -239,7 +239,7 @@ pub(crate) fn receipts(found: &FoundReceipts) -> Vec<wire::TransactionReceipt> {
     found.iter().map(|receipt| transaction_receipt(&place, receipt)).collect()
 }
 
-/// Converts the receipt at a position of a block.
+/// Converts the receipt at an index in a block.
 pub(crate) fn receipt(found: &FoundReceipts, index: usize) -> Option<wire::TransactionReceipt> {
     let place = Place::of(&found.block.header, found.block.pending);
     found.iter().nth(index).map(|receipt| transaction_receipt(&place, receipt))
@@ -278,7 +278,7 @@ pub(crate) fn log(found: FoundLog) -> wire::Log {
     placed_log(&place, found.log, found.log_index, found.transaction_hash, found.transaction_index)
 }
 
-/// Converts a log that appeared or disappeared.
+/// Converts a log that was added or removed.
 pub(crate) fn changed_log(change: ChangedLog) -> wire::Log {
     wire::Log { removed: change.removed, ..log(change.found) }
 }
@@ -287,7 +287,7 @@ pub(crate) fn logs(found: Vec<FoundLog>) -> Vec<wire::Log> {
     found.into_iter().map(log).collect()
 }
 
-/// Converts what a filter reports.
+/// Converts the changes that a filter reports.
 pub(crate) fn filter_changes(changes: FilterChanges) -> wire::FilterChanges {
     match changes {
         FilterChanges::Logs(logs) => wire::FilterChanges::Logs(logs.into_iter().map(changed_log).collect()),

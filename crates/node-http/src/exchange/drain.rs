@@ -1,4 +1,4 @@
-//! Bodies that are not read to their end.
+//! Draining of bodies that were not read to the end.
 
 use super::Exchange;
 use crate::transfer;
@@ -7,20 +7,20 @@ use actix_web::{rt, web};
 use futures_util::{FutureExt, StreamExt};
 use tokio::time::timeout;
 
-/// Most bytes that are read of a body that was refused, as a multiple of the longest body.
+/// Maximum number of bytes that are read of a refused body, as a multiple of the maximum body length.
 const LENGTHS: usize = 2;
 
 impl Exchange {
-    /// Reads and discards what is left of the body, within limits of size and time, while the response is sent. Over HTTP/2
-    /// the stream would be reset otherwise, and clients may report that in place of the response. Over HTTP/1.1 actix does
-    /// the same.
+    /// Reads and discards the rest of the body, within limits on size and time, while the response is sent. Over
+    /// HTTP/2 the stream would otherwise be reset, and clients might report that instead of the response. Over
+    /// HTTP/1.1 actix does the same.
     pub(super) fn drain(&mut self) {
         let Some(mut payload) = self.payload.take_if(|_| self.request.version() >= Version::HTTP_2) else { return };
         // Most requests have no body, or one that was read.
         if let Some(None | Some(Err(_))) = payload.next().now_or_never() {
             return;
         }
-        // What waits costs memory, too.
+        // Data that is waiting to be read costs memory, too.
         let Ok(permit) = self.service.transfers.take(&self.sender.client, transfer::SHORT) else { return };
         let config = &self.service.config;
         let rest = timeout(config.body_timeout, discard(payload, config.max_body.saturating_mul(LENGTHS)));

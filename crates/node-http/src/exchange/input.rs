@@ -12,7 +12,7 @@ use node_core::node::Node;
 use node_types::wire::{BodyError, ErrorDetail};
 use std::sync::Arc;
 
-/// Makes a body the input of a job.
+/// Decodes a body and makes it the input of a job.
 pub(crate) type DecodeBody = dyn Fn(&Node, &[u8]) -> Result<Job, HttpError> + Send + Sync;
 
 impl Exchange {
@@ -27,7 +27,7 @@ impl Exchange {
         Ok(body)
     }
 
-    /// Reads the body and makes it the input of a job. An absent body is empty if it is not `required`.
+    /// Reads the body and makes it the input of a job. If it is not `required`, a missing body counts as empty.
     ///
     /// # Errors
     /// Those of [`raw_body`](Self::raw_body), and every fault of the input.
@@ -61,7 +61,7 @@ impl Exchange {
         })
     }
 
-    /// Adds the faults of the query to `input`: unless the handler read the query, it must be empty.
+    /// Adds the faults of the query to `input`: the query must be empty unless the handler has read it.
     pub(crate) fn check_query<I>(&self, input: Result<I, HttpError>) -> Result<I, HttpError> {
         if self.query_read.get() || self.request.query_string().is_empty() {
             return input;
@@ -77,12 +77,12 @@ impl Exchange {
         }
     }
 
-    /// Whether the client states `preference` in `Prefer` (RFC 7240).
+    /// Returns whether the client states `preference` in `Prefer` (RFC 7240).
     pub(crate) fn prefers(&self, preference: &str) -> bool {
         negotiation::prefers(&self.request, preference)
     }
 
-    /// Whether the client lists `media_type` in `Accept`.
+    /// Returns whether the client lists `media_type` in `Accept`.
     pub(crate) fn accepts(&self, media_type: &str) -> bool {
         negotiation::accepts(&self.request, media_type)
     }

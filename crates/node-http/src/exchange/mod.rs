@@ -34,7 +34,7 @@ use node_rpc::CallOutcome;
 use std::cell::Cell;
 use std::time::Instant;
 
-/// A request on its way through a handler, with what is known of its response so far.
+/// A request that is being handled, with the parts of its response that are known so far.
 pub(crate) struct Exchange {
     operation: &'static str,
     request: HttpRequest,
@@ -49,13 +49,13 @@ pub(crate) struct Exchange {
     query_read: Cell<bool>,
     /// How the response may be cached.
     caching: Caching,
-    /// The newest block of the view that the response was read from.
+    /// The head of the view from which the response was read.
     head: Option<BlockRef>,
     /// Additional headers of the response.
     headers: Vec<(HeaderName, HeaderValue)>,
     /// The detail of the problem that is the response, for the log.
     problem: Option<String>,
-    /// What became of the JSON-RPC requests in the body.
+    /// The outcomes of the JSON-RPC requests in the body.
     calls: Vec<CallOutcome>,
     sender: Sender,
     /// Length of path, query and headers in bytes.
@@ -65,7 +65,7 @@ pub(crate) struct Exchange {
 }
 
 impl Exchange {
-    /// Starts an exchange for `operation`, whose name appears in metrics, logs and schema addresses.
+    /// Starts an exchange for `operation`, whose name appears in metrics, logs and schema URLs.
     pub(crate) fn new(operation: &'static str, request: HttpRequest, payload: Option<web::Payload>) -> Self {
         let service = Service::of(&request);
         let started = Instant::now();
@@ -109,7 +109,7 @@ impl Exchange {
         allowed.inspect_err(|error| admission::report_refusal(error, origin, &self.service))
     }
 
-    /// Refuses pages of origins that may not read.
+    /// Refuses the request if it is from a page whose origin may not read.
     pub(crate) fn check_origin(&self) -> Result<(), HttpError> {
         admission::may_read(&self.request, &self.service, &self.sender)
     }
@@ -120,7 +120,7 @@ impl Exchange {
         self
     }
 
-    /// Allows caches to store the output forever, because it is of a block that the request identifies by hash.
+    /// Allows caches to store the output forever, because it belongs to a block that the request identifies by hash.
     pub(crate) fn immutable(mut self) -> Self {
         self.caching = Caching::Immutable;
         self
@@ -137,17 +137,17 @@ impl Exchange {
         self.with_header(VARY, HeaderValue::from_static("accept"))
     }
 
-    /// Replaces the operation, once the body has shown which one is requested.
+    /// Replaces the operation once the body has shown which one is requested.
     pub(crate) fn set_operation(&mut self, operation: &'static str) {
         self.operation = operation;
     }
 
-    /// Records what became of the JSON-RPC requests in the body.
+    /// Records the outcomes of the JSON-RPC requests in the body.
     pub(crate) fn set_calls(&mut self, calls: Vec<CallOutcome>) {
         self.calls = calls;
     }
 
-    /// Records the newest block of the view that the response was read from.
+    /// Records the head of the view from which the response was read.
     pub(crate) fn set_head(&mut self, head: Option<BlockRef>) {
         self.head = head;
     }
@@ -164,7 +164,7 @@ impl Exchange {
         &self.sender
     }
 
-    /// A context for this request, which starts now.
+    /// Returns a context for this request, which starts now.
     pub(crate) fn context(&self) -> Context {
         self.service.context(&self.sender.client)
     }
@@ -173,22 +173,22 @@ impl Exchange {
         &self.request
     }
 
-    /// Takes the unread body; `None` if it was taken before.
+    /// Takes the unread body. Returns `None` if it was already taken.
     pub(crate) fn take_payload(&mut self) -> Option<web::Payload> {
         self.payload.take()
     }
 
-    /// Whether the server is shutting down.
+    /// Returns whether the server is shutting down.
     pub(crate) fn is_closing(&self) -> bool {
         self.service.phases.current() > Phase::Serving
     }
 
-    /// The address of the schema `name`.
+    /// Returns the URL of the schema `name`.
     pub(crate) fn schema_url(&self, name: &str) -> String {
         encode::schema_url(&self.base_url(), name)
     }
 
-    /// The reporter for problems of this exchange.
+    /// Returns the reporter for problems of this exchange.
     pub(crate) fn reporter(&self) -> Reporter {
         Reporter {
             operation: self.operation,
@@ -198,7 +198,7 @@ impl Exchange {
         }
     }
 
-    /// The URL of the server as the client reaches it.
+    /// Returns the URL at which the client reaches the server.
     pub(crate) fn base_url(&self) -> String {
         let forwarded = self.sender.forwarded.as_deref();
         encode::base_url(&self.request, forwarded, &self.service.config, &self.service.listening)

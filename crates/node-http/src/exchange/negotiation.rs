@@ -1,9 +1,10 @@
-//! What the client asks for in `Accept` and `Prefer`.
+//! The preferences of the client in `Accept` and `Prefer`.
 
 use actix_web::HttpRequest;
 use actix_web::http::header::{Accept, Header, Quality};
 
-/// Whether the client lists `media_type` itself in `Accept`, with a weight above zero (RFC 9110, section 12.5.1).
+/// Returns whether the client explicitly lists `media_type` in `Accept`, with a weight above zero (RFC 9110, section
+/// 12.5.1).
 pub(super) fn accepts(request: &HttpRequest, media_type: &str) -> bool {
     let listed = |accept: Accept| {
         accept.iter().any(|range| range.item.essence_str() == media_type && range.quality > Quality::ZERO)
@@ -11,13 +12,14 @@ pub(super) fn accepts(request: &HttpRequest, media_type: &str) -> bool {
     Accept::parse(request).is_ok_and(listed)
 }
 
-/// Whether the client states `preference` in `Prefer` (RFC 7240).
+/// Returns whether the client states `preference` in `Prefer` (RFC 7240).
 pub(super) fn prefers(request: &HttpRequest, preference: &str) -> bool {
     let mut values = request.headers().get_all("prefer").filter_map(|value| value.to_str().ok());
     values.any(|value| lists_preference(value, preference))
 }
 
-/// Whether the value of a `Prefer` header contains `preference`, with any value and parameters (RFC 7240, section 2).
+/// Returns whether the value of a `Prefer` header contains `preference`, with any value and parameters (RFC 7240,
+/// section 2).
 fn lists_preference(header: &str, preference: &str) -> bool {
     let mut quoted = false;
     let mut preferences = header.split(|character| {

@@ -1,4 +1,4 @@
-//! Running an operation of the node and responding with its output.
+//! Running an operation of the node, and responding with its output.
 
 use super::Exchange;
 use super::response::{JSON, described_by};
@@ -17,7 +17,7 @@ use node_rpc::BlockKey;
 use node_types::wire::GetBlockByHashOutput;
 use serde::Serialize;
 
-/// The output of an operation, with what its response says beside the body.
+/// The output of an operation, with additional data for the response.
 pub(crate) struct Reply<O> {
     pub(crate) output: O,
     /// Path and query of the next page, relative to the base of all paths.
@@ -25,24 +25,24 @@ pub(crate) struct Reply<O> {
 }
 
 impl<O> From<O> for Reply<O> {
-    /// A reply without further pages.
+    /// Creates a reply without further pages.
     fn from(output: O) -> Self {
         Self { output, next: None }
     }
 }
 
-/// An operation with its decoded input. It has no type parameters, so that everything that schedules it and responds is
+/// An operation with its decoded input. It has no type parameters, so that the code that schedules it and responds is
 /// compiled once and not once per operation.
 pub(crate) struct Job {
     cost: Cost,
     work: Box<EncodedWork>,
 }
 
-/// Computes the body of a response whose schema has the given address.
+/// Computes the body of a response whose schema has the given URL.
 type EncodedWork = dyn Fn(&Service, &Context, &str) -> Result<Reply<Vec<u8>>, HttpError> + Send;
 
 impl Job {
-    /// A job whose response is the output of `work`.
+    /// Creates a job whose response is the output of `work`.
     pub(crate) fn new<O: Serialize>(
         cost: Cost,
         work: impl Fn(&Node, &Context) -> Result<Reply<O>, NodeError> + Send + 'static,
@@ -54,7 +54,7 @@ impl Job {
         Self { cost, work: Box::new(work) }
     }
 
-    /// A job whose response is the block of `key`, from the cache of serialized blocks if it is there.
+    /// Creates a job whose response is the block of `key`, from the cache of serialized blocks if possible.
     pub(crate) fn block(key: BlockKey) -> Self {
         let work = move |service: &Service, context: &Context, schema: &str| {
             let blocks = service.rpc.blocks();
@@ -83,7 +83,7 @@ impl Exchange {
         self.run_under(context, job).await
     }
 
-    /// Like [`run`](Self::run), under a context that the input was already looked up with.
+    /// Like [`run`](Self::run), with a context in which the input was already looked up.
     pub(crate) async fn run_under(mut self, context: Context, job: Result<Job, HttpError>) -> HttpResponse {
         let Job { cost, work } = match self.check_query(job) {
             Ok(job) => job,

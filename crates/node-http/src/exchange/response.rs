@@ -82,8 +82,8 @@ impl Exchange {
         self.finish(response.set_body(streaming::body(compressed)))
     }
 
-    /// Responds with a complete body, compressed if the client accepts it, or with 304 if the client already has it. If too
-    /// many responses are unread, responds with that problem instead.
+    /// Responds with a complete body, compressed if the client accepts it, or with 304 if the client already has it.
+    /// If too many responses are unread, responds with a problem instead.
     pub(crate) fn respond(mut self, status: StatusCode, media_type: &'static str, body: Bytes) -> HttpResponse {
         if status == StatusCode::OK && self.caching.is_storable() && self.is_known(caching::digest(&body)) {
             return self.not_modified(&body);
@@ -107,8 +107,8 @@ impl Exchange {
         }
     }
 
-    /// Counts this request as in progress until `body` is sent, if that may take long: a connection of HTTP/2 has any number
-    /// of requests, one of HTTP/1 has one.
+    /// Counts this request as in progress until `body` is sent, if that may take long. This is needed for HTTP/2,
+    /// whose connections can have any number of requests; an HTTP/1 connection has one.
     fn counted(&mut self, body: Bytes) -> Bytes {
         match self.permit.take_if(|_| self.request.version() >= Version::HTTP_2) {
             Some(permit) => transfer::hold_request(body, permit),
@@ -123,7 +123,7 @@ impl Exchange {
         caching::is_known(&self.request, &tag)
     }
 
-    /// Responds with 304 in place of `body`.
+    /// Responds with 304 instead of `body`.
     fn not_modified(mut self, body: &Bytes) -> HttpResponse {
         self.vary_by_encoding(body);
         self.respond_empty(StatusCode::NOT_MODIFIED)
@@ -144,7 +144,7 @@ impl Exchange {
         }
     }
 
-    /// The encoding to send `body` in; `None` to send it uncompressed.
+    /// Returns the encoding in which to send `body`, or `None` to send it uncompressed.
     fn encoding(&self, body: &Bytes) -> Option<ContentEncoding> {
         if self.is_compressible(body) { compress::negotiate(&self.request) } else { None }
     }
@@ -153,11 +153,11 @@ impl Exchange {
         !self.service.config.no_compression && compress::is_worthwhile(body.len())
     }
 
-    /// A response without a body, with the headers that every response has.
+    /// Creates a response without a body, with the headers that every response has.
     pub(crate) fn start(&mut self, status: StatusCode, media_type: &'static str) -> HttpResponse {
         let mut response = HttpResponse::new(status);
         if self.is_closing() {
-            // HTTP/2 has no such header, and ends connections by a frame.
+            // HTTP/2 does not have this header; it ends connections with a frame.
             response.head_mut().set_connection_type(ConnectionType::Close);
         }
         let headers = response.headers_mut();
@@ -184,7 +184,7 @@ impl Exchange {
         response
     }
 
-    /// Adds the header that says whether a page of another origin may read the response.
+    /// Adds the headers that allow a page of another origin to read the response.
     fn add_cors_headers(&self, headers: &mut HeaderMap) {
         let allowed = &self.service.config.cors_origins;
         if self.caching.is_storable() && cors::varies(allowed) {
@@ -225,7 +225,7 @@ impl Exchange {
     }
 }
 
-/// The value of a `Link` header that points to the schema of the body.
+/// Returns the value of a `Link` header that points to the schema of the body.
 pub(super) fn described_by(schema: &str) -> Option<HeaderValue> {
     HeaderValue::from_str(&["<", schema, ">; rel=\"describedBy\""].concat()).ok()
 }

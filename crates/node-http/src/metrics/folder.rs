@@ -7,10 +7,11 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Bytes of a block in `st_blocks`, whatever the file system's own.
+/// Size in bytes of the blocks in `st_blocks`, which is independent of the file system's block size.
 const BLOCK: u64 = 512;
 
-/// Reads the disk usage of the files in `folder`, which may be sparse, and the free space. What cannot be read keeps its last value.
+/// Reads the disk usage of the files in `folder`, which may be sparse, and the free space. Values that cannot be read
+/// stay the same.
 pub(super) fn read(folder: &Path, gauges: &Gauges) {
     let signed = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
     match usage(folder) {
@@ -30,7 +31,7 @@ pub(super) fn read(folder: &Path, gauges: &Gauges) {
 fn usage(folder: &Path) -> io::Result<u64> {
     let mut bytes = 0;
     for entry in fs::read_dir(folder)? {
-        // A file that was removed meanwhile has no size.
+        // A file that was removed in the meantime has no size.
         if let Ok(metadata) = entry?.metadata() {
             bytes += metadata.blocks() * BLOCK;
         }

@@ -3,7 +3,7 @@
 use super::{Counter, Counters, Gauge, LabeledGauges};
 use prometheus_client::registry::Registry;
 
-/// The gauges, and the counters that other components count.
+/// The gauges, and counters that other components count.
 #[derive(Clone, Default)]
 pub(crate) struct Gauges {
     pub(crate) connections: Gauge,

@@ -38,7 +38,7 @@ type LabeledGauges = Family<Label, Gauge>;
 /// Updates the gauges before they are rendered.
 type GaugeSource = Box<dyn Fn(&Gauges) + Send + Sync>;
 
-/// What the names of all metrics but those of the process begin with.
+/// The prefix of the names of all metrics except those of the process.
 const PREFIX: &str = "ethnode";
 
 /// The metrics of a server. Clones share the same values.
@@ -67,7 +67,7 @@ struct Inner {
     process: process::ProcessMetrics,
     /// `None` until the server runs.
     gauge_source: Mutex<Option<GaugeSource>>,
-    /// Returns the number of log lines that were dropped.
+    /// A function that returns the number of dropped log lines.
     dropped_log_lines: OnceLock<fn() -> u64>,
 }
 
@@ -134,18 +134,18 @@ fn add<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &
 }
 
 impl Metrics {
-    /// Includes the version of the program, and the commit that it was built from.
+    /// Adds the version of the program and the commit from which it was built.
     pub fn set_build(&self, version: &str, commit: &str) {
         let labels = [("version", version.to_owned()), ("commit", commit.to_owned())];
         self.0.build.get_or_create(&labels).set(1);
     }
 
-    /// Includes the size of this data folder, and the free space of its file system.
+    /// Adds the size of this data folder, and the free space of its file system.
     pub fn set_folder(&self, folder: PathBuf) {
         *self.0.folder.lock() = Some(folder);
     }
 
-    /// Includes the number of log lines that were dropped, which `source` returns. Only the first source counts.
+    /// Adds the number of dropped log lines, which `source` returns. Only the first source is used.
     pub fn set_dropped_log_lines(&self, source: fn() -> u64) {
         let _ = self.0.dropped_log_lines.set(source);
     }
@@ -171,13 +171,13 @@ impl Metrics {
         text
     }
 
-    /// Counts `blocks` imported from a chain file, which used `gas` together.
+    /// Counts `blocks` blocks imported from a chain file, which used a total of `gas` gas.
     pub fn imported(&self, blocks: u64, gas: u64) {
         self.0.import_blocks.inc_by(blocks);
         self.0.import_gas.inc_by(gas);
     }
 
-    /// Sets which share of the current chain file has been read, from 0 to 1.
+    /// Sets the fraction of the current chain file that has been read, from 0 to 1.
     pub fn set_import_progress(&self, share: f64) {
         self.0.import_progress.set(share);
     }
@@ -188,13 +188,13 @@ impl Metrics {
         self.0.durations.get_or_create(&[("operation", operation)]).observe(elapsed.as_secs_f64());
     }
 
-    /// Counts a JSON-RPC call and its latency. `code` is that of the error, or 0.
+    /// Counts a JSON-RPC call and its latency. `code` is the code of the error, or 0.
     pub(crate) fn record_call(&self, method: &'static str, code: i64, elapsed: Duration) {
         self.0.calls.get_or_create(&Call { method, code }).inc();
         self.0.call_durations.get_or_create(&[("method", method)]).observe(elapsed.as_secs_f64());
     }
 
-    /// Counts a request that `limit`, the name of an option, refused.
+    /// Counts a request that was refused by `limit`, the name of an option.
     pub(crate) fn record_refusal(&self, limit: &'static str) {
         self.0.refused.get_or_create(&[("limit", limit)]).inc();
     }

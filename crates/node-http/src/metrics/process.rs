@@ -8,7 +8,7 @@ use prometheus_client::metrics::gauge;
 use prometheus_client::registry::Registry;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Read when the metrics are scraped.
+/// The metrics of the process, which are read when they are scraped.
 #[derive(Default)]
 pub(super) struct ProcessMetrics {
     cpu_seconds: Counter<f64, AtomicU64>,
@@ -34,7 +34,7 @@ impl ProcessMetrics {
         metrics
     }
 
-    /// Reads all values. They keep the last ones if the system does not show them.
+    /// Reads all values. Values that the system does not provide stay the same.
     pub(super) fn update(&self) {
         if let Err(error) = self.read() {
             tracing::debug!(%error, "cannot read the metrics of the process");

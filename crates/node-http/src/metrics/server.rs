@@ -1,4 +1,4 @@
-//! The HTTP listener for metrics, on an address of its own that clients need not reach.
+//! The HTTP listener for metrics, on a separate address that clients need not reach.
 
 use super::Metrics;
 use super::text::{self, OPEN_METRICS, PLAIN};
@@ -11,7 +11,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::thread;
 use std::time::Duration;
 
-/// Most connections at a time; one scraper needs one.
+/// Maximum number of connections. One scraper needs one.
 const MAX_CONNECTIONS: usize = 32;
 
 /// Time limit for a request to arrive.
@@ -24,8 +24,8 @@ pub struct MetricsServer {
 }
 
 impl MetricsServer {
-    /// Listens on `address` and serves `metrics` from a thread of its own. If `tokens` has some with the role `metrics`, clients
-    /// must send one of them.
+    /// Listens on `address` and serves `metrics` from a separate thread. If `tokens` contains tokens with the role
+    /// `metrics`, clients must send one of them.
     ///
     /// # Errors
     /// If the address cannot be bound or the thread cannot be started.
@@ -71,13 +71,13 @@ impl MetricsServer {
         Ok(Self { handle: started.map_err(MetricsError::Start)?, address })
     }
 
-    /// The address it listens on.
+    /// Returns the address on which the server listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 }
 
-/// Responds with all metrics, in the format that the request asks for.
+/// Responds with all metrics, in the format that the request prefers.
 fn respond(metrics: &Metrics, request: &HttpRequest, tokens: Option<&Tokens>) -> HttpResponse {
     if let Some(tokens) = tokens.filter(|tokens| tokens.protect_metrics()) {
         let shown = request.headers().get(AUTHORIZATION).and_then(|shown| tokens.role(shown.as_bytes()));

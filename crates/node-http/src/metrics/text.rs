@@ -3,11 +3,11 @@
 /// Media type of the OpenMetrics text format.
 pub(super) const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Media type of the older format, for whoever does not ask for OpenMetrics.
+/// Media type of the older format, for clients that do not accept OpenMetrics.
 pub(super) const PLAIN: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Converts from OpenMetrics. In the older format the family of a counter is named like its samples, and there are neither units nor
-/// an end mark.
+/// Converts from OpenMetrics. In the older format, the family of a counter has the same name as its samples, and
+/// there are neither units nor an end marker.
 pub(super) fn from_open_metrics(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut help = "";

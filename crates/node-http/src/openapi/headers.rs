@@ -37,7 +37,7 @@ const HEADERS: [(&str, &str, &str, &str); 10] = [
     ("WWW-Authenticate", "How to authenticate.", "", "Bearer"),
 ];
 
-/// The Header Objects by name, for `components`.
+/// Returns the Header Objects by name, for `components`.
 pub(super) fn components() -> Value {
     let header = |(name, description, pattern, example): (&str, &str, &str, &str)| {
         let mut schema = json!({ "type": "string" });
@@ -51,8 +51,8 @@ pub(super) fn components() -> Value {
     Map::from_iter(HEADERS.map(header)).into()
 }
 
-/// The headers of a 200. `operation` says whether it is the output of an operation rather than a document, and `storable`
-/// whether caches may store it.
+/// Returns the headers of a 200 response. `operation` is whether it is the output of an operation rather than a
+/// document, and `storable` whether caches may store it.
 pub(super) fn of_success(operation: bool, storable: bool) -> Value {
     let mut names = vec!["X-Request-Id", "Cache-Control"];
     if operation {
@@ -75,7 +75,7 @@ pub(super) fn of_problem(status: u16) -> Value {
     named(&names)
 }
 
-/// The headers of a 304.
+/// Returns the headers of a 304 response.
 pub(super) fn of_not_modified() -> Value {
     named(&["X-Request-Id", "Cache-Control", "ETag", "Vary"])
 }

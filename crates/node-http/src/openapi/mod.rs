@@ -1,4 +1,4 @@
-//! The description of the whole interface: OpenAPI 3.1.
+//! The OpenAPI 3.1 description of the whole interface.
 //!
 //! It is derived from the declarations of operations in `routes` and the wire types (`node_types::wire::schema`). Examples were
 //! recorded on a development chain.
@@ -35,8 +35,8 @@ are listed with the operations. Names in parentheses are options of the server; 
 
 Paths also work without the slash at the end, and with `node_` before the name of the operation.";
 
-/// Returns the OpenAPI document of a server whose paths start with `base`. Operations that control a chain are included if the
-/// node is `producing` one.
+/// Returns the OpenAPI document of a server whose paths start with `base`. It includes the operations that control a
+/// chain if `producing` is set, that is, if the node produces blocks.
 pub fn openapi(base: &BasePath, producing: bool) -> Value {
     let mut operations = routes::operations();
     let mut schemas = routes::schemas(&operations, Form::PlainRequest);
@@ -97,12 +97,12 @@ pub(crate) fn documents(config: &HttpConfig, producing: bool) -> io::Result<Inte
 /// Returns an OpenAPI document as YAML.
 ///
 /// # Errors
-/// None is expected: every JSON value has a form in YAML.
+/// None are expected, because every JSON value can be represented in YAML.
 pub fn openapi_yaml(document: &Value) -> io::Result<String> {
     yaml_serde::to_string(document).map_err(io::Error::other)
 }
 
-/// The schema documents as components.
+/// Returns the schema documents as components.
 fn components(schemas: BTreeMap<String, Value>) -> Value {
     let component = |(name, mut schema): (String, Value)| {
         if let Value::Object(schema) = &mut schema {

@@ -8,7 +8,7 @@ use crate::routes::operation::{Body, Content, Declaration, Link, Method, Paramet
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
 
-/// The Operation Object of `operation`.
+/// Returns the Operation Object of `operation`.
 pub(super) fn describe(operation: &Declaration) -> Value {
     let mut description = operation.description.to_owned();
     if let Some(limits) = operation.limits {
@@ -35,7 +35,7 @@ pub(super) fn describe(operation: &Declaration) -> Value {
     object
 }
 
-/// The key of a method in a Path Item Object.
+/// Returns the key of a method in a Path Item Object.
 pub(super) fn key(method: Method) -> &'static str {
     match method {
         Method::Get => "get",
@@ -96,12 +96,12 @@ fn responses(operation: &Declaration) -> Value {
     responses.into()
 }
 
-/// Whether clients may revalidate a stored response.
+/// Returns whether clients may revalidate a stored response.
 fn is_cached(operation: &Declaration) -> bool {
     operation.method == Method::Get && operation.storable
 }
 
-/// The problems with a page that the operation may respond with. Any body may be nested too deeply.
+/// Returns the problems with a page with which the operation may respond.
 fn pages(operation: &Declaration) -> Vec<ProblemPage> {
     let mut pages = operation.problems.to_vec();
     if operation.body.is_some() && !pages.contains(&ProblemPage::LimitExceeded) {
@@ -110,7 +110,7 @@ fn pages(operation: &Declaration) -> Vec<ProblemPage> {
     pages
 }
 
-/// Whether what is requested may not exist.
+/// Returns whether the requested object may be missing.
 fn may_be_missing(operation: &Declaration) -> bool {
     let not_found = |page: &ProblemPage| problems::status_of(*page) == 404;
     operation.problems.iter().any(not_found) || (!operation.is_guarded() && !operation.parameters.is_empty())
@@ -128,7 +128,7 @@ fn success(operation: &Declaration) -> Value {
         }
         Content::Object(kind) => Map::from_iter([(kind.to_owned(), json!({ "schema": { "type": "object" } }))]),
     };
-    // The example is of the last media type, which is the default.
+    // The example has the last media type, which is the default.
     if let (Some(content), Some(answer)) = (content.values_mut().next_back(), example(operation.id).get("answer")) {
         content["example"] = answer.clone();
     }

@@ -1,4 +1,4 @@
-//! The problems, with an example of each that is generated like a real one.
+//! The problems, each with an example that is generated like a real problem.
 
 use super::headers;
 use super::reference::reference;
@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 use std::time::Duration;
 use uuid::Uuid;
 
-/// Every status of a problem, and the name of the response with it.
+/// Every status of a problem, with the name of its response.
 pub(super) const STATUSES: [(u16, &str); 13] = [
     (400, "BadRequest"),
     (401, "Unauthorized"),
@@ -48,11 +48,11 @@ struct Example {
     problem: Value,
 }
 
-/// Names of the examples without a page, which are of status 404 and 422.
+/// Names of the examples without a page, which have the statuses 404 and 422.
 const UNKNOWN_ROUTE: &str = "unknown-route";
 const INVALID: &str = "invalid";
 
-/// An example of every status, and of every kind with a page.
+/// Returns an example for every status, and for every kind with a page.
 fn examples() -> Vec<Example> {
     let example = |(name, summary, error): (&'static str, &'static str, HttpError)| {
         let described = problem::describe(&error, &sent(name));
@@ -65,7 +65,7 @@ fn examples() -> Vec<Example> {
     errors().into_iter().map(example).collect()
 }
 
-/// The requests of the examples whose errors repeat what was sent.
+/// Returns the request of an example whose error repeats a part of the request.
 fn sent(example: &str) -> Sent {
     match example {
         "block-not-found" => Sent::of_body(r#"{"BlockNumber": "9000000"}"#),
@@ -135,7 +135,7 @@ fn errors() -> Vec<(&'static str, &'static str, HttpError)> {
     ]
 }
 
-/// The return data of a contract that reverts with `reason`: `Error(string)` of the contract ABI.
+/// Returns the revert data for `reason`: `Error(string)` of the contract ABI.
 fn const_reason(reason: &str) -> Vec<u8> {
     let mut output = vec![0x08, 0xc3, 0x79, 0xa0];
     output.extend(H256::from_low_u64_be(32).as_bytes());
@@ -159,14 +159,14 @@ pub(crate) fn of_page(page: ProblemPage) -> Option<Value> {
     examples().into_iter().find(|example| example.page == Some(page)).map(|example| example.problem)
 }
 
-/// The Example Objects by name, for `components`.
+/// Returns the Example Objects by name, for `components`.
 pub(super) fn example_components() -> Value {
     let named =
         |example: Example| (example.name.to_owned(), json!({ "summary": example.summary, "value": example.problem }));
     examples().into_iter().map(named).collect::<Map<_, _>>().into()
 }
 
-/// The responses that many operations share, by name, for `components`.
+/// Returns the responses that many operations share, by name, for `components`.
 pub(super) fn response_components() -> Value {
     let examples = examples();
     let mut responses = Map::new();
@@ -181,8 +181,8 @@ pub(super) fn response_components() -> Value {
     responses.into()
 }
 
-/// The response with this status of an operation with these problems. `document` says whether it is a document rather than
-/// an operation of the node.
+/// Returns the response with this status for an operation with these problems. `document` is whether it is a document
+/// rather than an operation of the node.
 pub(super) fn response(status: u16, pages: &[ProblemPage], document: bool) -> Value {
     let examples = examples();
     let of_pages = examples

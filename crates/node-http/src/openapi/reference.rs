@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// A reference to the component `name` of this kind.
+/// Returns a reference to the component `name` of this kind.
 pub(super) fn reference(kind: &str, name: &str) -> Value {
     json!({ "$ref": format!("#/components/{kind}/{name}") })
 }

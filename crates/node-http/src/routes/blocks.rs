@@ -18,10 +18,10 @@ use node_types::wire::{
     TransactionCountOutput, UncleCountOutput,
 };
 
-/// The pending block has to be executed.
+/// Problems of operations that may have to execute the pending block.
 const PENDING: &[ProblemPage] = &[ExecutionFailed, LimitExceeded];
 const BLOCK: &[ProblemPage] = &[BlockNotFound, ExecutionFailed, LimitExceeded];
-/// Side blocks may have to be executed again.
+/// Problems of operations that may have to execute side blocks again.
 const SIDE_BLOCK: &[ProblemPage] = &[StatePruned, LimitExceeded];
 const KNOWN: &[ProblemPage] = &[BlockNotFound];
 
@@ -220,8 +220,7 @@ fn get_block_by_hash(exchange: Exchange) -> impl Future<Output = HttpResponse> {
     get_block(exchange, input)
 }
 
-/// Responds with a block, and with its whole transactions if the flag is set. A block that exists comes from the cache of
-/// serialized blocks, if it is there.
+/// Responds with a block, with full transactions if the flag is set. Uses the cache of serialized blocks if possible.
 async fn get_block(exchange: Exchange, input: Result<(Id, bool), HttpError>) -> HttpResponse {
     let (block, detail) = match input {
         Ok(input) => input,
@@ -230,7 +229,7 @@ async fn get_block(exchange: Exchange, input: Result<(Id, bool), HttpError>) -> 
     let context = exchange.context();
     let node = &exchange.service().node;
     let Ok(Some(hash)) = node.get_block_hash(&context, block) else {
-        // The pending block, one that does not exist, or one whose lookup fails again.
+        // This is the pending block, a block that does not exist, or one whose lookup fails again.
         let job = Job::new(Cost::of_block(block), move |node, context| {
             let block = node.get_block(context, block)?.map(|block| output::block(&block, detail));
             Ok(GetBlockByNumberOutput { block }.into())

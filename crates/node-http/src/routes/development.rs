@@ -1,4 +1,5 @@
-//! Control of a chain that this node produces. Served only by such nodes, and only to clients on the same machine.
+//! Operations that control a chain. Only nodes that produce blocks serve them, and only to clients that may control
+//! the chain.
 
 use super::operation::Operation;
 use super::transactions::SENT;
@@ -168,7 +169,7 @@ pub(super) fn operations() -> Vec<Operation> {
     ]
 }
 
-/// The output of an operation that returns nothing.
+/// Returns the output of an operation that returns nothing.
 fn done((): ()) -> ControlOutput {
     ControlOutput { result: true }
 }

@@ -1,4 +1,4 @@
-//! The documents that responses refer to.
+//! The documents to which responses refer.
 
 use super::operation::{Content, Operation};
 use crate::encode;
@@ -9,7 +9,7 @@ use crate::problem_page::ProblemPage;
 use actix_web::HttpResponse;
 use serde_json::{Value, json};
 
-/// `schemas` are the names of the schemas that are served.
+/// Returns the operations that serve documents. `schemas` are the names of the schemas.
 pub(super) fn operations(schemas: impl Iterator<Item = String>) -> Vec<Operation> {
     let schemas: Vec<_> = schemas.collect();
     let slugs = ProblemPage::ALL.map(ProblemPage::slug);
@@ -89,7 +89,7 @@ async fn openapi_json(exchange: Exchange) -> HttpResponse {
     exchange.respond_document("application/json", json).await
 }
 
-/// The OpenAPI document for a client behind proxies that remove a prefix of paths; `None` if they remove none.
+/// Returns the OpenAPI document for a client behind proxies that remove a path prefix, or `None` if they do not.
 fn behind_prefix(exchange: &Exchange, json: &[u8]) -> Option<Value> {
     let removed = exchange.sender().forwarded.as_ref().is_some_and(|forwarded| !forwarded.prefix.as_str().is_empty());
     let mut document: Value = removed.then(|| serde_json::from_slice(json).ok())??;

@@ -1,4 +1,4 @@
-//! Endpoints: a handler for some methods of a path, with the checks before it.
+//! Endpoints: a handler for some methods of a path, with the checks that precede it.
 
 use super::operation::{Handler, Method, Operation};
 use crate::admission::Access;
@@ -23,20 +23,20 @@ pub(super) enum Methods {
     Post,
     /// GET and HEAD.
     Get,
-    /// GET without HEAD, because it changes something.
+    /// GET without HEAD, for requests that change something.
     GetOnly,
     /// GET that requests an upgrade to WebSocket.
     Upgrade,
 }
 
-/// What an endpoint requires of a request that comes from a web page.
+/// The requirements of an endpoint on requests from web pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Guard {
-    /// Nothing: browsers keep pages of other origins from reading responses, or from sending JSON.
+    /// None, because browsers prevent pages of other origins from reading responses and from sending JSON.
     None,
-    /// That its origin may read.
+    /// The origin must be allowed to read.
     Origin,
-    /// That its origin, and its sender, may control the chain.
+    /// The origin and the sender must be allowed to control the chain.
     Control,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct Endpoint {
     /// Whether caches may store the response.
     storable: bool,
     guard: Guard,
-    /// Whether the operator may switch it off, and if so whether it controls the chain.
+    /// Set if the operator may switch the endpoint off.
     switch: Option<Switch>,
     handler: Handler,
 }
@@ -75,7 +75,7 @@ impl From<Operation> for Endpoint {
             storable: operation.storable,
             guard: match operation.method {
                 _ if operation.controls() => Guard::Control,
-                // A page of any site can have a browser send a GET.
+                // Pages of any site can make a browser send a GET request.
                 Method::Get if !operation.accepts_head() => Guard::Origin,
                 _ => Guard::None,
             },
@@ -148,7 +148,7 @@ impl Methods {
     }
 }
 
-/// The value of `Allow` for endpoints that share a path.
+/// Returns the value of `Allow` for endpoints that share a path.
 fn allow(endpoints: &[Endpoint]) -> &'static str {
     let any = |methods| endpoints.iter().any(|endpoint| endpoint.methods == methods);
     match (any(Methods::Get), any(Methods::GetOnly), any(Methods::Post)) {
@@ -175,7 +175,7 @@ impl Routes<'_> {
         self.app.service(resource(&[self.base, path].concat(), endpoints));
     }
 
-    /// Serves endpoints at paths below `path`, as [`serve`](Self::serve) does.
+    /// Serves endpoints at paths below `path`, like [`serve`](Self::serve).
     pub(super) fn serve_below(&mut self, path: &str, endpoints: Vec<(&str, Vec<Endpoint>)>) {
         let scope = web::scope(&[self.base, path].concat());
         let resources = endpoints.into_iter().map(|(path, endpoints)| resource(path, endpoints));

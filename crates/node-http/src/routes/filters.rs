@@ -1,4 +1,4 @@
-//! Filters. Even reading a filter advances it or extends its life.
+//! Filters. Even reading a filter advances it or extends its lifetime.
 
 use super::operation::{Declaration, Link, Operation};
 use crate::convert::{self, output};
@@ -108,12 +108,12 @@ pub(super) fn operations() -> Vec<Operation> {
     ]
 }
 
-/// An operation that creates a filter without criteria.
+/// Completes the declaration of an operation that creates a filter without criteria.
 fn creation(declaration: Declaration) -> Declaration {
     declaration.limits(FILTERS).no_store().links(FILTER)
 }
 
-/// An operation that reads a filter.
+/// Starts the declaration of an operation that reads a filter.
 fn poll(id: &'static str, path: &'static str, summary: &'static str, description: &'static str) -> Declaration {
     let schema = json!({ "type": "string", "pattern": "^0x[0-9a-fA-F]{32}$" });
     Operation::get(id, path, summary, description)

@@ -75,7 +75,7 @@ async fn ready(exchange: Exchange) -> HttpResponse {
     exchange.run(Ok(Job::new(Cost::Instant, move |_, _| Ok(output.clone().into())))).await
 }
 
-/// The age of a block with this timestamp; zero if the timestamp is in the future.
+/// Returns the age of a block with this timestamp, which is zero if the timestamp is in the future.
 fn age(timestamp: u64, now: SystemTime) -> Duration {
     let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
     now.saturating_sub(Duration::from_secs(timestamp))

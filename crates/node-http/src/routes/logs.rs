@@ -1,4 +1,4 @@
-//! Logs, as a whole or in pages.
+//! Logs, with or without paging.
 
 use super::operation::Operation;
 use crate::convert::{self, output};

@@ -1,4 +1,4 @@
-//! JSON-RPC: posted to `/`, where the home page is, and to `/rpc`; over WebSocket at `/ws` and `/`.
+//! JSON-RPC: by POST to `/`, which is also the home page, and to `/rpc`; over WebSocket at `/ws` and `/`.
 
 use super::endpoint::{Endpoint, Methods, Routes};
 use super::pages;
@@ -11,7 +11,7 @@ pub(super) fn register(routes: &mut Routes<'_>) {
     // Clients of other development nodes expect WebSocket at the root.
     let upgrade = Endpoint::new("ws", Methods::Upgrade, Access::Guarded, websocket::upgrade);
     routes.serve("/", vec![upgrade.clone(), Endpoint::new("home", Methods::Get, Access::Open, pages::home), post()]);
-    // The base path, or that of a scope, without its slash.
+    // The base path, or the path of a scope, without the trailing slash.
     routes.serve("", vec![upgrade, Endpoint::new("home", Methods::Get, Access::Open, pages::add_slash), post()]);
     for path in ["/rpc", "/rpc/"] {
         routes.serve(path, vec![post()]);

@@ -1,6 +1,6 @@
-//! The routes: every operation, JSON-RPC, and the pages for people.
+//! The routes: all operations, JSON-RPC, and the pages for people.
 //!
-//! An operation is declared in the file of its family, in one row. How to add one: `ARCHITECTURE.md`.
+//! An operation is declared in the file of its family, in one row. `ARCHITECTURE.md` explains how to add one.
 
 mod blocks;
 mod calls;
@@ -65,7 +65,8 @@ pub(crate) fn operations() -> Vec<Operation> {
     operations
 }
 
-/// The JSON Schema documents of `operations` and of the types that they share, by name, with requests in one of their forms.
+/// Returns the JSON Schema documents of `operations` and of the types that they share, by name. Requests are
+/// described in the form `requests`.
 pub(crate) fn schemas(operations: &[Operation], requests: Form) -> BTreeMap<String, Value> {
     let mut documents = Documents::shared(requests);
     for operation in operations {
@@ -79,7 +80,8 @@ pub(crate) fn schemas(operations: &[Operation], requests: Form) -> BTreeMap<Stri
     documents.into_map()
 }
 
-/// Registers every route under the path `base`; operations that control a chain only if the node is `producing` one.
+/// Registers all routes under the path `base`. Operations that control a chain are included only if `producing` is
+/// set.
 pub(crate) fn configure(app: &mut web::ServiceConfig, base: &str, producing: bool) {
     let mut routes = Routes { app, base };
     messages::register(&mut routes);
@@ -94,11 +96,11 @@ pub(crate) fn configure(app: &mut web::ServiceConfig, base: &str, producing: boo
             None => fixed.push((path, endpoints)),
         }
     }
-    // Paths are compared one after the other, and those with parameters by regular expressions. So fixed paths come first, and
-    // a regular expression is used only below the name of its operation.
+    // actix-web compares paths one after the other, using regular expressions for those with parameters. Therefore
+    // fixed paths come first, and a regular expression is used only for the part after the name of its operation.
     fixed.sort_by_key(|(_, endpoints)| endpoints[0].methods);
     for (path, endpoints) in fixed {
-        // The health checks are also served with a slash at the end.
+        // The health checks are also served with a trailing slash.
         if !path.ends_with('/') && !path.contains('.') {
             routes.serve(&[path, "/"].concat(), endpoints.clone());
         }

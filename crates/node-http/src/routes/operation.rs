@@ -1,7 +1,7 @@
 //! The declaration of an operation.
 //!
-//! One row per operation states its path, parameters, input, output, cost and description. Routes, schemas, the OpenAPI
-//! document, and the names in metrics and logs are derived from it.
+//! One row per operation declares its path, parameters, input, output, cost and description. Routes, schemas, the
+//! OpenAPI document, and the names in metrics and logs are derived from it.
 
 use crate::admission::Access;
 use crate::exchange::{DecodeBody, Exchange, Job};
@@ -28,22 +28,22 @@ pub(crate) struct Operation {
     pub(super) handler: Handler,
 }
 
-/// The folder of operations that control a chain.
+/// The path prefix of operations that control a chain.
 const CONTROL: &str = "/dev/";
 
 /// Turns a request into its response.
 pub(super) type Handler = Rc<dyn Fn(Exchange) -> LocalBoxFuture<'static, HttpResponse>>;
 
-/// What an operation does with its input.
+/// The function that runs an operation on its input.
 type Work<I, O> = fn(&Node, &Context, I) -> Result<O, NodeError>;
 
 /// The cost of an operation for an input.
 type CostOf<I> = fn(&Node, &I) -> Cost;
 
-/// Makes the parameters of a request the input of a job.
+/// Decodes the parameters of a request and makes them the input of a job.
 type DecodeParametersOf = dyn Fn(&Node, &mut Parameters<'_>) -> Result<Job, Vec<ErrorDetail>>;
 
-/// Everything about an operation but its handler.
+/// The declaration of an operation, without its handler.
 pub(crate) struct Declaration {
     /// The `operationId`, which generated clients use as the name of a function.
     pub(crate) id: &'static str,
@@ -53,13 +53,13 @@ pub(crate) struct Declaration {
     pub(crate) tag: &'static str,
     pub(crate) summary: &'static str,
     pub(crate) description: &'static str,
-    /// The limits that apply to this operation alone, each with its option.
+    /// The limits that apply only to this operation, each with its option.
     pub(crate) limits: Option<&'static str>,
     pub(crate) parameters: Vec<Parameter>,
     /// The body of the request; `None` for a GET.
     pub(crate) body: Option<Body>,
     pub(crate) content: Content,
-    /// The problems with a page that it may respond with.
+    /// The problems with a page with which it may respond.
     pub(crate) problems: &'static [ProblemPage],
     pub(crate) links: &'static [Link],
     pub(crate) access: Access,
@@ -95,9 +95,9 @@ pub(crate) struct Body {
 pub(crate) enum Content {
     /// JSON with a schema, which the function adds under a name.
     Output(fn(&mut Documents, &str)),
-    /// Text of one of these media types. The last one is the default.
+    /// Text in one of these media types, the last of which is the default.
     Text(&'static [&'static str]),
-    /// Any JSON object, of this media type.
+    /// Any JSON object, with this media type.
     Object(&'static str),
 }
 
@@ -158,23 +158,24 @@ impl Deref for Operation {
 }
 
 impl Declaration {
-    /// The name in metrics, logs and the names of schemas. Operations that differ only in their parameters share it.
+    /// Returns the name that is used in metrics, logs and schemas. Operations that differ only in their parameters
+    /// share it.
     pub(crate) fn name(&self) -> &'static str {
         let path = self.path.strip_prefix(CONTROL).unwrap_or(&self.path[1..]);
         path.split('/').next().unwrap_or_default()
     }
 
-    /// Whether it controls a chain that this node produces. Such operations are served only by such nodes.
+    /// Returns whether the operation controls a chain. Only nodes that produce blocks serve such operations.
     pub(crate) fn controls(&self) -> bool {
         self.path.starts_with(CONTROL)
     }
 
-    /// Whether it needs a token, if the server has any.
+    /// Returns whether the operation requires a token, if the server has any.
     pub(crate) fn is_guarded(&self) -> bool {
         matches!(self.access, Access::Guarded | Access::Sending)
     }
 
-    /// Whether it also accepts HEAD: only if a GET changes nothing.
+    /// Returns whether it also accepts HEAD, which it does if a GET changes nothing.
     pub(super) fn accepts_head(&self) -> bool {
         self.method == Method::Get && (self.storable || !self.is_guarded())
     }
@@ -187,14 +188,14 @@ impl Declaration {
         self.with("path", name, kind.schema(), description)
     }
 
-    /// The flag that chooses between whole transactions and hashes.
+    /// Adds the flag that selects full transactions instead of hashes.
     pub(super) fn transaction_detail_flag(self) -> Self {
         let description = "`true` for whole transactions, `false` for objects with only their hashes. Also `True`, `TRUE`, `t`, `T`, `1` and \
              their opposites, as programming languages print booleans.";
         self.with("path", "TransactionDetailFlag", json!({ "type": "boolean" }), description).default(false)
     }
 
-    /// States what absence of the last parameter means, or what a client would choose for it.
+    /// Sets the value that the last parameter has if it is absent, or a value that a client would choose for it.
     pub(super) fn default(mut self, value: impl Into<Value>) -> Self {
         if let Some(parameter) = self.parameters.last_mut() {
             parameter.schema["default"] = value.into();
@@ -202,7 +203,7 @@ impl Declaration {
         self
     }
 
-    /// A query parameter that may be absent or empty.
+    /// Adds a query parameter that may be absent or empty.
     pub(super) fn query(self, name: &'static str, kind: TextParameter, description: &'static str) -> Self {
         self.with("query", name, kind.optional_schema(), description)
     }
@@ -226,22 +227,22 @@ impl Declaration {
         Self { links, ..self }
     }
 
-    /// Needs no token.
+    /// Declares that no token is required.
     pub(super) fn open(self) -> Self {
         Self { access: Access::Open, ..self }
     }
 
-    /// Sends a transaction, which a token must allow.
+    /// Declares that the operation sends a transaction, for which the token must have the role `send`.
     pub(super) fn sending(self) -> Self {
         Self { access: Access::Sending, ..self }
     }
 
-    /// Needs no token, and is outside the rate limit.
+    /// Declares that no token is required, and that the rate limit does not apply.
     pub(super) fn probe(self) -> Self {
         Self { access: Access::Probe, ..self }
     }
 
-    /// Creates, advances or consumes something, so caches must not store the response.
+    /// Declares that the operation creates, advances or consumes something, so caches must not store the response.
     pub(super) fn no_store(self) -> Self {
         Self { storable: false, ..self }
     }
@@ -310,7 +311,8 @@ impl Declaration {
         self.parameters_of(cost, work, false)
     }
 
-    /// Like [`parameters`](Self::parameters), for output that never changes: of a block that the request identifies by hash.
+    /// Like [`parameters`](Self::parameters), for output that never changes because it belongs to a block that the
+    /// request identifies by hash.
     pub(super) fn immutable_parameters<I, O>(self, cost: CostOf<I>, work: Work<I, O>) -> Operation
     where
         I: DecodeParameters + Clone + Send + 'static,
@@ -335,7 +337,7 @@ impl Declaration {
         })
     }
 
-    /// Runs a handler of its own.
+    /// Runs a custom handler.
     pub(super) fn handler<F, R>(self, handler: F) -> Operation
     where
         F: Fn(Exchange) -> R + 'static,
@@ -345,7 +347,7 @@ impl Declaration {
     }
 }
 
-/// The job that runs `work` on `input`.
+/// Returns the job that runs `work` on `input`.
 fn job<I, O>(node: &Node, input: I, cost: CostOf<I>, work: Work<I, O>) -> Job
 where
     I: Clone + Send + 'static,

@@ -1,7 +1,7 @@
 //! Pages for people: an overview of the chain at `/`, and the interactive documentation of the interface at `/docs/`.
 //!
-//! Their addresses are relative, so they work under any base path and through any proxy. They load nothing from other servers
-//! and run only scripts that are files of this server, which their content security policy enforces.
+//! Their URLs are relative, so they work under any base path and behind any proxy. They load nothing from other
+//! servers and run only scripts that are files of this server; their content security policy enforces this.
 
 use super::endpoint::Routes;
 use crate::exchange::Exchange;
@@ -66,7 +66,7 @@ const SWAGGER_FILES: [(&str, &str); 2] = [("swagger-ui.css", CSS), ("swagger-ui-
 
 pub(super) fn register(routes: &mut Routes<'_>) {
     routes.page("/docs/", "docs", docs);
-    // Addresses in the page are relative to a folder.
+    // URLs in the page are relative to a folder.
     routes.page("/docs", "docs", add_slash);
     routes.page("/assets/{File}", "assets", asset);
     routes.page("/docs/{File}", "docs", swagger_file);
@@ -82,7 +82,8 @@ async fn docs(exchange: Exchange) -> HttpResponse {
     file(exchange.with_header(CONTENT_SECURITY_POLICY, FOR_SWAGGER), HTML, page).await
 }
 
-/// Redirects to the same address with a slash at the end. The redirect is relative, because a proxy may have changed the path.
+/// Redirects to the same URL with a trailing slash. The redirect is relative, because a proxy may have changed the
+/// path.
 pub(super) async fn add_slash(exchange: Exchange) -> HttpResponse {
     let folder = exchange.request().path().rsplit('/').next().map(|last| format!("{last}/"));
     match folder.and_then(|folder| HeaderValue::try_from(folder).ok()) {

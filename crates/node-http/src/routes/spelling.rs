@@ -1,4 +1,4 @@
-//! Alternative spellings of an operation's path: without the slash at the end, and with `node_` before the name.
+//! Alternative spellings of an operation's path: without the trailing slash, and with `node_` before the name.
 
 use super::operation::Operation;
 use actix_web::dev::ServiceRequest;
@@ -9,11 +9,11 @@ use std::collections::HashSet;
 /// Recognizes alternative spellings of paths under a base path.
 pub(crate) struct Spellings {
     base: String,
-    /// The names of operations whose path ends with a slash; with their folder, if they have one.
+    /// The names of operations whose path ends with a slash, including the path prefix of control operations.
     names: HashSet<&'static str>,
 }
 
-/// The folder of operations that control a chain. They have no spelling with the prefix.
+/// The path prefix of operations that control a chain. They have no spelling with `node_`.
 const FOLDER: &str = "dev/";
 
 impl Spellings {
@@ -22,7 +22,7 @@ impl Spellings {
         Self { base: base.to_owned(), names: paths.filter_map(|path| path.strip_prefix('/').map(name)).collect() }
     }
 
-    /// Replaces an alternative spelling of the request's path by the canonical one, and keeps the query.
+    /// Replaces an alternative spelling of the request's path with the canonical one, and keeps the query.
     pub(crate) fn normalize(&self, request: &mut ServiceRequest) {
         let Some(path) = self.canonical(request.uri().path()) else { return };
         let mut parts = request.uri().clone().into_parts();
@@ -37,7 +37,8 @@ impl Spellings {
         }
     }
 
-    /// Returns the canonical spelling of `path`; `None` if it is canonical already, or not the path of an operation.
+    /// Returns the canonical spelling of `path`, or `None` if it is already canonical, or is not the path of an
+    /// operation.
     fn canonical(&self, path: &str) -> Option<String> {
         let relative = path.strip_prefix(&self.base)?.strip_prefix('/')?;
         let unprefixed = relative.strip_prefix("node_");
@@ -52,7 +53,7 @@ impl Spellings {
     }
 }
 
-/// The name at the start of a relative path, with its folder.
+/// Returns the name at the start of a relative path, including the prefix of control operations.
 fn name(path: &str) -> &str {
     let folder = if path.starts_with(FOLDER) { FOLDER.len() } else { 0 };
     let length = path[folder..].find('/').unwrap_or(path.len() - folder);

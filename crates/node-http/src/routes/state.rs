@@ -12,7 +12,7 @@ use node_types::wire::{
     GetStorageAtOutput, Quantity, TransactionCountOutput, Word,
 };
 
-/// For operations that read a state, including that of the pending block.
+/// Problems of operations that read a state, including that of the pending block.
 const STATE: &[ProblemPage] = &[BlockNotFound, StatePruned, ExecutionFailed, LimitExceeded];
 
 const ACCOUNT: &str = "Address of the account.";
@@ -146,7 +146,7 @@ fn cost(_: &Node, input: &AccountInput) -> Cost {
     Cost::of_reading(input.block_number)
 }
 
-/// The storage root comes from a proof.
+/// Returns the cost of getAccount, which obtains the storage root from a proof.
 fn proof_cost(node: &Node, _: &AccountInput) -> Cost {
     Cost::of_proof(node.proves_quickly(), 0)
 }

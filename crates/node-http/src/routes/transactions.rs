@@ -14,7 +14,7 @@ use node_types::wire::{
 const HASH: &str = "Hash of the transaction.";
 const INDEX: &str = "Index of the transaction in the block, from 0.";
 
-/// Follow-up operations on a transaction that was sent.
+/// Follow-up operations on a transaction after it was sent.
 pub(super) const SENT: &[Link] = &[
     ("getTransactionByHash", "Hash", "TransactionHash"),
     ("getTransactionReceipt", "Hash", "TransactionHash"),

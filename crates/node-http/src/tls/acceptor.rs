@@ -14,7 +14,7 @@ use std::sync::Arc;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-/// A TLS configuration for TLS 1.2 and 1.3, with HTTP/2 or HTTP/1.1 as the client chooses. Clones share it.
+/// A configuration for TLS 1.2 and 1.3, with HTTP/2 or HTTP/1.1 as negotiated with the client. Clones share it.
 #[derive(Clone)]
 pub struct Tls(Arc<RwLock<TlsAcceptor>>);
 
@@ -22,7 +22,7 @@ impl Tls {
     /// Reads a PEM certificate chain, with the server's own certificate first, and its PEM private key.
     ///
     /// # Errors
-    /// If one of them is not PEM or is empty, or if they do not belong together.
+    /// If one of them is not PEM or is empty, or if the key does not match the certificate.
     pub fn from_pem(certificates: &[u8], key: &[u8]) -> Result<Self, InvalidTls> {
         let certificates: Vec<_> = CertificateDer::pem_slice_iter(certificates)
             .collect::<Result<_, _>>()
@@ -39,7 +39,7 @@ impl Tls {
         Ok(Self(Arc::new(RwLock::new(TlsAcceptor::from(Arc::new(config))))))
     }
 
-    /// Replaces certificate and key by those of `other`, for connections from now on; also those of clones.
+    /// Replaces certificate and key, including those of clones, with those of `other`, for all further connections.
     pub fn replace(&self, other: &Self) {
         let acceptor = other.0.read().clone();
         *self.0.write() = acceptor;

@@ -1,4 +1,4 @@
-//! TLS with a configured certificate and key. Without the feature `tls` there is the same type, of which no value can be made.
+//! TLS with a configured certificate and key. Without the feature `tls`, the same type exists but has no values.
 
 #[cfg(feature = "tls")]
 mod acceptor;
@@ -16,7 +16,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 /// A connection after its TLS handshake.
 pub(crate) trait Encrypted: AsyncRead + AsyncWrite + Unpin {
-    /// Returns the connection below.
+    /// Returns the underlying connection.
     fn socket(&self) -> &TcpStream;
 }
 
@@ -33,7 +33,7 @@ pub enum InvalidTls {
     /// The key is not PEM, or missing.
     #[error("the key is not PEM")]
     Key(#[source] Box<dyn Error + Send + Sync>),
-    /// They are unsupported, or do not belong together.
+    /// They are unsupported, or the key does not match the certificate.
     #[error("certificate and key cannot be used")]
     Refused(#[source] Box<dyn Error + Send + Sync>),
     /// The crate was built without the feature `tls`.

@@ -1,16 +1,16 @@
-//! No TLS.
+//! The replacement for TLS when the feature `tls` is disabled.
 
 use super::{Encrypted, InvalidTls};
 use actix_http::Protocol;
 use actix_web::rt::net::TcpStream;
 use std::io;
 
-/// A TLS configuration, of which there is none: the feature `tls` is off.
+/// A TLS configuration. This type has no values, because the feature `tls` is disabled.
 #[derive(Clone, Debug)]
 pub enum Tls {}
 
 impl Tls {
-    /// Reads a certificate and a key if the feature `tls` is on.
+    /// Always fails; with the feature `tls`, it would read a certificate and a key.
     ///
     /// # Errors
     /// Always [`InvalidTls::NotBuilt`].

@@ -8,7 +8,7 @@ const BEGIN: &str =
     "<!-- The table is made from the program: UPDATE_DOCS=1 cargo test --workspace --lib documented -->\n";
 const END: &str = "<!-- The end of the table. -->\n";
 
-/// The methods as rows of a table in Markdown, family by family.
+/// Returns the methods as rows of a table in Markdown, family by family.
 fn rows() -> String {
     let mut methods = table();
     methods.sort_by_key(|method| method.name().split_once('_').map(|(family, _)| family.to_owned()));

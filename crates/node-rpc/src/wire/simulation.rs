@@ -55,7 +55,7 @@ struct CallResult {
 }
 
 impl Simulation {
-    /// Whether blocks are returned with full transactions.
+    /// Returns whether blocks are returned with full transactions.
     pub(crate) fn whole(&self) -> bool {
         self.return_full_transactions.unwrap_or(false)
     }

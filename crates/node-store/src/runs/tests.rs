@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// A key of `accounts` with few different addresses and versions.
+/// Returns a key of `accounts` with few different addresses and versions.
 fn key(address: u8, version: u8) -> Vec<u8> {
     [&[Table::Accounts as u8][..], &[address; 32], &[0, 0, 0, 0, version]].concat()
 }

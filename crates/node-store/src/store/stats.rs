@@ -70,7 +70,7 @@ impl Store {
     /// Returns the statistics. Rows of blocks that have left the chain are counted until their run is merged.
     ///
     /// # Errors
-    /// Never, so far.
+    /// At present, this never fails.
     pub fn stats(&self) -> Result<Stats, BackendError> {
         let chain = self.shared.chain();
         let stored = &chain.rows.tables;

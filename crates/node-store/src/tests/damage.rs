@@ -16,7 +16,7 @@ struct Fixture {
     reference: MemoryBackend,
 }
 
-/// Whether a file of this name is a run or the manifest, which are needed.
+/// Returns whether a file of this name is a run or the manifest, which are needed.
 fn is_needed(name: &str) -> bool {
     name.starts_with("run-") || name.starts_with("manifest-")
 }

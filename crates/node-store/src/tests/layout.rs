@@ -69,8 +69,8 @@ fn write_folder(contents: &Contents, folder: &Path, copy: &Path) {
     }
 }
 
-/// A record of each kind. The encodings of the values are those of node-core and tested there; the store only reads those
-/// of edited blocks.
+/// Returns a record of each kind. The encodings of the values are those of node-core and tested there; the store only
+/// reads those of edited blocks.
 fn record(kind: RecordKind) -> Record {
     let (key, value): (&[u8], &[u8]) = match kind {
         RecordKind::PoolTransaction => (&[0; 32], b"a pool transaction"),
@@ -86,12 +86,12 @@ fn record(kind: RecordKind) -> Record {
     Record { key: key.to_vec(), value: value.to_vec() }
 }
 
-/// The filter that replaces the one of [`record`] in the log.
+/// Returns the filter that replaces the one of [`record`] in the log.
 fn later_filter() -> Record {
     Record { key: vec![7; 16], value: b"a later filter".to_vec() }
 }
 
-/// The names of the files of a folder, except for the lock.
+/// Returns the names of the files of a folder, except for the lock.
 fn files(folder: &Path) -> Vec<String> {
     let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let mut names: Vec<_> = names.filter(|name| name != "lock").collect();
@@ -99,8 +99,8 @@ fn files(folder: &Path) -> Vec<String> {
     names
 }
 
-/// The entries of the log that are not in runs, and then, after opening the folder has moved them there, all rows,
-/// a line each: where it is, its key and its value, in hexadecimal.
+/// Returns the entries of the log that are not in runs, and then, after opening the folder has moved them there, all
+/// rows, a line each: where it is, its key and its value, in hexadecimal.
 fn dump(folder: &Path) -> String {
     let mut lines = String::new();
     let disk = Arc::new(DiskFolder::open(folder).unwrap());
@@ -260,7 +260,7 @@ fn layout_2_is_written_byte_for_byte() {
     assert_same_rows(&dump(migrated().path()), 2);
 }
 
-/// The contents that [`write_folder`] wrote to `folder`.
+/// Returns the contents that [`write_folder`] wrote to `folder`.
 fn read_contents(folder: &Path) -> Contents {
     let store = Store::open_existing(folder, Options::default()).unwrap();
     let view = store.view().unwrap();
@@ -361,7 +361,7 @@ fn transfers(salt: u64, topics: [&[H256]; 2]) -> Content {
     Content { transactions: (1..).zip(topics).map(transaction).collect(), salt, ..edit(&accounts) }
 }
 
-/// The block with an ommer, withdrawals and every outcome of receipts.
+/// Returns the block with an ommer, withdrawals and every outcome of receipts.
 fn with_all_parts(block: &ExecutedBlock) -> ExecutedBlock {
     let mut header = block.header.header.clone();
     let withdrawal = |index| Withdrawal { index, validator_index: 300, address: CONTRACT, amount: 1_000_000_000 };

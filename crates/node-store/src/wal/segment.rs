@@ -65,7 +65,7 @@ impl SegmentReader {
         self.offset
     }
 
-    /// The sequence that the next frame must have.
+    /// Returns the sequence that the next frame must have.
     pub(super) fn expected(&self) -> Sequence {
         self.expected
     }

@@ -163,7 +163,7 @@ mod tests {
         }
     }
 
-    /// A sidecar of one blob whose bytes are all `byte`.
+    /// Returns a sidecar of one blob whose bytes are all `byte`.
     fn sidecar(byte: u8) -> [BlobSidecar; 2] {
         let item = |length| vec![Bytes::from(vec![byte; length])];
         let (blobs, commitments) = (item(131_072), item(48));

@@ -26,7 +26,7 @@ record! {
 }
 
 impl Default for Account {
-    /// The account of an address that was never used.
+    /// Returns the account of an address that was never used.
     fn default() -> Self {
         Self { nonce: 0, balance: U256::zero(), storage_root: EMPTY_ROOT, code_hash: KECCAK_EMPTY }
     }

@@ -247,7 +247,7 @@ pub(crate) fn block() -> impl Strategy<Value = Block> {
     block_with(word)
 }
 
-/// A file of the recorded test data: in `../shared` beside the workspace, or in the folder in `NODE_SHARED`.
+/// Returns a file of the recorded test data: in `../shared` beside the workspace, or in the folder in `NODE_SHARED`.
 pub(crate) fn shared_file(path: &str) -> Vec<u8> {
     let beside = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
     let file = std::env::var_os("NODE_SHARED").map_or_else(beside, PathBuf::from).join(path);

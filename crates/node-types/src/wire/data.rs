@@ -23,7 +23,7 @@ pub trait ByteString: Sized {
     /// The length in bytes; `None` for types of variable length.
     const LENGTH: Option<usize>;
 
-    /// The bytes.
+    /// Returns the bytes.
     fn as_slice(&self) -> &[u8];
 
     /// Converts bytes. Returns `None` if their length is wrong.

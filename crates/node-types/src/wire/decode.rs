@@ -121,7 +121,7 @@ pub struct Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    /// The value `raw` at `location`.
+    /// Returns the value `raw` at `location`.
     pub fn new(raw: &'a RawValue, location: Location<'a>) -> Self {
         Self { json: raw.get(), location }
     }
@@ -141,22 +141,22 @@ impl<'a> Input<'a> {
         Input { json: raw.get(), location: self.location }
     }
 
-    /// Whether the value is null or the empty string, which mean absence.
+    /// Returns whether the value is null or the empty string, which mean absence.
     pub fn is_absent(&self) -> bool {
         matches!(self.json, "null" | "\"\"")
     }
 
-    /// Whether the value is an array.
+    /// Returns whether the value is an array.
     pub fn is_array(&self) -> bool {
         self.json.starts_with('[')
     }
 
-    /// Whether the value is an object.
+    /// Returns whether the value is an object.
     pub fn is_object(&self) -> bool {
         self.json.starts_with('{')
     }
 
-    /// Whether the value is a string.
+    /// Returns whether the value is a string.
     pub fn is_string(&self) -> bool {
         self.json.starts_with('"')
     }
@@ -200,7 +200,7 @@ impl<'a> Input<'a> {
         self.parse(self.json, faults)
     }
 
-    /// Whether the value is a number.
+    /// Returns whether the value is a number.
     pub fn is_number(&self) -> bool {
         self.json.starts_with(|first: char| first == '-' || first.is_ascii_digit())
     }

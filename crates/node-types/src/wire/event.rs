@@ -59,7 +59,7 @@ pub enum EventData {
 }
 
 impl EventData {
-    /// The type of the event, as it is sent.
+    /// Returns the type of the event, as it is sent.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Log(_) => "log",

@@ -85,7 +85,7 @@ pub struct UninstallFilterOutput {
     pub result: bool,
 }
 
-/// An absent bound is encoded as the empty string, because all four fields are required.
+/// Encodes an absent bound as the empty string, because all four fields are required.
 fn block_or_empty<S: Serializer>(bound: &Option<BlockNumberOrTag>, serializer: S) -> Result<S::Ok, S::Error> {
     match bound {
         Some(tag) => tag.serialize(serializer),

@@ -77,14 +77,14 @@ pub struct Log {
 const MAX_TOPICS: usize = 4;
 
 impl AddressFilter {
-    /// Whether the logs of every contract match.
+    /// Returns whether the logs of every contract match.
     pub fn is_any(&self) -> bool {
         self.0.is_empty()
     }
 }
 
 impl TopicFilter {
-    /// Whether every topic matches.
+    /// Returns whether every topic matches.
     pub fn is_any(&self) -> bool {
         self.0.is_empty()
     }

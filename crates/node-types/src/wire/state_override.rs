@@ -44,12 +44,12 @@ pub struct AccountOverride {
 pub struct StorageSlots(pub BTreeMap<H256, U256>);
 
 impl AccountOverride {
-    /// Whether a flat override changes the sender of the transaction.
+    /// Returns whether a flat override changes the sender of the transaction.
     pub fn changes_sender(&self) -> bool {
         self.balance.is_some() || self.nonce.is_some()
     }
 
-    /// Whether a flat override changes the recipient of the transaction.
+    /// Returns whether a flat override changes the recipient of the transaction.
     pub fn changes_recipient(&self) -> bool {
         self.code.is_some() || self.state.is_some() || self.state_diff.is_some()
     }

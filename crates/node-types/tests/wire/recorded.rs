@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// The folder with the recorded cases, in `../shared` or in the folder in `NODE_SHARED`.
+/// Returns the folder with the recorded cases, in `../shared` or in the folder in `NODE_SHARED`.
 fn cases_folder() -> PathBuf {
     let shared = std::env::var_os("NODE_SHARED")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);

@@ -8,7 +8,7 @@ use node_types::{Address, U256};
 use serde_json::Value;
 use std::fmt;
 
-/// Most bytes of an output or of the data of an event that are shown.
+/// Maximum number of bytes of an output or of an event's data that are shown.
 const MAX_SHOWN: usize = 256;
 
 /// A call with the calls that it made.
@@ -31,7 +31,7 @@ pub(super) struct CallFrame {
 struct Event {
     topics: Vec<Vec<u8>>,
     data: Vec<u8>,
-    /// The number of calls before it.
+    /// The number of calls that precede it.
     position: u64,
 }
 
@@ -109,7 +109,7 @@ impl CallFrame {
             }
         }
         match &*self.output {
-            // The reason of a failure stands above, and what a creation returns is the code.
+            // The reason of a failure is already shown above, and the output of a creation is the code.
             [] => Ok(()),
             _ if self.error.is_some() || self.kind.starts_with("CREATE") => Ok(()),
             output => writeln!(f, "{:indent$}  returns {}", "", shortened(output)),

@@ -1,10 +1,10 @@
-//! The format of lines of `console.log`. The placeholders are those of Hardhat's and Foundry's libraries: `%s`, `%d`, `%i`, `%o`,
-//! and Foundry's `%x`, `%e` and `%18e`, where 18 is a number of decimals.
+//! Formatting of `console.log` lines. The placeholders are those of Hardhat's and Foundry's libraries: `%s`, `%d`,
+//! `%i`, `%o`, and Foundry's `%x`, `%e` and `%18e`, where 18 is a number of decimals.
 
 use super::escape::escaped;
 use node_types::U256;
 
-/// Most decimals of a placeholder.
+/// Maximum number of decimals of a placeholder.
 const MAX_DECIMALS: usize = 1024;
 
 /// An argument of `console.log`.
@@ -38,7 +38,7 @@ enum Placeholder {
     Decimals(usize),
 }
 
-/// Joins the values by spaces. If the first is a text, its placeholders are replaced by those after it.
+/// Joins the values with spaces. If the first one is text, its placeholders are replaced with the following values.
 pub(super) fn line(values: &[Value]) -> String {
     let mut rest = values.iter();
     let mut parts = Vec::new();
@@ -50,7 +50,7 @@ pub(super) fn line(values: &[Value]) -> String {
     escaped(&parts.join(" "))
 }
 
-/// Replaces the placeholders of `format` by values, as long as there are any.
+/// Replaces the placeholders of `format` with values, as long as there are any.
 fn filled<'a>(mut format: &str, values: &mut impl Iterator<Item = &'a Value>) -> String {
     let mut line = String::new();
     while let Some((text, after)) = format.split_once('%') {
@@ -72,7 +72,7 @@ fn filled<'a>(mut format: &str, values: &mut impl Iterator<Item = &'a Value>) ->
 }
 
 impl Placeholder {
-    /// Reads what follows `%`. Returns the placeholder and the text after it.
+    /// Parses the text after a `%`. Returns the placeholder and the text that follows it.
     fn parse(text: &str) -> Option<(Self, &str)> {
         let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
         let digits = &text[..text.len() - unit.len()];
@@ -122,7 +122,8 @@ impl Value {
     }
 }
 
-/// Returns a number in digits with a point before the last `decimals`, without zeros at its end.
+/// Returns a number, given as digits, with a decimal point before the last `decimals` digits and without trailing
+/// zeros.
 fn with_decimals(digits: &str, decimals: usize) -> String {
     let padded = format!("{digits:0>width$}", width = decimals + 1);
     let (whole, fraction) = padded.split_at(padded.len() - decimals);

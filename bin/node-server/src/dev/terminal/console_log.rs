@@ -6,11 +6,11 @@ use node_types::{Address, H160, U256, keccak256};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// The address that the libraries call: `console.log` in ASCII. It has no code.
+/// The address that the libraries call: the ASCII codes of `console.log`. It has no code.
 pub(super) const ADDRESS: Address =
     H160([0, 0, 0, 0, 0, 0, 0, 0, 0, b'c', b'o', b'n', b's', b'o', b'l', b'e', b'.', b'l', b'o', b'g']);
 
-/// Most arguments of one call.
+/// Maximum number of arguments of one call.
 const MAX_ARGUMENTS: usize = 4;
 
 /// The type of an argument.
@@ -29,7 +29,7 @@ enum Type {
 /// The types of the arguments by selector.
 static SIGNATURES: LazyLock<HashMap<[u8; 4], Vec<Type>>> = LazyLock::new(signatures);
 
-/// Returns the line that a call of the console prints, or `None` if it is not one.
+/// Returns the line that a call of the console prints, or `None` if the input is not such a call.
 pub(super) fn decode(input: &[u8]) -> Option<String> {
     let (selector, arguments) = input.split_first_chunk::<4>()?;
     let types = SIGNATURES.get(selector)?;

@@ -1,7 +1,7 @@
-//! Text of contracts and clients, as a terminal may show it.
+//! Escaping of text from contracts and clients for output in a terminal.
 
-/// Escapes what a terminal would not show, or show in another order: control characters, and those that set the direction of text
-/// (Unicode Standard Annex 9) or are invisible.
+/// Escapes characters that a terminal would not show, or that would change the order of text: control characters,
+/// characters that set the text direction (Unicode Standard Annex 9), and invisible ones.
 pub(super) fn escaped(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {

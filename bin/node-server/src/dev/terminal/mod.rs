@@ -1,7 +1,8 @@
-//! What a developer sees in a terminal: a block of lines for each transaction, why requests failed, and how many did not.
+//! The output of `dev` in a terminal: several lines for each transaction, the reasons of failed requests, and the
+//! number of other requests.
 //!
-//! A thread of its own prints, and executes the blocks again to see their calls, so that neither requests nor the production of
-//! blocks wait for the terminal. When it falls behind, it skips blocks and says so.
+//! A separate thread prints, and executes blocks again to see their calls, so neither requests nor block production
+//! wait for the terminal. If it falls behind, it skips blocks and reports how many.
 
 mod call_frame;
 mod console_format;
@@ -33,25 +34,26 @@ use std::thread;
 use std::time::{Duration, Instant};
 use transaction::TransactionLines;
 
-/// Most changes and failures that wait to be printed.
+/// Maximum number of changes and failures that wait to be printed.
 const MAX_QUEUED: usize = 1_024;
 
-/// Most calls that wait to be executed again for their lines of `console.log`. Those of others are not shown.
+/// Maximum number of calls that wait to be executed again for their `console.log` lines. The lines of further calls
+/// are not shown.
 const MAX_QUEUED_CALLS: usize = 64;
 
-/// How long requests are counted before their numbers are printed, if nothing else is.
+/// How long requests are counted before the numbers are printed, if nothing else is printed.
 const COUNT_INTERVAL: Duration = Duration::from_secs(2);
 
 /// How long blocks without transactions are collected, to be printed as one line.
 const EMPTY_INTERVAL: Duration = Duration::from_millis(300);
 
-/// How long the end of the process waits for the terminal.
+/// How long the exit of the process waits for the terminal.
 const MAX_DELAY: Duration = Duration::from_secs(1);
 
 /// The options of the tracer whose results [`CallFrame`] reads.
 const CALL_TRACER: &str = r#"{"tracer":"callTracer","tracerConfig":{"withLog":true}}"#;
 
-/// Which transactions are printed with their calls.
+/// The transactions that are printed with their calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Traces {
     None,
@@ -65,7 +67,7 @@ impl Traces {
     }
 }
 
-/// What the printing thread receives.
+/// The events that the printing thread receives.
 enum Event {
     Changed(HeadChange),
     /// A call or an estimate ran. If it failed, [`Failed`](Self::Failed) of its request follows.
@@ -74,7 +76,7 @@ enum Event {
     Stop,
 }
 
-/// A terminal that nothing is printed to yet.
+/// A terminal to which nothing has been printed yet.
 pub(crate) struct Terminal {
     traces: Traces,
     /// Whether lines of `console.log` are shown.
@@ -95,7 +97,7 @@ impl Terminal {
         RequestLayer::new(self.counts.clone(), self.events.clone())
     }
 
-    /// Prints what happens to the chain of `node`, until the result is dropped.
+    /// Prints the events of the chain of `node` until the returned value is dropped.
     ///
     /// # Errors
     /// If no thread can be started.
@@ -134,7 +136,7 @@ pub(super) struct Following {
     finished: Receiver<Infallible>,
 }
 
-/// Prints what is queued. A terminal that has stopped reading delays this by at most [`MAX_DELAY`].
+/// Prints everything that is queued. A stalled terminal delays this by at most [`MAX_DELAY`].
 impl Drop for Following {
     fn drop(&mut self) {
         let deadline = Instant::now() + MAX_DELAY;
@@ -153,7 +155,7 @@ impl Drop for Following {
 /// Passes changes of the head on to the thread.
 struct Listener {
     events: SyncSender<Event>,
-    /// Changes that were not passed on, because too many waited.
+    /// Number of changes that were not passed on, because too many were waiting.
     missed: Arc<AtomicUsize>,
 }
 
@@ -172,9 +174,9 @@ struct Printer {
     colors: bool,
     counts: Arc<RequestCounts>,
     missed: Arc<AtomicUsize>,
-    /// Calls whose lines of `console.log` will be printed.
+    /// Number of calls whose `console.log` lines will be printed.
     waiting_calls: Arc<AtomicUsize>,
-    /// The first and the last of the blocks without transactions that were not printed yet.
+    /// The first and the last of the empty blocks that have not been printed yet.
     empty: Option<(BlockRef, BlockRef)>,
 }
 
@@ -237,7 +239,7 @@ impl Printer {
             return Ok(Vec::new());
         }
         let traced = self.node.trace_block(&context, block.hash.into(), &call_tracer());
-        // Without the calls, which may take too much memory, the rest is still worth showing.
+        // The calls may take too much memory to trace. In that case the rest is shown without them.
         let frames = traced.unwrap_or_default();
         let frames = frames.iter().map(|trace| CallFrame::parse(trace.trace.get()));
         Ok(self.texts(&found, frames))
@@ -253,7 +255,8 @@ impl Printer {
         lines.collect()
     }
 
-    /// Prints what a call or an estimate logged and called: the calls of a test are often the only ones that run its contract.
+    /// Prints the `console.log` lines and the calls of a call or an estimate. In tests, a contract is often only run
+    /// by calls.
     fn print_call(&self, call: &Call, block: BlockId) {
         let traced = self.node.trace_call(&Context::unbounded(), call, block, None, &call_tracer());
         let Some(frame) = traced.ok().and_then(|trace| CallFrame::parse(trace.get())) else { return };
@@ -265,7 +268,7 @@ impl Printer {
             lines.push(format!("  calls\n{}", frame.to_string().trim_end()));
         }
         if !lines.is_empty() {
-            // Other lines may stand between this one and that of the request.
+            // Other lines may be printed between this one and that of the request.
             let to = call.to.map_or("call that creates".to_owned(), |to| format!("call to {}", Data(to)));
             print(&format!("{to}\n{}", lines.join("\n")));
         }

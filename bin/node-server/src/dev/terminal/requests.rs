@@ -1,4 +1,4 @@
-//! Requests as the log reports them: those that succeed are counted, failures are shown.
+//! Requests, as reported by the log: successful ones are counted, failures are shown.
 
 use super::Event;
 use super::escape::escaped;
@@ -25,7 +25,7 @@ impl RequestCounts {
         }
     }
 
-    /// Returns the numbers as one line and starts again, or `None` if there were no requests.
+    /// Returns the numbers as one line and resets them, or returns `None` if there were no requests.
     pub(super) fn take(&self) -> Option<String> {
         let counts = std::mem::take(&mut *self.0.lock());
         let counts: Vec<_> = counts.iter().map(|(operation, count)| format!("{operation} {count}")).collect();
@@ -43,19 +43,19 @@ pub(super) struct Failed {
 impl fmt::Display for Failed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { operation, code, message } = self;
-        // The message may quote what a contract returned, the operation a path.
+        // The message may quote data that a contract returned, and the operation may be a path.
         f.write_str(&escaped(&format!("{operation} failed: {message} ({code})")))
     }
 }
 
-/// A layer of the log that observes the lines of requests.
+/// A layer of the log that observes the events of requests.
 pub(crate) struct RequestLayer {
     counts: Arc<RequestCounts>,
     events: SyncSender<Event>,
 }
 
 impl RequestLayer {
-    /// The target of the lines that it observes.
+    /// The target of the events that it observes.
     pub(crate) const TARGET: &str = "request";
 
     pub(super) fn new(counts: Arc<RequestCounts>, events: SyncSender<Event>) -> Self {
@@ -72,7 +72,7 @@ impl<S: Subscriber> Layer<S> for RequestLayer {
             fields.request.operation = format!("{} {}", fields.method, fields.path);
         }
         if fields.failed {
-            // Skipped while too many wait.
+            // Skipped while too many events are waiting.
             let _ = self.events.try_send(Event::Failed(fields.request));
         } else {
             self.counts.add(&fields.request.operation);
@@ -80,7 +80,7 @@ impl<S: Subscriber> Layer<S> for RequestLayer {
     }
 }
 
-/// The fields of a log line that matter here.
+/// The relevant fields of a log event.
 #[derive(Default)]
 struct Fields {
     request: Failed,

@@ -1,9 +1,9 @@
-//! Names of functions and events that many contracts have: those of tokens and their owners.
+//! Signatures of functions and events that many contracts have: those of tokens and of owned contracts.
 
 use node_types::keccak256;
 use std::sync::LazyLock;
 
-/// Functions and events of ERC-20, ERC-721, ERC-1155, of wrapped ether and of owned contracts.
+/// Functions and events of ERC-20, ERC-721, ERC-1155, wrapped ether and owned contracts.
 const KNOWN: [&str; 31] = [
     "allowance(address,address)",
     "approve(address,uint256)",
@@ -41,7 +41,7 @@ const KNOWN: [&str; 31] = [
 static HASHES: LazyLock<Vec<[u8; 32]>> =
     LazyLock::new(|| KNOWN.iter().map(|signature| keccak256(signature.as_bytes()).0).collect());
 
-/// Returns the signature with this hash or, for four bytes, this selector.
+/// Returns the signature with this hash or, if `hash` has four bytes, this selector.
 pub(super) fn of(hash: &[u8]) -> Option<&'static str> {
     let mut all = HASHES.iter().zip(KNOWN);
     all.find(|(known, _)| hash.len() >= 4 && known.starts_with(hash)).map(|(_, signature)| signature)

@@ -10,7 +10,7 @@ use node_types::U256;
 use node_types::consensus::ReceiptOutcome;
 use std::fmt;
 
-/// Escape sequences that make text red, and end that.
+/// Escape sequences that start and end red text.
 const RED: (&str, &str) = ("\x1b[31m", "\x1b[0m");
 
 /// The lines about a mined transaction.

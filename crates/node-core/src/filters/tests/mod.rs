@@ -37,7 +37,7 @@ fn all_logs(from: u64, to: Option<u64>) -> FilterCriteria {
     FilterCriteria::Logs(LogCriteria { filter: LogFilter::default(), from, to })
 }
 
-/// The block of each log, negative if it was removed, with the first byte of its data.
+/// Returns the block of each log, negative if it was removed, with the first byte of its data.
 fn poll(filters: &Filters, id: FilterId) -> Vec<(i64, u8)> {
     match filters.changes(&Context::unbounded(), id).unwrap() {
         FilterChanges::Logs(changes) => changes

@@ -104,7 +104,7 @@ pub fn write_dump(accounts: BTreeMap<Address, WholeAccount>) -> Result<Vec<u8>, 
 
 /// The bytes are not a valid dump.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no dump of a state: {0}")]
+#[error("not a state dump: {0}")]
 pub struct InvalidDump(String);
 
 /// Decodes the accounts of a dump, which may be compressed with gzip.

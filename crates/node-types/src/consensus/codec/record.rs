@@ -14,7 +14,7 @@ pub(in crate::consensus) trait Item: Sized {
     /// Appends the value to an open list.
     fn append(&self, stream: &mut RlpStream);
 
-    /// Whether the list ends before the value.
+    /// Returns whether the list ends before the value.
     fn is_absent(&self) -> bool {
         false
     }

@@ -21,7 +21,7 @@ const DECODERS: [(&str, Recode); 9] = [
     ("block through the rlp crate", |bytes| Some(rlp::encode(&rlp::decode::<Block>(bytes).ok()?).into())),
 ];
 
-/// The encoding of any object.
+/// Returns the encoding of any object.
 fn encoded() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         header().prop_map(|header| header.encode()),

@@ -15,7 +15,7 @@ fn list(items: &[&[u8]]) -> Vec<u8> {
 
 const ADDRESS: [u8; 21] = [0x94, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20];
 
-/// A withdrawal with one of its fields replaced.
+/// Returns a withdrawal with one of its fields replaced.
 fn withdrawal(index: &[u8]) -> Vec<u8> {
     list(&[index, &[0x02], &ADDRESS, &[0x03]])
 }
@@ -71,7 +71,7 @@ fn typed(type_byte: u8, items: &[&[u8]]) -> Vec<u8> {
     [vec![type_byte], list(items)].concat()
 }
 
-/// A legacy transaction with this `v`.
+/// Returns a legacy transaction with this `v`.
 fn legacy_with_v(v: U256) -> Vec<u8> {
     list(&[&[0x01], &[0x01], &[0x01], &ADDRESS, &[0x80], &[0x80], &rlp::encode(&v), &[0x01], &[0x01]])
 }

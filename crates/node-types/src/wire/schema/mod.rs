@@ -167,7 +167,8 @@ impl Documents {
     }
 }
 
-/// The names of the properties of an object for which the empty string means absence: those that are not required, or may be null.
+/// Returns the names of the properties of an object for which the empty string means absence: those that are not
+/// required, or may be null.
 fn emptiable(object: &Map<String, Value>) -> Vec<String> {
     let Some(Value::Object(properties)) = object.get("properties") else { return Vec::new() };
     let required = object.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
@@ -177,7 +178,7 @@ fn emptiable(object: &Map<String, Value>) -> Vec<String> {
     properties.iter().filter(emptiable).map(|(name, _)| name.clone()).collect()
 }
 
-/// The schema of the empty string: a pattern, because generated clients have no name for such a constant.
+/// Returns the schema of the empty string: a pattern, because generated clients have no name for such a constant.
 fn empty() -> Value {
     json!({ "type": "string", "maxLength": 0 })
 }
