@@ -17,7 +17,7 @@ impl NibblePath {
     /// The maximum number of nibbles of a path, which is that of a 32-byte key.
     pub const MAX_LEN: usize = 64;
 
-    /// The empty path.
+    /// The empty path, that of the root.
     pub const ROOT: Self = Self { length: 0, bytes: [0; 32] };
 
     /// Returns the path of `key`.
