@@ -5,7 +5,7 @@ use std::fmt;
 
 /// A path from the root of a trie: up to 64 nibbles, packed two to a byte, the higher half first.
 ///
-/// Paths have no order; to order paths of equal length, compare their [`Self::packed`].
+/// Paths have no order; to order paths of equal length, compare the results of [`Self::packed`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct NibblePath {
     length: u8,
