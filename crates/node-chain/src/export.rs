@@ -6,7 +6,7 @@ use node_types::BlockNumber;
 use std::io::{self, Write};
 use std::ops::RangeInclusive;
 
-/// Why an export failed.
+/// Why [`export_blocks`] failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExportError {

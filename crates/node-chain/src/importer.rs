@@ -54,12 +54,12 @@ impl BlockImporter {
         Self { backend, executor, senders, spec, writing: Mutex::default() }
     }
 
-    /// Returns the backend.
+    /// Returns the backend into which blocks are imported.
     pub fn backend(&self) -> &Arc<dyn StateBackend> {
         &self.backend
     }
 
-    /// Returns the recovery of senders.
+    /// Returns the recovery of senders that this importer uses.
     pub fn senders(&self) -> &Arc<dyn SenderRecovery> {
         &self.senders
     }

@@ -33,7 +33,7 @@ const QUEUED_BLOCKS: usize = 16;
 /// Maximum number of threads that decode blocks and recover senders. Execution cannot keep up with more.
 const MAX_WORKERS: usize = 8;
 
-/// Progress of an import.
+/// The progress of an import from a chain file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Number of the last processed block.
@@ -46,7 +46,7 @@ pub struct Progress {
     pub elapsed: Duration,
 }
 
-/// Result of an import.
+/// The result of an import from a chain file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ImportSummary {
     /// Number of imported blocks.

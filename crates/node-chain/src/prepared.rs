@@ -53,7 +53,8 @@ impl PreparedBlock {
         Ok(Self::of(block, bytes.len() as u64, senders))
     }
 
-    /// Prepares a decoded block.
+    /// Prepares a decoded block: computes the hashes and roots of its parts, and recovers the senders of its
+    /// transactions.
     pub fn new(block: Block, senders: &dyn SenderRecovery) -> Self {
         let size = rlp::encode(&block).len() as u64;
         Self::of(block, size, senders)
@@ -84,7 +85,7 @@ impl PreparedBlock {
         }
     }
 
-    /// Returns number and hash.
+    /// Returns the number and the hash of the block.
     pub fn block_ref(&self) -> BlockRef {
         BlockRef { number: self.header.number, hash: self.hash }
     }

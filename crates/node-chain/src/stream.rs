@@ -6,7 +6,7 @@ use std::io::{self, Read};
 /// gas.
 pub const DEFAULT_BLOCK_LIMIT: u64 = 64 << 20;
 
-/// One encoded block.
+/// One encoded block of a chain file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawBlock {
     /// Offset in the stream, in bytes.

@@ -57,7 +57,7 @@ pub struct SealedHeader {
 }
 
 impl SealedHeader {
-    /// Returns number and hash.
+    /// Returns the number and the hash of the block.
     pub fn block_ref(&self) -> BlockRef {
         BlockRef { number: self.header.number, hash: self.hash }
     }
@@ -159,7 +159,7 @@ pub struct TransactionPosition {
     pub index: usize,
 }
 
-/// The logs of one block.
+/// All logs of one block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockLogs {
     /// Hash of the block.

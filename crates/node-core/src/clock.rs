@@ -15,7 +15,7 @@ pub trait Clock: Send + Sync {
     fn steady_millis(&self) -> u64;
 }
 
-/// The system clock.
+/// The clock of the operating system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 

@@ -70,7 +70,7 @@ pub fn is_fair_share(held: usize, left: usize) -> bool {
 }
 
 impl Context {
-    /// Creates a context without limits.
+    /// Creates a context that is never cancelled and has no deadline.
     pub fn unbounded() -> Self {
         Self { deadline: None, gas_budget: u64::MAX, client: None, shared: Arc::default() }
     }

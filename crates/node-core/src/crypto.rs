@@ -51,7 +51,7 @@ pub enum SignatureError {
     NoPoint,
 }
 
-/// Verifies blobs (EIP-4844, EIP-7594).
+/// Verifies blobs against their KZG commitments and proofs (EIP-4844, EIP-7594).
 pub trait BlobVerifier: Send + Sync {
     /// Verifies that `sidecar` has the blobs with exactly these versioned hashes, and valid proofs of them.
     ///

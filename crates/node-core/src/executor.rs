@@ -166,7 +166,7 @@ pub struct BlockOutcome {
     pub changes: StateChanges,
 }
 
-/// The result of a call.
+/// The result of executing a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallOutcome {
     /// It succeeded. A creation returns the code that it would deploy.
@@ -180,7 +180,7 @@ pub enum CallOutcome {
     Failed(CallFailure),
 }
 
-/// The result of an estimate.
+/// The result of a gas estimate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EstimateOutcome {
     /// The call succeeds with this gas limit.

@@ -29,7 +29,7 @@ fn hardforks() -> impl Iterator<Item = Hardfork> {
 }
 
 impl Hardfork {
-    /// Returns every name that parses.
+    /// Returns every name that can be parsed.
     pub fn names() -> impl Iterator<Item = &'static str> {
         hardforks().map(|hardfork| hardfork.name).chain([LATEST])
     }

@@ -121,7 +121,7 @@ impl DevNode {
         Self::builder().spawn()
     }
 
-    /// Starts configuring a chain.
+    /// Returns a builder with the defaults of [`spawn`](Self::spawn).
     pub fn builder() -> DevNodeBuilder {
         DevNodeBuilder::default()
     }

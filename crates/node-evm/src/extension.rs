@@ -31,7 +31,7 @@ impl<F: Fn(PrecompileCall<'_, '_>) -> PrecompileOutcome + Send + Sync> Precompil
     }
 }
 
-/// A call of a [`Precompile`].
+/// The input and the environment of a call to a [`Precompile`].
 #[non_exhaustive]
 pub struct PrecompileCall<'c, 'a> {
     /// The call data.

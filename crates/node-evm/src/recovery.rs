@@ -6,7 +6,7 @@ use node_types::{Address, H256, U256, keccak256};
 use secp256k1::ecdsa::{RecoverableSignature, RecoveryId};
 use secp256k1::{Message, PublicKey, SECP256K1};
 
-/// The [`SenderRecovery`] on libsecp256k1.
+/// Recovers the senders of transactions with libsecp256k1.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Secp256k1Recovery;
 

@@ -35,7 +35,7 @@ pub struct TracerOptions<'a> {
     pub max_bytes: u64,
 }
 
-/// A run that was traced.
+/// A traced run that has ended: its input, its result, and the state before it.
 #[non_exhaustive]
 pub struct Finished<'r, 'a> {
     /// The transaction or call.

@@ -114,7 +114,7 @@ pub(crate) fn report_refusal(error: &HttpError, origin: Option<&str>, service: &
         HttpError::ControlForwarded(proxy) => service.notices.warn(&proxy.to_string(), || {
             tracing::warn!(
                 %proxy,
-                "refused control of the chain, because a proxy forwarded the request; --trusted-proxies identifies its clients, \
+                "refused control of the chain, because a proxy forwarded the request; --trusted-proxies makes its clients known, \
                  --force-control allows all of them to control the chain"
             );
         }),

@@ -91,7 +91,7 @@ pub(crate) struct TooFast {
 }
 
 impl RateLimiter {
-    /// Returns `None` if no client has a limit.
+    /// Creates a rate limiter. Returns `None` if clients are not limited.
     pub(crate) fn new(limit: RateLimit) -> Option<Self> {
         let (limit, applies_locally) = limit.limit()?;
         let limiter = governor::RateLimiter::keyed(Quota::per_second(limit));

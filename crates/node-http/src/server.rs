@@ -171,7 +171,7 @@ fn nonblocking(listener: TcpListener) -> io::Result<TcpListener> {
     Ok(listener)
 }
 
-/// Why a server cannot run.
+/// Why a server could not be bound or started, or failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages say what the fields are")]

@@ -15,7 +15,7 @@ impl Starting {
         *self.0.write() = Some(progress);
     }
 
-    /// Marks the server as ready.
+    /// Marks the task as finished and the server as ready.
     pub fn finish(&self) {
         *self.0.write() = None;
     }

@@ -20,7 +20,7 @@ const SHORT_BATCH: usize = 8;
 /// The table of methods by name.
 pub(crate) type Table = HashMap<&'static str, Arc<Method>>;
 
-/// A message of a client.
+/// A decoded JSON-RPC message: a request or a batch.
 #[derive(Clone, Debug)]
 pub enum Message {
     /// One request.

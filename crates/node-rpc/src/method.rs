@@ -106,7 +106,7 @@ impl Method {
         Self { cost: |_| Cost::Instant, changes: false, controls: false, sends: false, run: Box::new(run), ..self }
     }
 
-    /// Returns the name.
+    /// Returns the name of the method, as it is in requests.
     pub fn name(&self) -> &'static str {
         self.name
     }

@@ -20,7 +20,7 @@ const SHORT_RESPONSE: usize = 512;
 /// for the newest blocks.
 const BLOCK_CACHE: usize = 32 * 1024 * 1024;
 
-/// Limits of messages.
+/// Limits of JSON-RPC messages, and the size of the cache of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RpcLimits {
     /// Maximum number of requests in a batch.
@@ -37,7 +37,7 @@ impl Default for RpcLimits {
     }
 }
 
-/// The result of a message.
+/// The response to a message, and the outcomes of its requests.
 #[derive(Debug, Default)]
 pub struct Reply {
     /// The complete response; `None` if the message consists of notifications.

@@ -16,7 +16,7 @@ const PAGE: usize = 32;
 /// Number of bytes of messages after which these are sent before more events are read.
 const BATCH_BYTES: usize = 256 * 1024;
 
-/// Limits of one connection.
+/// Limits that apply to each connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionLimits {
     /// Maximum number of subscriptions at a time.

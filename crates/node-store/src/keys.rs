@@ -101,7 +101,7 @@ impl Table {
         Self::ALL.get(usize::from(*key.first()?)).copied()
     }
 
-    /// Returns the name.
+    /// Returns the name of the table in statistics and errors.
     pub fn name(self) -> &'static str {
         match self {
             Self::Headers => "headers",

@@ -42,32 +42,32 @@ pub enum BlockNumberOrTag {
 }
 
 impl BlockId {
-    /// Returns the canonical block with this number.
+    /// Returns the id of the canonical block with this number.
     pub const fn number(number: BlockNumber) -> Self {
         Self::Number(BlockNumberOrTag::Number(number))
     }
 
-    /// Returns the genesis block.
+    /// Returns the id of the genesis block.
     pub const fn earliest() -> Self {
         Self::Number(BlockNumberOrTag::Earliest)
     }
 
-    /// Returns the head of the canonical chain.
+    /// Returns the id of the head of the canonical chain.
     pub const fn latest() -> Self {
         Self::Number(BlockNumberOrTag::Latest)
     }
 
-    /// Returns the block assembled from the pool on top of the head.
+    /// Returns the id of the pending block, which is assembled from the pool on top of the head.
     pub const fn pending() -> Self {
         Self::Number(BlockNumberOrTag::Pending)
     }
 
-    /// Returns the newest block that the consensus layer considers safe.
+    /// Returns the id of the newest block that the consensus layer considers safe.
     pub const fn safe() -> Self {
         Self::Number(BlockNumberOrTag::Safe)
     }
 
-    /// Returns the newest block that the consensus layer considers final.
+    /// Returns the id of the newest block that the consensus layer considers final.
     pub const fn finalized() -> Self {
         Self::Number(BlockNumberOrTag::Finalized)
     }

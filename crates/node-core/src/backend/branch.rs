@@ -90,7 +90,7 @@ impl GrowingBranch {
         Ok(())
     }
 
-    /// Returns its blocks, ascending.
+    /// Returns the blocks of the branch, ascending.
     pub fn into_blocks(self) -> Vec<ExecutedBlock> {
         self.blocks
     }

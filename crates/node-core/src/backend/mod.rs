@@ -121,7 +121,7 @@ pub struct HeadChange {
     pub added: Vec<BlockRef>,
 }
 
-/// Receives changes of the head.
+/// Is notified of every change of the canonical chain's head.
 pub trait HeadListener: Send + Sync {
     /// Called after `change` was committed, on the thread that made it. Must return quickly.
     fn head_changed(&self, change: &HeadChange);

@@ -18,7 +18,7 @@ pub enum RecordKind {
 }
 
 impl RecordKind {
-    /// Every kind.
+    /// Every kind of record.
     pub const ALL: [Self; 6] =
         [Self::PoolTransaction, Self::Filter, Self::PendingEdit, Self::EditedBlock, Self::Snapshot, Self::ChainId];
 }

@@ -7,7 +7,7 @@ use crate::logs::FoundLog;
 use crate::pool::Arrival;
 use node_types::BlockNumber;
 
-/// What a filter selects.
+/// The objects that a filter reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FilterCriteria {
     /// Logs.

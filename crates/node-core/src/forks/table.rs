@@ -68,7 +68,7 @@ impl Fork {
     }
 }
 
-/// Blob parameters (EIP-7840).
+/// The target and the maximum of blobs per block, and the rate at which their base fee changes (EIP-7840).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlobParams {
     /// Number of blobs per block at which the blob base fee stays the same.
@@ -80,9 +80,9 @@ pub struct BlobParams {
 }
 
 impl BlobParams {
-    /// The parameters of EIP-4844.
+    /// The parameters of Cancun (EIP-4844).
     pub const CANCUN: Self = Self { target: 3, max: 6, base_fee_update_fraction: 3_338_477 };
-    /// The parameters of EIP-7691.
+    /// The parameters of Prague (EIP-7691).
     pub const PRAGUE: Self = Self { target: 6, max: 9, base_fee_update_fraction: 5_007_716 };
     /// The parameters of mainnet's BPO1 upgrade.
     pub const BPO1: Self = Self { target: 10, max: 15, base_fee_update_fraction: 8_346_193 };

@@ -15,7 +15,7 @@ use node_types::{Address, Bytes, H256, U256};
 /// producers on mainnet use.
 const GAS_LIMIT: u64 = 60_000_000;
 
-/// A block to build.
+/// The content of a block to build, as far as execution does not determine it.
 #[derive(Clone, Debug, Default)]
 pub struct BlockRequest {
     /// Hash of the parent, which must be canonical.

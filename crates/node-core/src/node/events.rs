@@ -15,7 +15,7 @@ use crate::filters::{
 };
 use node_types::{BlockNumberOrTag, ChainEventId, EventId, H256};
 
-/// Events to stream.
+/// The events that a stream reports, and where it starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EventQuery {
     /// Logs that join or leave the canonical chain.

@@ -65,7 +65,7 @@ impl fmt::Display for ErrorKind {
 }
 
 impl ErrorKind {
-    /// Every kind.
+    /// Every kind of error.
     pub const ALL: &[Self] = &[
         Self::InvalidRequest,
         Self::BlockNotFound,

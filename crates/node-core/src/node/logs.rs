@@ -16,7 +16,7 @@ use std::str::FromStr;
 /// Maximum number of topics of a log: LOG4 writes four.
 const MAX_TOPICS: usize = 4;
 
-/// A query for logs.
+/// The logs and the blocks that a query selects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogQuery {
     /// Addresses and topics of the logs.

@@ -7,7 +7,7 @@ use crate::context::Context;
 use node_types::consensus::{PooledTransaction, Transaction};
 use node_types::{Bytes, H256};
 
-/// A transaction to send.
+/// A transaction to send, in one of the forms in which the node accepts it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NewTransaction {
     /// An encoded signed transaction. A blob transaction must include its sidecar.

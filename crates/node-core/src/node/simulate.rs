@@ -34,7 +34,7 @@ pub struct Simulation {
     pub validation: bool,
 }
 
-/// A block to simulate.
+/// A block to simulate: the calls in it, and overrides.
 #[derive(Clone, Debug, Default)]
 pub struct SimulationBlock {
     /// Overrides for the header.
@@ -45,7 +45,7 @@ pub struct SimulationBlock {
     pub calls: Vec<Call>,
 }
 
-/// A simulated block.
+/// A simulated block with the outcomes of its calls.
 #[derive(Clone, Debug)]
 pub struct SimulatedBlock {
     /// The block. Its transactions are unsigned: r and s are zero.

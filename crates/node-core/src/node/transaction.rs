@@ -36,7 +36,7 @@ impl FoundTransaction {
     }
 }
 
-/// The status of a transaction.
+/// Where a transaction is: in a block, in the pool, or neither.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TransactionStatus {
     /// The transaction is in a canonical block.

@@ -69,7 +69,7 @@ pub struct Arrival {
     pub hash: H256,
 }
 
-/// Recent arrivals.
+/// A page of the most recent arrivals in the pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrivals {
     /// The arrivals in order.

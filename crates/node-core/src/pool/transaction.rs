@@ -22,22 +22,22 @@ pub struct PoolTransaction {
 }
 
 impl PoolTransaction {
-    /// Returns its hash.
+    /// Returns the hash of the transaction.
     pub fn hash(&self) -> H256 {
         self.recovered.hash
     }
 
-    /// Returns its sender.
+    /// Returns the sender of the transaction.
     pub fn sender(&self) -> Address {
         self.recovered.sender
     }
 
-    /// Returns the signed content.
+    /// Returns the transaction without its signature.
     pub fn body(&self) -> &TransactionBody {
         &self.recovered.transaction.body
     }
 
-    /// Returns its nonce.
+    /// Returns the nonce of the transaction.
     pub fn nonce(&self) -> u64 {
         self.body().nonce()
     }

@@ -1,4 +1,4 @@
-//! State edits, which no transaction makes.
+//! State edits: changes to the state as of the head that no transaction makes.
 
 use super::{Producer, ProducerError};
 use crate::backend::View;
@@ -6,7 +6,7 @@ use crate::state::{AccountChange, AccountState, StateChanges};
 use node_types::{Address, Bytes, H256, KECCAK_EMPTY, U256, keccak256};
 
 impl Producer {
-    /// Sets an account's balance, in wei.
+    /// Sets an account's balance in wei, as of the head.
     ///
     /// # Errors
     /// Failures of the backend.
@@ -17,7 +17,8 @@ impl Producer {
         })
     }
 
-    /// Sets an account's nonce. If it is lowered, transactions that were already mined are still not mined again.
+    /// Sets an account's nonce, as of the head. If it is lowered, transactions that were already mined are still not
+    /// mined again.
     ///
     /// # Errors
     /// Failures of the backend.
@@ -28,7 +29,7 @@ impl Producer {
         })
     }
 
-    /// Sets an account's code; empty removes it.
+    /// Sets an account's code, as of the head; empty code removes it.
     ///
     /// # Errors
     /// Failures of the backend.
@@ -42,7 +43,7 @@ impl Producer {
         })
     }
 
-    /// Sets a storage slot of an account.
+    /// Sets a storage slot of an account, as of the head.
     ///
     /// # Errors
     /// Failures of the backend.

@@ -398,7 +398,7 @@ impl Producer {
         self.sending.lock()
     }
 
-    /// Returns whether `address` is impersonated.
+    /// Returns whether transactions from `address` are accepted without a signature.
     pub fn is_impersonated(&self, address: Address) -> bool {
         self.impersonates_all.load(Ordering::Relaxed) || self.impersonated.read().contains(&address)
     }

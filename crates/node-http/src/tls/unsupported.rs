@@ -18,7 +18,7 @@ impl Tls {
         Err(InvalidTls::NotBuilt)
     }
 
-    /// Replaces certificate and key.
+    /// Cannot be called, because this type has no values.
     pub fn replace(&self, _other: &Self) {
         match *self {}
     }

@@ -10,7 +10,7 @@ use node_core::block::BlockRef;
 use node_core::context::Context;
 use std::path::Path;
 
-/// A finished migration.
+/// The content that a finished migration has written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Migrated {
     /// The newest block in runs. Later ones are in the log.

@@ -1,4 +1,4 @@
-//! Filters that tell which keys a part of a run does not have: blocked Bloom filters.
+//! Blocked Bloom filters, which show for most absent keys that a part of a run does not have them.
 
 use twox_hash::XxHash3_64;
 
@@ -8,10 +8,10 @@ const BITS_PER_KEY: usize = 12;
 /// Bits set for each key.
 const PROBES: u32 = 6;
 
-/// Bytes of a line, all bits of a key being in one.
+/// Bytes of a line. All bits of a key are in one line.
 const LINE: usize = 64;
 
-/// Returns the hash by which filters know a key.
+/// Returns the hash of a key from which its bits are derived.
 pub(super) fn hash(key: &[u8]) -> u64 {
     XxHash3_64::oneshot(key)
 }

@@ -23,7 +23,7 @@ use std::thread;
 /// core for milliseconds even if its priority is low.
 const STEP: usize = 64 << 10;
 
-/// A finished copy.
+/// The content of a finished backup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backup {
     /// The newest block of the copy.
@@ -34,7 +34,7 @@ pub struct Backup {
     pub log_entries: u64,
 }
 
-/// The progress of a copy.
+/// The progress of a backup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackupProgress {
     /// Number of rows that were copied.

@@ -80,7 +80,7 @@ pub(crate) fn decode_changes_row(value: &[u8]) -> Result<ChangesRow, Malformed> 
     Ok(row)
 }
 
-/// Reads the output of [`encode_changes_row`] from the front of `reader`. In layout 1 more followed.
+/// Reads the output of [`encode_changes_row`] from the front of `reader`. In layout 1, more data follows.
 pub(crate) fn read_changes_row(reader: &mut Reader<'_>) -> Result<ChangesRow, Malformed> {
     let accounts = decode_accounts(reader)?;
     let code = (0..reader.count(32)?).map(|_| reader.h256()).collect::<Result<_, _>>()?;

@@ -24,7 +24,7 @@ pub(super) struct Recovered {
     pub(super) mark: Mark,
     /// The first sequences of the segments with entries after the flushed ones.
     pub(super) segments: Vec<Sequence>,
-    /// The first sequences of the segments with entries after the flushed ones.
+    /// The first sequences of the segments to remove, all of whose entries are flushed.
     pub(super) removed: Vec<Sequence>,
     /// The last entry, or the last flushed one if that is later.
     pub(super) last: Sequence,

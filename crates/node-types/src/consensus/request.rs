@@ -4,7 +4,7 @@ use super::DecodeError;
 use crate::{Bytes, H256};
 use hmac_sha256::Hash as Sha256;
 
-/// The kind of a request.
+/// The type of an execution request, the first byte of its encoding (EIP-7685).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum RequestType {

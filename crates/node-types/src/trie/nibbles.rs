@@ -5,7 +5,7 @@ use std::fmt;
 
 /// A path from the root of a trie: up to 64 nibbles, packed two to a byte, the higher half first.
 ///
-/// Paths have no order; to order paths of equal length, compare their [`Self::packed`].
+/// Paths have no order; to order paths of equal length, compare the results of [`Self::packed`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct NibblePath {
     length: u8,
@@ -17,7 +17,7 @@ impl NibblePath {
     /// The maximum number of nibbles of a path, which is that of a 32-byte key.
     pub const MAX_LEN: usize = 64;
 
-    /// The empty path.
+    /// The empty path, that of the root.
     pub const ROOT: Self = Self { length: 0, bytes: [0; 32] };
 
     /// Returns the path of `key`.

@@ -121,7 +121,7 @@ pub struct Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    /// Returns the value `raw` at `location`.
+    /// Creates an input from the JSON value `raw`, which is at `location` in the request.
     pub fn new(raw: &'a RawValue, location: Location<'a>) -> Self {
         Self { json: raw.get(), location }
     }

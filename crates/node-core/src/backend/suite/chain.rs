@@ -19,7 +19,7 @@ pub struct TestChain {
     states: Vec<ModelState>,
 }
 
-/// All existing accounts.
+/// All existing accounts with their storage, by address.
 pub type ModelState = BTreeMap<Address, ModelAccount>;
 
 /// An account with its storage.

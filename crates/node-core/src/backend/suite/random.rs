@@ -56,7 +56,7 @@ impl Random {
         chain
     }
 
-    /// Adds `length` blocks to `chain`.
+    /// Adds `length` blocks with random content to `chain`.
     pub fn extend(&mut self, chain: &mut TestChain, length: u64) {
         for _ in 0..length {
             let content = self.content(chain.state(chain.head().header.header.number));

@@ -20,7 +20,7 @@ pub struct Difference {
     pub fault: Fault,
 }
 
-/// The fault of a row.
+/// How a stored row differs from the row that the blocks determine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The row is missing.

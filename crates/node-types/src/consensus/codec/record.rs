@@ -98,7 +98,7 @@ macro_rules! objects {
         $crate::consensus::codec::items!($($record: $object),+);
 
         $(impl $record {
-            /// Returns the RLP encoding.
+            /// Returns the RLP encoding of this value.
             pub fn encode(&self) -> Vec<u8> {
                 rlp::Encodable::rlp_bytes(self).into()
             }

@@ -12,9 +12,9 @@ record! {
     /// The signed delegation of an account to the code of another (EIP-7702).
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub struct Authorization {
-        /// Chain on which it is valid. Zero: on all chains.
+        /// Id of the chain on which it is valid; zero for all chains.
         pub chain_id: U256 = "authorization chain id";
-        /// Account whose code runs. Zero ends the delegation.
+        /// Account whose code is executed; the zero address ends the delegation.
         pub address: Address = "authorization address";
         /// Nonce that the authority must have.
         pub nonce: u64 = "authorization nonce";

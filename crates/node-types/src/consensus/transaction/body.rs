@@ -36,7 +36,7 @@ macro_rules! common {
 }
 
 impl TransactionBody {
-    /// Returns the type.
+    /// Returns the type of the transaction (EIP-2718).
     pub fn transaction_type(&self) -> TransactionType {
         match self {
             Self::Legacy(_) => TransactionType::Legacy,
@@ -89,7 +89,7 @@ impl TransactionBody {
         }
     }
 
-    /// Accounts and slots to warm.
+    /// Returns the accounts and storage slots that are warm from the start (EIP-2930); empty for legacy transactions.
     pub fn access_list(&self) -> &[AccessListItem] {
         match self {
             Self::Legacy(_) => &[],

@@ -81,7 +81,7 @@ impl Transaction {
         }
     }
 
-    /// Returns the type.
+    /// Returns the type of the transaction (EIP-2718).
     pub fn transaction_type(&self) -> TransactionType {
         self.body.transaction_type()
     }

@@ -56,7 +56,7 @@ pub fn versioned_hash(commitment: &[u8]) -> H256 {
 }
 
 impl BlobSidecar {
-    /// Returns the blobs.
+    /// Returns the blobs, in the order of the transaction's versioned hashes.
     pub fn blobs(&self) -> &[Bytes] {
         match self {
             Self::V0 { blobs, .. } | Self::V1 { blobs, .. } => blobs,
