@@ -32,7 +32,8 @@ pub(crate) struct Responded<'a> {
 }
 
 impl Responded<'_> {
-    /// Counts the request, and writes its log line. Each request of a batch has a line of its own.
+    /// Counts the request, and writes its log line. Each request of a batch has a line of its own before that, on the same thread:
+    /// who makes traces of them relies on it.
     pub(crate) fn record(&self, metrics: &Metrics) {
         let Self { id, trace, client, line, operation, status, problem, calls, bytes, elapsed } = *self;
         let (method, path) = (line.map(|(method, _)| bounded(method)), line.map(|(_, path)| bounded(path)));
