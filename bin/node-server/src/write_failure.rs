@@ -18,6 +18,9 @@ const STATUS: i32 = 3;
 /// Time between two checks.
 const INTERVAL: Duration = Duration::from_millis(200);
 
+/// The reason of a failure that began and ended between two checks.
+const OVER: &str = "for a moment; the line of the request that failed has the reason";
+
 /// Logs from now on when `backend` cannot store changes or read what is stored, and when it can again. If `options` say so, ends the process instead: changes
 /// that were acknowledged are durable, so nothing must be completed before.
 pub(crate) fn watch(options: &OperationOptions, backend: &Arc<dyn StateBackend>) -> Result<(), CommandError> {
@@ -32,13 +35,14 @@ pub(crate) fn watch(options: &OperationOptions, backend: &Arc<dyn StateBackend>)
             "the whole database can be read again",
         );
         while let Some(backend) = backend.upgrade() {
-            let BackendHealth { write_failure, read_failure, .. } = backend.health();
-            if let (true, Some(reason)) = (ends, &write_failure) {
+            let BackendHealth { failed_writes, write_failure, failed_reads, read_failure, .. } = backend.health();
+            if ends && failed_writes > 0 {
+                let reason = write_failure.as_deref().unwrap_or(OVER);
                 print(Level::ERROR, &format!("changes cannot be stored (--exit-on-write-failure): {reason}"));
                 process::exit(STATUS);
             }
-            writes.note(write_failure.as_deref());
-            reads.note(read_failure.as_deref());
+            writes.note(failed_writes, write_failure.as_deref());
+            reads.note(failed_reads, read_failure.as_deref());
             drop(backend);
             thread::sleep(INTERVAL);
         }
@@ -53,22 +57,28 @@ struct Failing {
     begins: &'static str,
     /// Logged when it works again.
     ends: &'static str,
+    /// How often it had failed when this was last looked at.
+    failures: u64,
     failed: bool,
 }
 
 impl Failing {
     fn new(begins: &'static str, ends: &'static str) -> Self {
-        Self { begins, ends, failed: false }
+        Self { begins, ends, failures: 0, failed: false }
     }
 
-    /// Logs a change. `failure` is why it fails at present, if it does.
-    fn note(&mut self, failure: Option<&str>) {
-        match failure {
-            Some(reason) if !self.failed => tracing::error!("{}: {reason}", self.begins),
-            None if self.failed => tracing::info!("{}", self.ends),
-            _ => {}
+    /// Logs a change. `failures` is how often it has failed so far, and `failure` is why it fails at present, if it does.
+    fn note(&mut self, failures: u64, failure: Option<&str>) {
+        let is_over = failure.is_none() && failures > self.failures;
+        if !self.failed && (failure.is_some() || is_over) {
+            tracing::error!("{}: {}", self.begins, failure.unwrap_or(OVER));
+            self.failed = true;
         }
-        self.failed = failure.is_some();
+        if self.failed && failure.is_none() {
+            tracing::info!("{}", self.ends);
+            self.failed = false;
+        }
+        self.failures = failures;
     }
 }
 
