@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Start deploy/compose.yaml with Docker or Podman, and look at it from outside.
+"""Start deploy/compose.yaml with Docker or Podman, and look at it from outside, until every panel of the dashboard has data.
 
-    scripts/compose.py [--bin PROGRAM]
+    scripts/compose.py [--bin PROGRAM] [--no-containers]
 
 The image of the server is made of PROGRAM, its libraries and the last stage of deploy/Dockerfile. The other images are pulled; if their
 registry cannot be reached, nginx and Prometheus are those of this machine, and Grafana is left out. Ports are free ones. Without Docker or
-Podman, or where they cannot run containers, the script says so and ends.
+Podman, or where they cannot run containers, and with --no-containers, the server, nginx and Prometheus run as processes of this machine, with the command,
+the variables and the files of compose.yaml.
 """
 
 import argparse
@@ -17,16 +18,17 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
 import urllib.request
 from pathlib import Path
 
+import metrics
 from deploy_files import DEPLOY, load
-from nodes import Failure, build, free_port
+from nodes import Failure, build, free_port, install
+from proxies import nginx_paths
 
 PROJECT = "node-compose-check"
-# Seconds until everything has started, and until a block was produced and scraped.
-PATIENCE = 120
+# Seconds from the start until everything runs, and the dashboard has data.
+PATIENCE = 300
 # How the images of programs of this machine are made: folders they need, and the end of their Dockerfile.
 STAND_INS = {
     "nginx": (["var/log/nginx", "var/lib/nginx", "run", "tmp"], 'ENTRYPOINT ["nginx", "-g", "daemon off; user root;"]'),
@@ -151,53 +153,103 @@ def get(url):
         return json.load(response)
 
 
-def wait_for(what, check):
-    deadline = time.monotonic() + PATIENCE
+def wait_for(what, check, started):
     while True:
         try:
             if value := check():
                 return value
             problem = "it did not happen"
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, Failure) as error:
             problem = error
-        if time.monotonic() > deadline:
-            raise Failure(f"{what} within {PATIENCE} s: {problem}")
+        if time.monotonic() > started + PATIENCE:
+            raise Failure(f"{what} within {PATIENCE} s of the start: {problem}")
         time.sleep(0.5)
 
 
-def look(program, ports, started):
+def look(ports, started, healthy):
     node = f"http://127.0.0.1:{ports['nginx']}/node"
-    ready = wait_for("the server is ready through nginx", lambda: get(f"{node}/ready/"))
+    ready = wait_for("the server is ready through nginx", lambda: get(f"{node}/ready/"), started)
     if ready["Status"] != "ok" or not ready["$schema"].startswith(f"{node}/schemas/"):
         raise Failure(f"/ready through nginx: {ready}")
     print(f"the server is ready through nginx after {time.monotonic() - started:.0f} s, and its links have the prefix")
+    wait_for("the server is healthy", healthy, started)
+    print("the server is healthy")
 
+    prometheus = f"http://127.0.0.1:{ports['prometheus']}"
+
+    def empty():
+        metrics.requests(node)
+        if panels := metrics.empty_panels(prometheus):
+            raise Failure(f"panels without data: {', '.join(panels)}")
+        return True
+    wait_for("the dashboard has data", empty, started)
+    groups = get(f"{prometheus}/api/v1/rules")["data"]["groups"]
+    rules = [rule for group in groups for rule in group["rules"]]
+    if not rules:
+        raise Failure("Prometheus has no alert rules")
+    print(f"Prometheus has data for all {len(list(metrics.panels()))} panels of the dashboard {time.monotonic() - started:.0f} s after the start, "
+          f"and {len(rules)} alert rules")
+
+    if "grafana" in ports:
+        grafana = f"http://127.0.0.1:{ports['grafana']}/api"
+        found = wait_for("Grafana has the dashboard", lambda: get(f"{grafana}/search?type=dash-db"), started)
+        print(f"Grafana shows {found[0]['title']!r} without a login after {time.monotonic() - started:.0f} s")
+
+
+def is_healthy(program):
+    """Whether the container of the server is healthy."""
     container = must(program, "ps", "-q", "--filter", f"label=com.docker.compose.project={PROJECT}",
                      "--filter", "label=com.docker.compose.service=node")
     if program == "podman":
         # Without systemd nobody runs it regularly.
-        must(program, "healthcheck", "run", container)
-    else:
-        health = ["inspect", "--format", "{{.State.Health.Status}}", container]
-        wait_for("the container is healthy", lambda: must(program, *health) == "healthy")
-    print("the container is healthy")
+        return run(program, "healthcheck", "run", container)[1]
+    return must(program, "inspect", "--format", "{{.State.Health.Status}}", container) == "healthy"
 
-    prometheus = f"http://127.0.0.1:{ports['prometheus']}/api/v1"
 
-    def head():
-        found = get(f"{prometheus}/query?query=ethnode_head_number")["data"]["result"]
-        return found and int(found[0]["value"][1])
-    number = wait_for("Prometheus has a block", head)
-    groups = get(f"{prometheus}/rules")["data"]["groups"]
-    rules = [rule for group in groups for rule in group["rules"]]
-    if not rules:
-        raise Failure("Prometheus has no alert rules")
-    print(f"Prometheus has block {number} after {time.monotonic() - started:.0f} s, and {len(rules)} alert rules")
+def processes(binary, folder):
+    """Runs the services without Grafana as processes."""
+    for program in ("nginx", "prometheus"):
+        if not shutil.which(program):
+            install("nginx-light" if program == "nginx" else program)
+    node = load(DEPLOY / "compose.yaml")["services"]["node"]
+    ports = {name: free_port() for name in ("node", "metrics", "nginx", "prometheus")}
+    (folder / "data").mkdir()
 
-    if "grafana" in ports:
-        grafana = f"http://127.0.0.1:{ports['grafana']}/api"
-        found = wait_for("Grafana has the dashboard", lambda: get(f"{grafana}/search?type=dash-db"))
-        print(f"Grafana shows {found[0]['title']!r} without a login after {time.monotonic() - started:.0f} s")
+    def adapted(name, *more):
+        """A file of the compose file with the addresses of this machine."""
+        text = (DEPLOY / "compose" / name).read_text()
+        for old, new in (("node:8545", f"127.0.0.1:{ports['node']}"), ("node:9545", f"127.0.0.1:{ports['metrics']}"), *more):
+            text = text.replace(old, new)
+        (folder / name).write_text(text)
+        return folder / name
+    site = adapted("nginx.conf", ("listen 8080", f"listen 127.0.0.1:{ports['nginx']}"), ("http {", f"http {{ {nginx_paths(folder)}"))
+    scrapes = adapted("prometheus.yml", ("- alerts.yml", f"- {DEPLOY / 'alerts.yml'}"))
+    # nginx is on this machine, too.
+    variables = {**node["environment"], "ETHNODE_PORT": ports["node"], "ETHNODE_METRICS_ADDR": f"127.0.0.1:{ports['metrics']}",
+                 "ETHNODE_TRUSTED_PROXIES": f"{node['environment']['ETHNODE_TRUSTED_PROXIES']},127.0.0.1"}
+    commands = [
+        [binary, *[folder / "data" if word == "/data" else word for word in node["command"]]],
+        ["nginx", "-p", folder, "-c", site, "-e", folder / "nginx.log", "-g", f"daemon off; pid {folder}/nginx.pid;"],
+        ["prometheus", f"--config.file={scrapes}", f"--storage.tsdb.path={folder}/prometheus",
+         f"--web.listen-address=127.0.0.1:{ports['prometheus']}"],
+    ]
+    started, running = time.monotonic(), []
+    with (folder / "log").open("w+") as log:
+        try:
+            environment = {**os.environ, **{name: str(value) for name, value in variables.items()}}
+            for command in commands:
+                running.append(subprocess.Popen([str(part) for part in command], stdout=log, stderr=log, env=environment))
+            look(ports, started, lambda: run(binary, "health", "--port", ports["node"])[1])
+        except Failure as failure:
+            log.seek(0)
+            raise Failure(f"{failure}\n{log.read()[-4000:]}") from None
+        finally:
+            for process in running:
+                process.terminate()
+            statuses = [process.wait(60) for process in running]
+    if statuses[0] != 0:
+        raise Failure(f"the server ended with status {statuses[0]}")
+    print("compose.yaml: its server, nginx and Prometheus ran as processes of this machine; Grafana was left out")
 
 
 def check(binary, folder):
@@ -229,7 +281,7 @@ def start(program, compose, binary, folder):
     started = time.monotonic()
     try:
         must(*compose, "up", "-d")
-        look(program, ports, started)
+        look(ports, started, lambda: is_healthy(program))
     except Failure as failure:
         raise Failure(f"{failure}\n{run(*compose, 'logs', timeout=30)[0][-4000:]}") from None
     finally:
@@ -240,12 +292,19 @@ def start(program, compose, binary, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", type=Path, help="server program [default: build it]")
-    binary = (parser.parse_args().bin or build() / "node-server").resolve()
+    parser.add_argument("--no-containers", action="store_true", help="run processes, as where there are no containers")
+    arguments = parser.parse_args()
+    binary = (arguments.bin or build() / "node-server").resolve()
     with tempfile.TemporaryDirectory() as folder:
+        # The workers of nginx run as another user.
+        Path(folder).chmod(0o755)
         try:
+            if arguments.no_containers:
+                raise Skip("not wanted")
             check(binary, Path(folder))
         except Skip as reason:
-            print(f"skipped, compose.yaml was not started: {reason}")
+            print(f"without containers: {reason}")
+            processes(binary, Path(folder))
 
 
 if __name__ == "__main__":

@@ -4,11 +4,12 @@
     scripts/metrics.py [--bin PROGRAM]
 
 Installs Prometheus by apt-get if it is missing. Checks the text of /metrics in both formats, that every metric of docs/metrics.md
-and none besides is in it, that the rules in deploy/alerts.yml fire when they should, and that every expression of the rules and of deploy/grafana.json returns
-without an error; those about the process, the head and requests must return data.
+and none besides is in it, that the rules in deploy/alerts.yml fire when they should and are evaluated without an error, and that every expression of every
+panel of deploy/grafana.json returns data.
 """
 
 import argparse
+import contextlib
 import json
 import re
 import shutil
@@ -77,6 +78,16 @@ def refused(url):
         raise Failure("a foreign host was accepted")
 
 
+def requests(url):
+    """Sends what fills the panels: a batch with results and an error, calls, and a request that is refused."""
+    call = '{"jsonrpc":"2.0","id":1,"method":"%s","params":%s}'
+    calls = [call % (method, parameters) for method, parameters in (
+        ("eth_chainId", "[]"), ("eth_chainId", "[]"), ("eth_nonsense", "[]"), ("eth_getBlockByNumber", '["latest",true]'),
+        ("eth_call", '[{"to":"0x4e59b44847b379578588920ca78fbf26c0b4956c"},"latest"]'))]
+    post(f"{url}/", f"[{','.join(calls)}]")
+    refused(f"{url}/chainId/")
+
+
 def promtool(*arguments, text=None):
     done = subprocess.run(["promtool", *map(str, arguments)], input=text, capture_output=True, text=True)
     output = (done.stdout + done.stderr).strip()
@@ -104,17 +115,30 @@ def check_text(address):
     print(f"{len(families)} metrics in two formats, promtool silent")
 
 
-def expressions():
-    """The expressions of the rules and of the dashboard, with its variables filled in."""
-    rules = re.findall(r"^ +expr: (.*)$", (ROOT / "deploy/alerts.yml").read_text(), re.MULTILINE)
-    panels = json.loads((ROOT / "deploy/grafana.json").read_text())["panels"]
-    shown = [target["expr"] for panel in panels for target in panel.get("targets", [])]
-    filled = [expression.replace("$__rate_interval", "1m").replace("$job", ".*").replace("$instance", ".*") for expression in shown]
-    return rules + filled
+def rules():
+    """The expressions of the alert rules."""
+    return re.findall(r"^ +expr: (.*)$", (ROOT / "deploy/alerts.yml").read_text(), re.MULTILINE)
 
 
-def check_prometheus(metrics, folder):
-    """Lets Prometheus scrape the metrics with the rules loaded, and evaluates all expressions."""
+def panels():
+    """Yields the title of each panel of the dashboard with its expressions, whose variables have the values that they have in Grafana at first."""
+    for panel in json.loads((ROOT / "deploy/grafana.json").read_text())["panels"]:
+        expressions = [target["expr"] for target in panel.get("targets", [])]
+        if expressions:
+            # Grafana's interval for rates is at least four times 15 s, whatever is scraped more often.
+            values = {"$__rate_interval": "1m", "$job": ".*", "$instance": ".*"}
+            yield panel["title"], [re.sub(r"\$\w+", lambda variable: values[variable[0]], expression) for expression in expressions]
+
+
+def empty_panels(url):
+    """Returns the panels of which not every expression has a number in the Prometheus at `url`."""
+    def has_data(expression):
+        return any(sample["value"][1] != "NaN" for sample in query(url, expression))
+    return [title for title, expressions in panels() if not all(map(has_data, expressions))]
+
+
+def check_prometheus(metrics, folder, send):
+    """Has Prometheus scrape the metrics with the rules loaded, and evaluates all expressions. `send` sends requests to the server."""
     rules = ROOT / "deploy/alerts.yml"
     promtool("check", "rules", rules)
     target = urllib.parse.urlsplit(metrics).netloc
@@ -128,7 +152,7 @@ def check_prometheus(metrics, folder):
     command = ["prometheus", f"--config.file={config}", f"--storage.tsdb.path={folder}/tsdb", f"--web.listen-address={url[7:]}"]
     with (Path(folder) / "log").open("w") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
         try:
-            check_expressions(url, process)
+            check_expressions(url, process, send)
         finally:
             process.terminate()
 
@@ -160,24 +184,21 @@ def query(url, expression):
     return json.loads(text)["data"]["result"]
 
 
-def check_expressions(url, process):
-    deadline = time.monotonic() + 60
-    while True:
-        try:
-            # Rates need two scrapes.
-            if query(url, "count_over_time(up[1m]) > 3"):
-                break
-        except OSError:
-            pass
+def check_expressions(url, process, send):
+    deadline, empty = time.monotonic() + 60, ["all"]
+    while empty:
         if process.poll() is not None or time.monotonic() > deadline:
-            raise Failure("Prometheus did not scrape the server")
+            raise Failure(f"panels without data: {', '.join(empty)}")
+        # Rates need two scrapes with what they count.
+        send()
         time.sleep(0.5)
-    with_data = sum(1 for expression in expressions() if query(url, expression))
-    needed = ["ethnode_head_number", "process_resident_memory_bytes", 'ethnode_rpc_calls_total{method="eth_chainId",code="0"} >= 2']
-    for expression in needed:
-        if not query(url, expression):
-            raise Failure(f"no data for {expression}")
-    print(f"Prometheus evaluated {len(expressions())} expressions, {with_data} of them have data")
+        with contextlib.suppress(OSError):
+            empty = empty_panels(url)
+    for expression in rules():
+        query(url, expression)
+    if not query(url, 'ethnode_rpc_calls_total{method="eth_chainId",code="0"} >= 2'):
+        raise Failure("the calls of a batch are not counted")
+    print(f"Prometheus has data for all {len(list(panels()))} panels of the dashboard, and evaluates {len(rules())} rules")
 
 
 def main():
@@ -190,12 +211,12 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         arguments = ("dev", "--data-dir", f"{folder}/data", "--log", "warn", "--metrics-addr", f"127.0.0.1:{port}")
         with Server(binary, *arguments) as server:
-            call = '{"jsonrpc":"2.0","id":1,"method":"%s","params":[]}'
-            post(f"{server.url}/", f"[{call % 'eth_chainId'},{call % 'eth_chainId'},{call % 'eth_nonsense'}]")
-            refused(f"{server.url}/chainId/")
+            def send():
+                requests(server.url)
+            send()
             metrics = f"http://127.0.0.1:{port}/metrics"
             check_text(metrics)
-            check_prometheus(metrics, folder)
+            check_prometheus(metrics, folder, send)
             check_alerts(folder)
 
 

@@ -537,12 +537,14 @@ def endure(binary, minutes):
             rounds.append(resources(server))
             print("round {}: {} descriptors, {} threads, {:.0f} MiB".format(len(rounds), *rounds[-1]), flush=True)
         server.stop()
-    # Memory at rest differs from round to round.
     quarter = max(1, len(rounds) // 4)
     first, last = ([statistics.median(values) for values in zip(*some)] for some in (rounds[:quarter], rounds[-quarter:]))
+    lowest = min(memory for _, _, memory in rounds[-quarter:])
     change = ", ".join(f"{before:.0f} to {after:.0f} {what}" for before, after, what in zip(first, last, ("descriptors", "threads", "MiB")))
-    print(f"{len(rounds)} rounds in {minutes:g} minutes, medians of the first and the last quarter: {change}")
-    expect_no_growth(first, last)
+    print(f"{len(rounds)} rounds in {minutes:g} minutes, medians of the first and the last quarter: {change}, at the end at least {lowest:.0f} MiB")
+    # What the allocator holds at rest differs from round to round, also between rounds in which the same bytes are in use: docs/benchmarks.md.
+    # What leaks is in the lowest value, too.
+    expect_no_growth(first, (*last[:2], lowest))
 
 
 SCENES = {"disk": disk, "damage": damage, "log": log, "clients": clients, "reload": reload, "import": imports, "users": users, "nginx": nginx,

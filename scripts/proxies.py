@@ -44,6 +44,17 @@ def example(title, replacements):
     return text
 
 
+class Client(http.client.HTTPConnection):
+    """A connection to a proxy, opened again after the proxy has closed it with a response, as nginx does after 1,000 of them."""
+
+    def __init__(self, proxy):
+        super().__init__(f"{HOST}:{proxy.port}")
+        self.proxy = proxy
+
+    def connect(self):
+        self.sock = self.proxy.connect()
+
+
 class Proxy:
     """A proxy with its example, on a free port, in front of two ports."""
 
@@ -91,14 +102,17 @@ class Proxy:
 
     def client(self):
         """A persistent connection of HTTP/1.1."""
-        client = http.client.HTTPConnection(f"{HOST}:{self.port}")
-        client.sock = self.connect()
-        return client
+        return Client(self)
 
     def curl(self, path, *arguments):
         command = ["curl", "-sS", "--cacert", self.certificate, "--resolve", f"{HOST}:{self.port}:127.0.0.1", *arguments,
                    f"https://{HOST}:{self.port}{path}"]
         return subprocess.run([str(part) for part in command], check=True, capture_output=True, text=True).stdout
+
+
+def nginx_paths(folder):
+    """Settings of nginx with which it writes to this folder alone."""
+    return "access_log off;" + "".join(f" {kind}_temp_path {folder}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
 
 
 class Nginx(Proxy):
@@ -110,10 +124,9 @@ class Nginx(Proxy):
                                  ("/etc/ssl/node.example.key", self.key)])
         # Only root may choose the user of the workers, who must read the folder.
         user = "user root;" if os.geteuid() == 0 else ""
-        temporary = "".join(f"{kind}_temp_path {folder}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
         config = folder / "nginx.conf"
         config.write_text(f"{user} daemon off; pid {folder}/pid; error_log {folder}/error.log; events {{}}\n"
-                          f"http {{ access_log off; {temporary}\n{site}}}\n")
+                          f"http {{ {nginx_paths(folder)}\n{site}}}\n")
         return ["nginx", "-p", folder, "-c", config, "-e", f"{folder}/error.log"]
 
 

@@ -5,7 +5,7 @@
 mod in_process;
 
 use node_http::HttpConfig;
-use node_tests::server::{Response, Server, Transport, free_port, run_to_end};
+use node_tests::server::{Response, Server, Transport, free_port, node_server, run_to_end};
 use node_tests::wallet::{hex, sign, transfer};
 use node_tests::websocket::Socket;
 use node_types::consensus::TransactionBody;
@@ -13,7 +13,7 @@ use serde_json::json;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{IpAddr, TcpStream};
+use std::net::{IpAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -432,8 +432,9 @@ fn refused_control_over_json_rpc_names_the_option_and_is_logged() {
     assert_eq!(server.logged("operation=\"eth_blockNumber\""), 1);
     assert!(!server.log().contains("refused a page"), "{}", server.log());
     let refused = error(&server.send("POST", "/", &headers, &body("evm_mine")));
-    assert_eq!(refused, "evm_mine is refused: pages of other origins may not do this unless `cors-origins` names them");
-    assert_eq!(server.logged("--cors-origins allows it"), 1);
+    let reason = "a page of another origin may control the chain only if `cors-origins` lists that origin itself";
+    assert_eq!(refused, format!("evm_mine is refused: {reason}"));
+    assert_eq!(server.logged("only its name in --cors-origins allows it"), 1);
 }
 
 #[test]
@@ -497,8 +498,34 @@ fn namespaces_can_be_switched_off() {
     let statuses =
         [server.post("/getLogs/", "{}").status, server.get("/ready").status, server.get("/openapi.json").status];
     assert_eq!(statuses, [200; 3]);
-    let output = run_to_end(["--api", "eth,nonsense"]);
-    assert!(String::from_utf8_lossy(&output.stderr).contains("nonsense"));
+}
+
+#[test]
+fn a_start_that_must_fail_creates_no_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let used = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = used.local_addr().unwrap().to_string();
+    let (_, port) = address.split_once(':').unwrap();
+    let unknown = "\"nonsense\" is neither one of the namespaces anvil, debug, dev, erigon, eth";
+    let cases: [(&[&str], &str); 9] = [
+        (&["dev", "--api", "eth,nonsense"], unknown),
+        (&["run", "--api", "eth,nonsense"], unknown),
+        (&["dev", "--port", port], "cannot listen on"),
+        (&["run", "--port", port], "cannot listen on"),
+        (&["dev", "--control-listen", &address], "cannot listen on"),
+        (&["dev", "--metrics-addr", &address], "cannot listen on"),
+        (&["dev", "--load-state", "/nonexistent"], "cannot read /nonexistent"),
+        (&["run", "--import", "/nonexistent"], "cannot read /nonexistent"),
+        (&["import", "/nonexistent"], "cannot read /nonexistent"),
+    ];
+    for (arguments, reason) in cases {
+        let mut server = node_server();
+        let output = server.args(arguments).arg("--data-dir").arg(&data).env("ETHNODE_PORT", "0").output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(1) && text.contains(reason), "{arguments:?}: {text}");
+        assert!(!data.exists(), "{arguments:?}");
+    }
 }
 
 #[test]

@@ -159,6 +159,28 @@ fn wait_for_head(server: &Server, number: u64) {
 }
 
 #[test]
+fn the_last_block_of_the_files_is_the_highest_one_from_the_beginning() {
+    let [first, second] = two_batches();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("second.rlp");
+    fs::write(&path, &second).unwrap();
+    // The pipe is imported first, and its blocks are not known before.
+    let (mut child, server) = import_from_a_pipe(&["--log", "warn", "--import", path.to_str().unwrap()]);
+    let status = || server.get("/syncing/").field("SyncStatus").clone();
+    while status()["HighestBlock"] != json!("128") {
+        assert_eq!(status()["CurrentBlock"], json!("0"));
+        thread::sleep(Duration::from_millis(5));
+    }
+    child.stdin.take().unwrap().write_all(&first).unwrap();
+    wait_for_head(&server, 128);
+    while status() != Value::Null {
+        thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
 fn what_is_imported_is_served_during_the_import_if_asked() {
     let [first, second] = two_batches();
     let (mut child, server) = import_from_a_pipe(&["--log", "warn"]);
@@ -354,6 +376,14 @@ fn requests_are_sent_to_a_collector_as_spans() {
     assert_eq!((&span["parentSpanId"], &span["kind"]), (&json!("00f067aa0ba902b7"), &json!(2)));
     let status = json!({"key": "http.response.status_code", "value": {"intValue": "200"}});
     assert!(span["attributes"].as_array().unwrap().contains(&status), "{span}");
+
+    // The calls of a batch are children.
+    let batch = r#"[{"jsonrpc":"2.0","id":1,"method":"eth_chainId"},{"jsonrpc":"2.0","id":2,"method":"eth_nonsense"}]"#;
+    assert_eq!(server.post("/", batch).status, 200);
+    let spans = receive_spans(&collector);
+    let names: Vec<_> = spans.iter().map(|span| span["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["batch", "eth_chainId", "eth_nonsense"]);
+    assert!(spans[1..].iter().all(|span| span["parentSpanId"] == spans[0]["spanId"]), "{spans:?}");
 
     // What waits is sent at the end.
     assert_eq!(server.get("/none/").status, 404);

@@ -50,6 +50,13 @@ pub(crate) fn read(path: &Path, context: &Context) -> Result<Vec<u8>, CommandErr
     }
 }
 
+/// Fails if a file cannot be read, so that nothing is created before that is known. A pipe is not opened: whoever writes to it would notice.
+pub(crate) fn check(path: &Path) -> Result<(), CommandError> {
+    let metadata = path.metadata();
+    let checked = metadata.and_then(|found| if found.is_file() { File::open(path).map(drop) } else { Ok(()) });
+    checked.map_err(|source| CommandError::Read { path: path.to_owned(), source })
+}
+
 /// Reads a file of at most `limit` bytes. Returns `None` if it is longer.
 pub(crate) fn read_at_most(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();

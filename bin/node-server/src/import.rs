@@ -47,6 +47,7 @@ const SYNC_INTERVAL: Duration = Duration::from_secs(1);
 /// durable.
 pub(crate) fn run(options: &ImportOptions) -> Result<(), CommandError> {
     let shutdown = Shutdown::on_signals()?;
+    options.files.iter().try_for_each(|path| files::check(path))?;
     let start = open::start(options.genesis.genesis.as_deref(), &options.storage, shutdown.context())?;
     let folder =
         open::folder(&options.storage, &start.genesis)?.ok_or(CommandError::InMemory { needed_by: "import" })?;

@@ -1,13 +1,15 @@
 //! Traces for OpenTelemetry: a span for each request, sent to a collector as OTLP over HTTP in JSON.
 //!
-//! Spans are derived from the log events of requests, regardless of the log's filter. A separate thread sends them.
-//! If the collector is slow or unreachable, spans are dropped; requests do not wait.
+//! Spans are derived from the log events of requests, regardless of the log's filter; those of the calls of a batch are
+//! children of the batch's span. A separate thread sends them. If the collector is slow or unreachable, spans are dropped;
+//! requests do not wait.
 
 use crate::build_info::VERSION;
 use crate::dev::RequestLayer;
 use crate::error::CommandError;
 use crate::values::without_credentials;
 use serde_json::{Value, json};
+use std::cell::RefCell;
 use std::collections::hash_map::RandomState;
 use std::fmt;
 use std::hash::BuildHasher;
@@ -37,6 +39,10 @@ const STEP: Duration = Duration::from_millis(100);
 
 /// Time limit for a message to the collector, including the last one on exit.
 const TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Kinds of spans: a request, and a part of one.
+const SERVER: u8 = 2;
+const INTERNAL: u8 = 1;
 
 /// The path at which OTLP over HTTP receives traces.
 const PATH: &str = "/v1/traces";
@@ -143,12 +149,21 @@ impl<S: Subscriber> Layer<S> for TraceLayer {
         }
         let mut request = Request::default();
         event.record(&mut request);
-        if let Some(span) = request.span(SystemTime::now())
-            && self.spans.try_send(span).is_err()
-        {
-            self.dropped.fetch_add(1, Ordering::Relaxed);
+        if request.is_part() {
+            PARTS.with_borrow_mut(|parts| parts.push(request));
+            return;
+        }
+        for span in request.spans(&PARTS.take(), SystemTime::now()) {
+            if self.spans.try_send(span).is_err() {
+                self.dropped.fetch_add(1, Ordering::Relaxed);
+            }
         }
     }
+}
+
+thread_local! {
+    /// The calls of a batch that this thread has logged. The event of the batch follows on the same thread.
+    static PARTS: RefCell<Vec<Request>> = const { RefCell::new(Vec::new()) };
 }
 
 /// The fields of the log event of a request.
@@ -207,36 +222,64 @@ impl Visit for Request {
 }
 
 impl Request {
-    /// Returns the span of a request that ended at `end`. `None` for the calls of a batch, which are in its span, and
-    /// for requests whose sender does not record their trace.
-    fn span(self, end: SystemTime) -> Option<Value> {
+    /// Returns whether this is a call of a batch, which has no response of its own.
+    fn is_part(&self) -> bool {
+        self.status.is_none() && self.bytes.is_none()
+    }
+
+    /// Returns the spans of a request that ended at `end`, and of its `parts`, the calls of a batch, which ran one after the
+    /// other. Empty for requests whose sender does not record their trace.
+    fn spans(&self, parts: &[Self], end: SystemTime) -> Vec<Value> {
         let is_sampled = u8::from_str_radix(&self.trace_flags, 16).is_ok_and(|flags| flags & 1 == 1);
-        if (self.status.is_none() && self.bytes.is_none()) || (!self.trace_id.is_empty() && !is_sampled) {
-            return None;
+        if !self.trace_id.is_empty() && !is_sampled {
+            return Vec::new();
         }
+        let trace = if self.trace_id.is_empty() { [random(), random()].concat() } else { self.trace_id.clone() };
+        let span = self.span(&trace, &self.parent_span_id, end);
+        let mut end = end;
+        let mut spans: Vec<_> = parts
+            .iter()
+            .rev()
+            .map(|part| {
+                let span = part.span(&trace, span["spanId"].as_str().unwrap_or_default(), end);
+                end -= part.duration();
+                span
+            })
+            .collect();
+        spans.push(span);
+        spans.reverse();
+        spans
+    }
+
+    /// The span that ended at `end`, in a trace and below a `parent`, which may be empty.
+    fn span(&self, trace: &str, parent: &str, end: SystemTime) -> Value {
         let end = end.duration_since(UNIX_EPOCH).unwrap_or_default();
-        let start = end.saturating_sub(Duration::from_micros(self.micros));
+        let start = end.saturating_sub(self.duration());
         let mut attributes = vec![attribute("client.address", &self.client), attribute("request.id", &self.id)];
         let (http, rpc) = match self.code {
-            Some(code) if code < 100 => (Some(200), Some(code)),
+            Some(code) if code < 100 => ((!self.is_part()).then_some(200), Some(code)),
             code => (self.status.or(code), None),
         };
         attributes.extend(http.map(|status| number("http.response.status_code", status)));
         attributes.extend(rpc.map(|code| number("rpc.jsonrpc.error_code", code)));
         attributes.extend(self.bytes.map(|bytes| number("http.response.body.size", bytes)));
-        let trace = if self.trace_id.is_empty() { [random(), random()].concat() } else { self.trace_id };
+        let kind = if self.is_part() { INTERNAL } else { SERVER };
         let mut span = json!({
-            "traceId": trace, "spanId": random(), "name": self.operation, "kind": 2, "attributes": attributes,
+            "traceId": trace, "spanId": random(), "name": self.operation, "kind": kind, "attributes": attributes,
             "startTimeUnixNano": start.as_nanos().to_string(), "endTimeUnixNano": end.as_nanos().to_string(),
         });
-        if !self.parent_span_id.is_empty() {
-            span["parentSpanId"] = self.parent_span_id.into();
+        if !parent.is_empty() {
+            span["parentSpanId"] = parent.into();
         }
         // By OpenTelemetry's conventions, a client's fault is not an error of the server.
         if rpc.is_some() || http.is_some_and(|status| status >= 500) {
             span["status"] = json!({"code": 2, "message": self.error});
         }
-        Some(span)
+        span
+    }
+
+    fn duration(&self) -> Duration {
+        Duration::from_micros(self.micros)
     }
 }
 
@@ -262,38 +305,72 @@ mod tests {
         assert_eq!(traces_url(&"http://c/otlp".parse().unwrap()), "http://c/otlp/v1/traces");
     }
 
-    #[test]
-    fn spans_have_times_and_ids() {
-        let end = UNIX_EPOCH + Duration::from_secs(1);
-        let span = request().span(end).unwrap();
-        assert_eq!((&span["startTimeUnixNano"], &span["endTimeUnixNano"]), (&json!("998500000"), &json!("1000000000")));
-        let length = |name: &str| span[name].as_str().map(str::len);
-        assert_eq!((length("traceId"), length("spanId"), length("parentSpanId")), (Some(32), Some(16), None));
-        assert!(span.get("status").is_none());
-        assert_ne!(request().span(end).unwrap()["traceId"], span["traceId"]);
+    fn span(request: &Request, end: SystemTime) -> Value {
+        let mut spans = request.spans(&[], end);
+        assert_eq!(spans.len(), 1);
+        spans.remove(0)
     }
 
     #[test]
-    fn only_sampled_requests_have_spans_and_calls_of_a_batch_have_none() {
+    fn spans_have_times_and_ids() {
+        let end = UNIX_EPOCH + Duration::from_secs(1);
+        let first = span(&request(), end);
+        assert_eq!(
+            (&first["startTimeUnixNano"], &first["endTimeUnixNano"]),
+            (&json!("998500000"), &json!("1000000000"))
+        );
+        let length = |name: &str| first[name].as_str().map(str::len);
+        assert_eq!((length("traceId"), length("spanId"), length("parentSpanId")), (Some(32), Some(16), None));
+        assert!(first.get("status").is_none());
+        assert_ne!(span(&request(), end)["traceId"], first["traceId"]);
+    }
+
+    #[test]
+    fn only_sampled_requests_have_spans() {
         let traced = |flags: &str| Request {
             trace_id: "ab".repeat(16),
             parent_span_id: "cd".repeat(8),
             trace_flags: flags.to_owned(),
             ..request()
         };
-        let span = traced("01").span(UNIX_EPOCH).unwrap();
+        let span = span(&traced("01"), UNIX_EPOCH);
         assert_eq!((&span["traceId"], &span["parentSpanId"]), (&json!("ab".repeat(16)), &json!("cd".repeat(8))));
-        assert!(traced("00").span(UNIX_EPOCH).is_none());
-        assert!(Request { status: None, bytes: None, ..request() }.span(UNIX_EPOCH).is_none());
+        assert!(traced("00").spans(&[request()], UNIX_EPOCH).is_empty());
+    }
+
+    #[test]
+    fn calls_of_a_batch_are_children_of_its_span_one_after_the_other() {
+        let part = |operation: &str, code| Request {
+            operation: operation.to_owned(),
+            code,
+            micros: 200,
+            error: "why".to_owned(),
+            ..Request::default()
+        };
+        let parts = [part("eth_chainId", None), part("eth_call", Some(-32000))];
+        assert!(parts.iter().all(Request::is_part) && !request().is_part());
+        let spans = request().spans(&parts, UNIX_EPOCH + Duration::from_secs(1));
+        let of = |name: &str| spans.iter().map(|span| span[name].clone()).collect::<Vec<_>>();
+        assert_eq!(of("name"), ["call", "eth_chainId", "eth_call"]);
+        assert_eq!(of("kind"), [SERVER, INTERNAL, INTERNAL]);
+        assert_eq!(of("parentSpanId"), [&Value::Null, &spans[0]["spanId"], &spans[0]["spanId"]].map(Value::clone));
+        assert!(spans.iter().all(|span| span["traceId"] == spans[0]["traceId"]));
+        assert_eq!(of("startTimeUnixNano"), ["998500000", "999600000", "999800000"]);
+        assert_eq!(of("endTimeUnixNano"), ["1000000000", "999800000", "1000000000"]);
+        assert_eq!(of("status"), [Value::Null, Value::Null, json!({"code": 2, "message": "why"})]);
+        let keys = |span: &Value| {
+            span["attributes"].as_array().unwrap().iter().map(|one| one["key"].clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(keys(&spans[2]), ["client.address", "request.id", "rpc.jsonrpc.error_code"]);
     }
 
     #[test]
     fn failures_of_the_server_and_json_rpc_errors_are_errors() {
         let failed = |code| Request { status: None, code: Some(code), error: "why".to_owned(), ..request() };
         for (code, expected) in [(400, Value::Null), (503, json!({"code": 2, "message": "why"}))] {
-            assert_eq!(failed(code).span(UNIX_EPOCH).unwrap()["status"], expected, "{code}");
+            assert_eq!(span(&failed(code), UNIX_EPOCH)["status"], expected, "{code}");
         }
-        let span = failed(-32000).span(UNIX_EPOCH).unwrap();
+        let span = span(&failed(-32000), UNIX_EPOCH);
         assert_eq!(span["status"]["code"], 2);
         assert!(span["attributes"].as_array().unwrap().contains(&number("rpc.jsonrpc.error_code", -32000)), "{span}");
     }

@@ -16,8 +16,9 @@ use clap::Args;
 use node_chain::{BlockImporter, FileError, ImportSummary, dev_genesis, import_file};
 use node_core::context::Context;
 use node_core::node::{Finality, Node};
-use node_http::{HttpConfig, Metrics, Shutdown, serve};
-use node_types::H256;
+use node_http::{HttpConfig, Metrics, Shutdown, check, serve};
+use node_types::{BlockNumber, H256};
+use std::fs::File;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
@@ -67,6 +68,9 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), CommandError> {
     if http.api.is_empty() {
         http.api = API.iter().filter_map(|name| name.parse().ok()).collect();
     }
+    // Before the folder is created, and a large genesis is sorted.
+    check(&http)?;
+    options.chain.import.iter().try_for_each(|path| files::check(path))?;
     reload::register(&http);
     let _metrics = metrics::serve(&options.server, &http)?;
     let genesis_file = options.chain.genesis.genesis.as_deref();
@@ -136,6 +140,10 @@ fn serve_from_the_import_on(
         if http.serve_while_starting {
             tracing::info!("serving the blocks imported so far on {}://{address}", http.scheme());
         }
+        if http.serve_while_starting {
+            starting.set("looking for the end of the chain files".to_owned());
+            node.set_highest_block(highest_block(&options.chain.import, &context));
+        }
         // If the import fails, the program exits, which ends the thread.
         match build(options, wiring, &http, &context) {
             // The signal ends the server as well, after the requests in progress.
@@ -162,6 +170,13 @@ fn serve_from_the_import_on(
 /// Waits for the end of the server.
 fn join(server: JoinHandle<Result<(), CommandError>>) -> Result<(), CommandError> {
     server.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// Returns the number of the last block of the chain files. Skips pipes, which cannot be read twice, and files that cannot be
+/// read, which the import reports.
+fn highest_block(paths: &[PathBuf], context: &Context) -> BlockNumber {
+    let files = paths.iter().filter(|path| path.is_file()).filter_map(|path| File::open(path).ok());
+    files.map_while(|file| node_chain::highest_block(file, context).ok()).max().unwrap_or_default()
 }
 
 /// Imports the chain files, and then drops old states.

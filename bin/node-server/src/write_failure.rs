@@ -18,6 +18,9 @@ const STATUS: i32 = 3;
 /// Time between two checks.
 const INTERVAL: Duration = Duration::from_millis(200);
 
+/// The reason for a failure that began and ended between two checks.
+const OVER: &str = "for a moment; the log line of the request that failed has the reason";
+
 /// Starts watching `backend`: logs when it cannot store changes or read stored data, and when it can again. Depending
 /// on `options`, exits the process instead. Acknowledged changes are durable, so nothing has to be completed before
 /// that.
@@ -33,13 +36,14 @@ pub(crate) fn watch(options: &OperationOptions, backend: &Arc<dyn StateBackend>)
             "the whole database can be read again",
         );
         while let Some(backend) = backend.upgrade() {
-            let BackendHealth { write_failure, read_failure, .. } = backend.health();
-            if let (true, Some(reason)) = (ends, &write_failure) {
+            let BackendHealth { failed_writes, write_failure, failed_reads, read_failure, .. } = backend.health();
+            if ends && failed_writes > 0 {
+                let reason = write_failure.as_deref().unwrap_or(OVER);
                 print(Level::ERROR, &format!("changes cannot be stored (--exit-on-write-failure): {reason}"));
                 process::exit(STATUS);
             }
-            writes.note(write_failure.as_deref());
-            reads.note(read_failure.as_deref());
+            writes.note(failed_writes, write_failure.as_deref());
+            reads.note(failed_reads, read_failure.as_deref());
             drop(backend);
             thread::sleep(INTERVAL);
         }
@@ -54,22 +58,29 @@ struct Failing {
     begins: &'static str,
     /// Message that is logged when it works again.
     ends: &'static str,
+    /// How often it had failed when this was last looked at.
+    failures: u64,
     failed: bool,
 }
 
 impl Failing {
     fn new(begins: &'static str, ends: &'static str) -> Self {
-        Self { begins, ends, failed: false }
+        Self { begins, ends, failures: 0, failed: false }
     }
 
-    /// Logs a change. `failure` is the reason if the operation currently fails.
-    fn note(&mut self, failure: Option<&str>) {
-        match failure {
-            Some(reason) if !self.failed => tracing::error!("{}: {reason}", self.begins),
-            None if self.failed => tracing::info!("{}", self.ends),
-            _ => {}
+    /// Logs a change. `failures` is how often the operation has failed so far, and `failure` is the reason if it currently
+    /// fails.
+    fn note(&mut self, failures: u64, failure: Option<&str>) {
+        let is_over = failure.is_none() && failures > self.failures;
+        if !self.failed && (failure.is_some() || is_over) {
+            tracing::error!("{}: {}", self.begins, failure.unwrap_or(OVER));
+            self.failed = true;
         }
-        self.failed = failure.is_some();
+        if self.failed && failure.is_none() {
+            tracing::info!("{}", self.ends);
+            self.failed = false;
+        }
+        self.failures = failures;
     }
 }
 

@@ -1,10 +1,23 @@
 //! Reading chain files (concatenated RLP-encoded blocks) as a stream.
 
-use std::io::{self, Read};
+use node_core::context::{Context, Interrupted};
+use node_types::BlockNumber;
+use rlp::{PayloadInfo, Rlp};
+use std::io::{self, BufReader, Read, Seek};
 
 /// Default limit on the length of a block in bytes. Before Osaka the protocol limits the length only indirectly, by
 /// gas.
 pub const DEFAULT_BLOCK_LIMIT: u64 = 64 << 20;
+
+/// Length of the longest prefix of an RLP item, in bytes.
+const LONGEST_PREFIX: u64 = 9;
+
+/// Index of the number in a header.
+const NUMBER_IN_HEADER: usize = 8;
+
+/// Number of bytes that are read at once to look at headers: about a dozen empty blocks, and little more than the header of a
+/// full one.
+const HEADERS_BUFFER: usize = 8 << 10;
 
 /// One encoded block of a chain file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,6 +79,15 @@ impl<R: Read> BlockStream<R> {
     /// Returns the next block, or `None` at the end of the stream.
     fn read_block(&mut self) -> Result<Option<RawBlock>, StreamError> {
         let offset = self.offset;
+        let Some((mut bytes, length)) = self.read_prefix()? else { return Ok(None) };
+        self.fill_exactly(&mut bytes, length)?;
+        self.offset += length;
+        Ok(Some(RawBlock { offset, bytes }))
+    }
+
+    /// Returns the bytes before the payload of the next block, and the length of the whole block; `None` at the end of the stream.
+    fn read_prefix(&mut self) -> Result<Option<(Vec<u8>, u64)>, StreamError> {
+        let offset = self.offset;
         let mut bytes = Vec::new();
         if self.fill(&mut bytes, 1)? == 0 {
             return Ok(None);
@@ -87,9 +109,7 @@ impl<R: Read> BlockStream<R> {
         if length > self.limit {
             return Err(StreamError::TooLong { offset, length, limit: self.limit });
         }
-        self.fill_exactly(&mut bytes, length)?;
-        self.offset += length;
-        Ok(Some(RawBlock { offset, bytes }))
+        Ok(Some((bytes, length)))
     }
 
     /// Reads until `bytes` has `length` bytes. Memory grows only as bytes are read, even if `length` is huge.
@@ -110,6 +130,41 @@ impl<R: Read> BlockStream<R> {
     }
 }
 
+impl<R: Read + Seek> BlockStream<BufReader<R>> {
+    /// Returns the number of the next block, without reading its body; `None` at the end of the stream, and for a block whose
+    /// header cannot be decoded.
+    fn skip_block(&mut self) -> Result<Option<BlockNumber>, StreamError> {
+        let Some((mut bytes, length)) = self.read_prefix()? else { return Ok(None) };
+        let prefix = bytes.len();
+        self.fill(&mut bytes, length.min(prefix as u64 + LONGEST_PREFIX))?;
+        let Ok(header) = PayloadInfo::from(&bytes[prefix..]) else { return Ok(None) };
+        let header_end = header.header_len.saturating_add(header.value_len).saturating_add(prefix) as u64;
+        self.fill(&mut bytes, length.min(header_end))?;
+        let number = Rlp::new(&bytes[prefix..]).val_at(NUMBER_IN_HEADER);
+        let offset = self.offset;
+        let rest = i64::try_from(length - bytes.len() as u64).unwrap_or(i64::MAX);
+        self.reader.seek_relative(rest).map_err(|source| StreamError::Io { offset, source })?;
+        self.offset += length;
+        Ok(number.ok())
+    }
+}
+
+/// Returns the highest block number in a chain file, or 0 if the file is empty. Reads only the headers, and ends where the file is
+/// damaged.
+///
+/// # Errors
+/// If `context` interrupts it.
+pub fn highest_block(file: impl Read + Seek, context: &Context) -> Result<BlockNumber, Interrupted> {
+    let mut stream = BlockStream::new(BufReader::with_capacity(HEADERS_BUFFER, file));
+    let mut highest = 0;
+    // The import reports what is wrong with the file.
+    while let Ok(Some(number)) = stream.skip_block() {
+        highest = highest.max(number);
+        context.check()?;
+    }
+    Ok(highest)
+}
+
 impl<R: Read> Iterator for BlockStream<R> {
     type Item = Result<RawBlock, StreamError>;
 
@@ -126,7 +181,9 @@ impl<R: Read> Iterator for BlockStream<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use node_types::consensus::Header;
     use proptest::prelude::*;
+    use rlp::Encodable;
 
     /// Returns an RLP list with a payload of `length` bytes.
     fn item(length: usize) -> Vec<u8> {
@@ -185,6 +242,32 @@ mod tests {
         assert!(matches!(got, StreamError::Truncated { got: 8, .. }), "{got}");
     }
 
+    /// A block whose header has a number, and a body of `length` bytes.
+    fn numbered(number: u64, length: usize) -> Vec<u8> {
+        let header = Header { number, ..Header::default() }.rlp_bytes();
+        let mut stream = rlp::RlpStream::new_list(2);
+        stream.append_raw(&header, 1).append(&vec![1u8; length]);
+        stream.out().to_vec()
+    }
+
+    #[test]
+    fn finds_the_highest_block_of_a_file() {
+        let highest = |file: &[u8]| highest_block(io::Cursor::new(file), &Context::unbounded()).unwrap();
+        let blocks =
+            [(1, 0), (2, 70_000), (9, 300), (3, HEADERS_BUFFER)].map(|(number, length)| numbered(number, length));
+        let file = blocks.concat();
+        assert_eq!(highest(&file), 9);
+        assert_eq!(highest(&[]), 0);
+        // What follows a damaged place is not imported.
+        assert_eq!(highest(&[&blocks[0][..], &[0x80], &blocks[2]].concat()), 1);
+        assert_eq!(highest(&[&blocks[0][..], &item(30), &blocks[2]].concat()), 1);
+        assert_eq!(highest(&file[..blocks[0].len() + 20]), 1);
+
+        let cancelled = Context::unbounded();
+        cancelled.cancel();
+        assert!(highest_block(io::Cursor::new(file), &cancelled).is_err());
+    }
+
     proptest! {
         #[test]
         fn random_bytes_are_an_error_or_blocks(file in proptest::collection::vec(any::<u8>(), 0..2000)) {
@@ -196,6 +279,7 @@ mod tests {
                 }
             }
             prop_assert_eq!(length, file.len());
+            prop_assert!(highest_block(io::Cursor::new(file), &Context::unbounded()).is_ok());
         }
     }
 }

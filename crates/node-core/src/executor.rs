@@ -293,9 +293,7 @@ pub enum TransactionError {
     #[error("exceeds block gas limit: gas limit reached: gas {limit}, available {available}")]
     BlockGasExceeded { limit: u64, available: u64 },
     /// The gas limit is above the cap of EIP-7825.
-    #[error(
-        "transaction gas limit too high (cap: {cap}, tx: {limit}): gas limit reached: EIP-7825 limits it from Osaka on"
-    )]
+    #[error("transaction gas limit too high (cap: {cap}, tx: {limit}): EIP-7825 limits it from Osaka on")]
     GasLimitCap {
         limit: u64,
         /// 2^24.

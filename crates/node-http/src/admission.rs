@@ -85,7 +85,7 @@ pub(crate) fn reads_only(request: &HttpRequest, service: &Service) -> bool {
 pub(crate) fn may_control(request: &HttpRequest, service: &Service, sender: &Sender) -> Result<(), HttpError> {
     let config = &service.config;
     if !has_origin(request, sender, config, cors::may_control) {
-        return Err(HttpError::ForeignOrigin);
+        return Err(HttpError::ControlFromPage);
     }
     if config.no_control {
         return Err(HttpError::ControlOff);
@@ -110,7 +110,7 @@ pub(crate) fn may_control(request: &HttpRequest, service: &Service, sender: &Sen
 /// Logs why control was refused for a request from a page of `origin`, with the option that would allow it.
 pub(crate) fn report_refusal(error: &HttpError, origin: Option<&str>, service: &Service) {
     match error {
-        HttpError::ForeignOrigin => report_origin(origin, service),
+        HttpError::ControlFromPage => report_origin(origin, service, Use::Control),
         HttpError::ControlForwarded(proxy) => service.notices.warn(&proxy.to_string(), || {
             tracing::warn!(
                 %proxy,
@@ -128,7 +128,7 @@ pub(crate) fn may_read(request: &HttpRequest, service: &Service, sender: &Sender
     if has_origin(request, sender, &service.config, cors::may_read) {
         return Ok(());
     }
-    report_origin(origin(request), service);
+    report_origin(origin(request), service, Use::Read);
     Err(HttpError::ForeignOrigin)
 }
 
@@ -168,18 +168,35 @@ pub(crate) fn origin(request: &HttpRequest) -> Option<&str> {
     request.headers().get(ORIGIN)?.to_str().ok()
 }
 
+/// What a page of another origin wanted.
+#[derive(Clone, Copy)]
+enum Use {
+    Read,
+    Control,
+}
+
 /// Logs the refused origin of a page, with the option that would allow it.
-fn report_origin(origin: Option<&str>, service: &Service) {
+fn report_origin(origin: Option<&str>, service: &Service, wanted: Use) {
     let Some(origin) = origin.map(excerpt) else { return };
-    service.notices.warn(origin, || match origin.parse() {
-        Ok(crate::url::Origin::Page(_)) => {
-            tracing::warn!(origin, "refused a page of another origin; its name in --cors-origins allows it");
+    let is_named = matches!(origin.parse(), Ok(crate::url::Origin::Page(_)));
+    let (subject, text) = match (wanted, is_named) {
+        (Use::Read, true) => {
+            (origin.to_owned(), "refused a page of another origin; its name in --cors-origins allows it")
         }
-        _ => tracing::warn!(
-            origin,
-            "refused a page of an origin without a name; only --cors-origins '*' allows it to read"
+        (Use::Read, false) => {
+            (origin.to_owned(), "refused a page of an origin without a name; only --cors-origins '*' allows it to read")
+        }
+        // The same page may have been refused for reading before.
+        (Use::Control, true) => {
+            let text = "refused to let a page control the chain; only its name in --cors-origins allows it, not loopback, extensions or '*'";
+            ([origin, " controls"].concat(), text)
+        }
+        (Use::Control, false) => (
+            [origin, " controls"].concat(),
+            "refused to let a page control the chain: its origin has no name, so nothing allows it",
         ),
-    });
+    };
+    service.notices.warn(&subject, || tracing::warn!(origin, "{text}"));
 }
 
 /// Logs the origin of a page that the browser will prevent from reading the response.
@@ -188,7 +205,7 @@ pub(crate) fn report_unreadable(request: &HttpRequest, service: &Service, sender
     if let Some(origin) = request.headers().get(ORIGIN)
         && !is_own(origin, request, sender, config)
     {
-        report_origin(self::origin(request), service);
+        report_origin(self::origin(request), service, Use::Read);
     }
 }
 

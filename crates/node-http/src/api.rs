@@ -4,10 +4,10 @@ use std::fmt;
 use std::str::FromStr;
 
 /// The namespace of the REST operations that control a chain. All others are in [`REST`].
-const DEVELOPMENT: &str = "dev";
+pub(crate) const DEVELOPMENT: &str = "dev";
 
 /// The namespace of REST operations, which they share with `eth_` methods.
-const REST: &str = "eth";
+pub(crate) const REST: &str = "eth";
 
 /// A namespace of JSON-RPC methods, such as `debug`, or the name of a single method or REST operation.
 #[derive(Clone, Debug, PartialEq, Eq)]

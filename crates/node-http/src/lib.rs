@@ -102,7 +102,7 @@ pub use forwarded::{InvalidNetwork, ProxyHeaders, ProxyNetwork};
 pub use hosts::{AllowedHost, InvalidHost};
 pub use metrics::Metrics;
 pub use metrics::server::{MetricsError, MetricsServer};
-pub use mount::{Routes, configure};
+pub use mount::{Routes, check, configure};
 pub use openapi::{openapi, openapi_yaml};
 pub use priority::lower as lower_priority;
 pub use rate::{InvalidRate, RateLimit};

@@ -1,6 +1,6 @@
 //! Mounting the routes in another actix-web application.
 
-use crate::api::ApiName;
+use crate::api::{self, ApiName};
 use crate::config::HttpConfig;
 use crate::gauge_readings;
 use crate::openapi;
@@ -13,7 +13,8 @@ use actix_web::dev::{HttpServiceFactory, Service as _, ServiceRequest};
 use actix_web::http::StatusCode;
 use actix_web::{ResponseError, web};
 use node_core::node::Node;
-use std::net::SocketAddr;
+use std::collections::BTreeSet;
+use std::net::{SocketAddr, TcpListener};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -60,16 +61,40 @@ pub(crate) fn shared(
     address: SocketAddr,
 ) -> Result<web::Data<Service>, ServeError> {
     let metrics = options.metrics.clone();
-    if let Some(name) = options.api.iter().find(|name| !is_known(name)) {
-        return Err(ServeError::UnknownApi(name.to_string()));
-    }
-    if let Some(limit) = options.zero_limit() {
-        return Err(ServeError::Zero(limit));
-    }
+    check_values(&options)?;
     let interface = openapi::documents(&options, node.producer().is_some()).map_err(ServeError::Start)?;
     let service = web::Data::new(Service::new(node, options, address, interface).map_err(ServeError::Start)?);
     gauge_readings::register(&metrics, &service);
     Ok(service)
+}
+
+/// Checks that a server with these options could start: that its values are valid, and that it can listen on its addresses
+/// now. For programs that create files, or take long, before they serve.
+///
+/// # Errors
+/// [`ServeError::UnknownApi`], [`ServeError::Zero`] and [`ServeError::Bind`].
+pub fn check(options: &HttpConfig) -> Result<(), ServeError> {
+    check_values(options)?;
+    let public = options.listener.is_none().then(|| options.address());
+    for address in public.into_iter().chain(options.control_listen) {
+        TcpListener::bind(address).map_err(|source| ServeError::Bind { address, source })?;
+    }
+    Ok(())
+}
+
+fn check_values(options: &HttpConfig) -> Result<(), ServeError> {
+    if let Some(name) = options.api.iter().find(|name| !is_known(name)) {
+        return Err(ServeError::UnknownApi { name: name.to_string(), namespaces: namespaces() });
+    }
+    options.zero_limit().map_or(Ok(()), |limit| Err(ServeError::Zero(limit)))
+}
+
+/// Returns the namespaces that can be enabled, sorted.
+fn namespaces() -> String {
+    let table = node_rpc::table();
+    let of_methods = table.iter().filter_map(|method| Some(method.name().split_once('_')?.0));
+    let all: BTreeSet<_> = of_methods.chain([api::REST, api::DEVELOPMENT]).collect();
+    all.into_iter().collect::<Vec<_>>().join(", ")
 }
 
 /// Returns whether `name` selects anything.

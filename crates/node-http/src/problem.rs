@@ -56,8 +56,10 @@ pub(crate) enum HttpError {
     RoleMissing(&'static str),
     #[error("the operation {0} is switched off (`api`)")]
     SwitchedOff(&'static str),
-    #[error("pages of other origins may not do this unless `cors-origins` names them")]
+    #[error("`cors-origins` does not allow pages of this origin to do this")]
     ForeignOrigin,
+    #[error("a page of another origin may control the chain only if `cors-origins` lists that origin itself")]
+    ControlFromPage,
     #[error(transparent)]
     Exhausted(#[from] Exhausted),
     #[error("the body must be of media type application/json")]
@@ -203,6 +205,7 @@ fn classify(error: &HttpError) -> (StatusCode, Option<ProblemPage>) {
         | HttpError::ControlElsewhere
         | HttpError::RoleMissing(_)
         | HttpError::ForeignOrigin
+        | HttpError::ControlFromPage
         | HttpError::HostRefused { .. } => blank(StatusCode::FORBIDDEN),
         HttpError::Unauthorized => blank(StatusCode::UNAUTHORIZED),
         HttpError::HeadersTooLong { .. } => blank(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE),

@@ -186,8 +186,10 @@ pub enum ServeError {
     #[error("`{0}` must be at least 1")]
     Zero(&'static str),
     /// A name in [`HttpConfig::api`] selects nothing.
-    #[error("{0:?} is neither a namespace, nor a JSON-RPC method, nor a REST operation (`api`)")]
-    UnknownApi(String),
+    #[error(
+        "{name:?} is neither one of the namespaces {namespaces}, nor a JSON-RPC method, nor a REST operation (`api`)"
+    )]
+    UnknownApi { name: String, namespaces: String },
     /// Signal handlers cannot be installed.
     #[error("cannot listen for signals")]
     Signal(#[source] io::Error),

@@ -37,15 +37,14 @@ pub fn time(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Returns the shortest text that [`duration`] parses to this duration, in whole milliseconds; `0s` for zero. The
-/// text is never freed, because clap needs it for defaults.
-pub fn text(duration: Duration) -> &'static str {
+/// Returns the shortest text that [`duration`] parses to this duration, in whole milliseconds; `0s` for zero.
+pub fn text(duration: Duration) -> String {
     let all = duration.as_millis();
     let divides = |(unit, milliseconds): &&(&str, u64)| {
         all.is_multiple_of(u128::from(*milliseconds)) && (all > 0 || *unit == "s")
     };
     let (unit, milliseconds) = UNITS.iter().find(divides).unwrap_or(&UNITS[3]);
-    format!("{}{unit}", all / u128::from(*milliseconds)).leak()
+    format!("{}{unit}", all / u128::from(*milliseconds))
 }
 
 /// Parses an integer above zero, for limits.

@@ -137,7 +137,7 @@ fn a_service_refuses_options_with_which_it_could_serve_nothing() {
     let chain = node_dev::DevNode::spawn().unwrap();
     let options = HttpConfig { api: vec!["nothing".parse().unwrap()], ..HttpConfig::default() };
     let error = NodeService::new(chain.node().clone(), options).err().unwrap();
-    assert!(matches!(&error, node_http::ServeError::UnknownApi(name) if name == "nothing"), "{error}");
+    assert!(matches!(&error, node_http::ServeError::UnknownApi { name, .. } if name == "nothing"), "{error}");
     let options = HttpConfig { max_requests: 0, ..HttpConfig::default() };
     let error = NodeService::new(chain.node().clone(), options).err().unwrap();
     assert_eq!(error.to_string(), "`max_requests` must be at least 1");

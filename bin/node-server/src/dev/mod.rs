@@ -17,13 +17,13 @@ pub(crate) use terminal::{RequestLayer, Terminal};
 use crate::error::CommandError;
 use crate::open::{self, Backend, Start};
 use crate::values::reachable;
-use crate::{logs, metrics, notify, reload, write_failure};
+use crate::{files, logs, metrics, notify, reload, write_failure};
 use node_chain::Genesis;
 use node_core::clock::SystemClock;
 use node_core::context::Context;
 use node_core::pool::PoolLimits;
 use node_dev::{AccountOptions, Accounts, DevGenesis, DevNode, DevNodeError};
-use node_http::{HttpConfig, Origin, Shutdown, serve};
+use node_http::{HttpConfig, Origin, Shutdown, check, serve};
 use node_store::SyncPolicy;
 use state_file::StateFile;
 use std::sync::Arc;
@@ -38,6 +38,9 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
         // For pages under development, and for wallets.
         http.cors_origins = vec![Origin::Loopback, Origin::Extensions];
     }
+    // Before the folder is created.
+    check(&http)?;
+    options.storage.state_files.to_load().map_or(Ok(()), files::check)?;
     reload::register(&http);
     let _metrics = metrics::serve(&options.server, &http)?;
     let folder = options.folder();

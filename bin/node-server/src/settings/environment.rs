@@ -1,5 +1,6 @@
 //! Environment variables: their earlier names, the values of flags, and names that are no setting.
 
+use super::nearest::{MAX_EDITS, nearest};
 use clap::builder::{BoolishValueParser, OsStr, Resettable, TypedValueParser};
 use clap::{Arg, ArgAction, Command};
 use std::env;
@@ -10,9 +11,6 @@ const PREFIX: &str = "ETHNODE_";
 
 /// What their names began with in earlier versions.
 const EARLIER_PREFIX: &str = "NODE_";
-
-/// Highest number of edits between a name and the setting that a warning suggests for it.
-const MAX_EDITS: usize = 3;
 
 /// Makes an option read the variable of its earlier name if that has a value and the one of its own name has none.
 pub(super) fn accept_earlier_name(argument: Arg) -> Arg {
@@ -76,11 +74,10 @@ fn warning(name: &str, known: &[&str]) -> Option<String> {
         Some(rest) => (rest, true),
         None => (name.strip_prefix(EARLIER_PREFIX)?, false),
     };
-    let distance = |known: &&str| strsim::damerau_levenshtein(rest, known.strip_prefix(PREFIX).unwrap_or(known));
-    let (edits, nearest) = known.iter().map(|known| (distance(known), known)).min()?;
-    let max_edits = if is_ours { MAX_EDITS } else { MAX_EDITS.min(rest.len() / 4) };
-    let hint = (edits <= max_edits).then(|| format!("; did you mean {nearest}?"));
-    let warns = edits > 0 && (is_ours || hint.is_some());
+    let max_edits = MAX_EDITS.min(rest.len() / if is_ours { 2 } else { 4 });
+    let nearest = nearest(rest, known.iter().filter_map(|known| known.strip_prefix(PREFIX)), max_edits);
+    let hint = nearest.map(|nearest| format!("; did you mean {PREFIX}{nearest}?"));
+    let warns = nearest != Some(rest) && (is_ours || hint.is_some());
     warns.then(|| format!("the environment variable {name} is not a setting{}", hint.unwrap_or_default()))
 }
 
@@ -95,6 +92,7 @@ mod tests {
             ("ETHNODE_PROT", Some("; did you mean ETHNODE_PORT?")),
             ("ETHNODE_POOL_BYTE", Some("; did you mean ETHNODE_POOL_BYTES?")),
             ("ETHNODE_SOMETHING", Some("")),
+            ("ETHNODE_X", Some("")),
             ("ETHNODE_PORT", None),
             ("NODE_PROT", Some("; did you mean ETHNODE_PORT?")),
             ("NODE_POOL_BTYES", Some("; did you mean ETHNODE_POOL_BYTES?")),

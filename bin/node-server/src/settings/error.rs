@@ -4,6 +4,7 @@ use super::source::{Source, Sources, options};
 use crate::{dev, error};
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -26,12 +27,22 @@ pub(crate) enum FileError {
     TooLarge { path: PathBuf, limit: u64 },
     #[error("{}, line {line}: {message}", .path.display())]
     Syntax { path: PathBuf, line: usize, message: String },
-    #[error("{}, line {line}: `{key}` is not an option of {of}{}", .path.display(), .hint.as_ref().map(|hint| format!("; did you mean `{hint}`?")).unwrap_or_default())]
-    Unknown { path: PathBuf, line: usize, key: String, of: String, hint: Option<String> },
-    #[error("{}, line {line}: `[{name}]` is not the name of a command with options", .path.display())]
-    UnknownSection { path: PathBuf, line: usize, name: String },
+    #[error("{}, line {line}: `{key}` is not an option of {of}{hint}", .path.display())]
+    Unknown { path: PathBuf, line: usize, key: String, of: String, hint: Hint },
+    #[error("{}, line {line}: `[{name}]` is not the name of a command with options{hint}", .path.display())]
+    UnknownSection { path: PathBuf, line: usize, name: String, hint: Hint },
     #[error("{}, line {line}: `{key}` is {found}, expected {expected}", .path.display())]
     Type { path: PathBuf, line: usize, key: String, found: &'static str, expected: &'static str },
+}
+
+/// The name that was probably meant, if there is one.
+#[derive(Debug)]
+pub(crate) struct Hint(pub(super) Option<String>);
+
+impl fmt::Display for Hint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.as_ref().map_or(Ok(()), |name| write!(f, "; did you mean `{name}`?"))
+    }
 }
 
 impl From<FileError> for UsageError {
@@ -47,8 +58,8 @@ impl From<clap::Error> for UsageError {
 }
 
 impl UsageError {
-    /// Adds notes about the sources of values to an error in the arguments of `command`.
-    pub(super) fn new(mut error: clap::Error, command: &Command, sources: &Sources) -> Self {
+    /// Adds notes to an error in the arguments of `command`: about the sources of values, and about options of other commands of `root`.
+    pub(super) fn new(mut error: clap::Error, root: &Command, command: &Command, sources: &Sources) -> Self {
         let mut named = Vec::new();
         for kind in [ContextKind::InvalidArg, ContextKind::PriorArg] {
             match error.get(kind) {
@@ -64,12 +75,15 @@ impl UsageError {
                 source => Some(format!("--{long} is set by {source}")),
             }
         };
-        let notes: Vec<_> = named.iter().filter_map(note).collect();
+        let mut notes: Vec<_> = named.iter().filter_map(note).collect();
         if error.kind() == ErrorKind::UnknownArgument && command.get_name() == "dev" {
             let instead = |name: &String| Some(format!("{name} is not an option here: {}", dev::instead(name)?));
             if let Some(explained) = named.iter().find_map(instead) {
                 error = clap::Error::raw(ErrorKind::UnknownArgument, format!("{explained}\n"));
             }
+        }
+        if error.kind() == ErrorKind::UnknownArgument {
+            notes.extend(named.iter().filter_map(|name| owners(root, name)));
         }
         Self::Options { error, notes }
     }
@@ -114,12 +128,20 @@ impl UsageError {
             Self::Options { error, notes } => {
                 let text = error.render().to_string();
                 let text = text.strip_prefix("error: ").unwrap_or(&text);
-                // The paragraphs after the first one are help.
-                let first = text.split("\n\n").next().unwrap_or_default();
-                let lines = first.lines().chain(notes.iter().map(String::as_str)).map(str::trim);
+                // The first paragraph is the message. Tips and help follow it.
+                let (first, rest) = text.split_once("\n\n").unwrap_or((text, ""));
+                let tips = rest.lines().map(str::trim).filter(|line| line.starts_with("tip: "));
+                let lines = first.lines().chain(tips).chain(notes.iter().map(String::as_str)).map(str::trim);
                 lines.collect::<Vec<_>>().join("; ")
             }
             Self::File(error) => error::Sources(error).to_string(),
         }
     }
+}
+
+/// Returns which commands of `root` have the option `name`, which another one lacks; `None` if no command has it.
+fn owners(root: &Command, name: &str) -> Option<String> {
+    let has = |command: &&Command| options(command).any(|(_, long)| Some(long) == name.strip_prefix("--"));
+    let owners: Vec<_> = root.get_subcommands().filter(has).map(Command::get_name).collect();
+    (!owners.is_empty()).then(|| format!("{name} is an option of {}", owners.join(", ")))
 }

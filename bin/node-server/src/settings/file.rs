@@ -1,6 +1,7 @@
 //! The configuration file: TOML with the long names of options as keys.
 
-use super::error::FileError;
+use super::error::{FileError, Hint};
+use super::nearest::{MAX_EDITS, nearest};
 use super::source::options;
 use crate::files;
 use clap::{Arg, ArgAction, Command};
@@ -83,11 +84,14 @@ impl Reader<'_> {
             let name = key.get_ref().as_ref();
             // An option and a command may have the same name, but the section is a table.
             if let DeValue::Table(table) = value.get_ref() {
-                let found = commands.iter().find(|command| command.get_name() == name && options(command).count() > 0);
-                let command = *found.ok_or_else(|| FileError::UnknownSection {
-                    path: self.path.to_owned(),
-                    line: self.line(key.span().start),
-                    name: name.to_owned(),
+                let with_options = || commands.iter().filter(|command| options(command).count() > 0);
+                let command = *with_options().find(|command| command.get_name() == name).ok_or_else(|| {
+                    FileError::UnknownSection {
+                        path: self.path.to_owned(),
+                        line: self.line(key.span().start),
+                        name: name.to_owned(),
+                        hint: hint(name, with_options().map(|command| command.get_name())),
+                    }
                 })?;
                 let section = table.iter().map(|(key, value)| self.entry(key, value, &[command], name));
                 sections.insert(name.to_owned(), section.collect::<Result<_, _>>()?);
@@ -108,12 +112,9 @@ impl Reader<'_> {
         of: &str,
     ) -> Result<(String, Entry), FileError> {
         let (name, line) = (key.get_ref().as_ref(), self.line(key.span().start));
-        let option = |name: &str| {
-            let mut all = commands.iter().flat_map(|command| options(command));
-            all.find(|(_, long)| *long == name).map(|(option, _)| option)
-        };
-        let Some(option) = option(name) else {
-            let hint = Some(name.replace('_', "-").to_lowercase()).filter(|hint| option(hint).is_some());
+        let all = || commands.iter().flat_map(|command| options(command));
+        let Some((option, _)) = all().find(|(_, long)| *long == name) else {
+            let hint = hint(&name.replace('_', "-").to_lowercase(), all().map(|(_, long)| long));
             let (path, key, of) = (self.path.to_owned(), name.to_owned(), of.to_owned());
             return Err(FileError::Unknown { path, line, key, of, hint });
         };
@@ -130,6 +131,11 @@ impl Reader<'_> {
     fn line(&self, offset: usize) -> usize {
         line_of(self.text.as_bytes(), offset)
     }
+}
+
+/// Returns the name that a misspelled one probably means.
+fn hint<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Hint {
+    Hint(nearest(name, known, MAX_EDITS.min(name.len() / 2)).map(str::to_owned))
 }
 
 /// Returns the line number of a byte, starting at 1.

@@ -8,6 +8,7 @@
 mod environment;
 mod error;
 mod file;
+mod nearest;
 mod show;
 mod source;
 #[cfg(test)]
@@ -48,7 +49,7 @@ pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Requ
         Ok(all) => all,
         Err(error) => {
             let command = arguments.get(1).and_then(|name| root.find_subcommand(name)).unwrap_or(&root);
-            return Err(UsageError::new(error, command, &guess_sources(command, &arguments)));
+            return Err(UsageError::new(error, &root, command, &guess_sources(command, &arguments)));
         }
     };
     let Some((name, given)) = all.subcommand() else {
@@ -75,7 +76,8 @@ pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Requ
     }
     // Inserted directly after the command, so that arguments after `--` keep their meaning.
     arguments.splice(2..2, added);
-    let all = strict().try_get_matches_from(&arguments).map_err(|error| UsageError::new(error, command, &sources))?;
+    let all =
+        strict().try_get_matches_from(&arguments).map_err(|error| UsageError::new(error, &root, command, &sources))?;
     environment::warnings(&CommandLine::command()).iter().for_each(|warning| logs::print(Level::WARN, warning));
     match all.subcommand() {
         Some((_, matches)) if show => Ok(Request::Show(show::settings(command, matches, &sources))),

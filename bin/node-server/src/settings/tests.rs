@@ -86,8 +86,10 @@ fn secrets_are_not_printed() {
 
 #[test]
 fn errors_in_the_file_have_line_numbers() {
-    let cases: [(&str, &str); 16] = [
-        ("\nprot = 1", "line 2: `prot` is not an option of any command"),
+    let cases: [(&str, &str); 18] = [
+        ("\nprot = 1", "line 2: `prot` is not an option of any command; did you mean `port`?"),
+        ("[run]\nmax-lgos = 1", "line 2: `max-lgos` is not an option of run; did you mean `max-logs`?"),
+        ("[runs]\nport = 1", "line 1: `[runs]` is not the name of a command with options; did you mean `run`?"),
         ("max_body = 1", "line 1: `max_body` is not an option of any command; did you mean `max-body`?"),
         ("[run]\naccounts = 3", "line 2: `accounts` is not an option of run"),
         ("[serve]\nport = 1", "line 1: `[serve]` is not the name of a command with options"),
@@ -117,6 +119,29 @@ fn errors_in_the_file_have_line_numbers() {
     }
     let error = read(["node-server", "run", "--config", "/nowhere/node.toml"].map(OsString::from)).unwrap_err();
     assert!(error.message().contains("cannot read /nowhere/node.toml: No such file"), "{}", error.message());
+}
+
+#[test]
+fn unknown_options_of_the_command_line_are_explained() {
+    let message = |arguments: &[&str]| {
+        let words = ["node-server"].iter().chain(arguments).map(OsString::from);
+        read(words).unwrap_err().message()
+    };
+    let cases: [(&[&str], &str); 4] = [
+        (&["run", "--prot", "1"], "unexpected argument '--prot' found; tip: a similar argument exists: '--port'"),
+        (&["run", "--accounts", "3"], "unexpected argument '--accounts' found; --accounts is an option of dev"),
+        (
+            &["--prune-before", "1"],
+            "unexpected argument '--prune-before' found; --prune-before is an option of run, import",
+        ),
+        (
+            &["--fork-url", "x"],
+            "--fork-url is not an option here: chains do not begin with the state of another server",
+        ),
+    ];
+    for (arguments, expected) in cases {
+        assert!(message(arguments).starts_with(expected), "{}", message(arguments));
+    }
 }
 
 #[test]

@@ -1,18 +1,9 @@
 //! Serving a chain while it is imported.
 
+use super::import_progress::{ImportProgress, Importing};
 use super::{Node, NodeError};
 use crate::context::Context;
 use node_types::BlockNumber;
-
-/// Progress of an import during which the node serves the blocks imported so far.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ImportProgress {
-    /// The head when the import began.
-    pub starting_block: BlockNumber,
-    /// The current head, which is also the highest known block: the node does not know how many blocks follow.
-    pub current_block: BlockNumber,
-}
 
 impl Node {
     /// Reports that the chain is being imported, and refuses transactions, until [`end_import`](Self::end_import) is
@@ -22,9 +13,16 @@ impl Node {
     /// # Errors
     /// [`NodeError::Backend`].
     pub fn begin_import(&self) -> Result<(), NodeError> {
-        let head = self.backend.view()?.head().number;
-        *self.importing.lock() = Some(head);
+        let starting_block = self.backend.view()?.head().number;
+        *self.importing.lock() = Some(Importing { starting_block, highest_block: 0 });
         Ok(())
+    }
+
+    /// Sets the highest block of the running import, once it is known.
+    pub fn set_highest_block(&self, number: BlockNumber) {
+        if let Some(importing) = &mut *self.importing.lock() {
+            importing.highest_block = number;
+        }
     }
 
     /// Ends the import: accepts transactions again.
@@ -37,8 +35,9 @@ impl Node {
     /// # Errors
     /// [`NodeError::Backend`].
     pub fn import_progress(&self, context: &Context) -> Result<Option<ImportProgress>, NodeError> {
-        let Some(starting_block) = *self.importing.lock() else { return Ok(None) };
-        Ok(Some(ImportProgress { starting_block, current_block: self.block_number(context)? }))
+        let Some(Importing { starting_block, highest_block }) = *self.importing.lock() else { return Ok(None) };
+        let current_block = self.block_number(context)?;
+        Ok(Some(ImportProgress { starting_block, current_block, highest_block: highest_block.max(current_block) }))
     }
 
     /// Refuses a transaction while the chain is being imported.
@@ -66,8 +65,11 @@ mod tests {
         world.node.begin_import().unwrap();
         assert!(matches!(send(), Err(NodeError::Importing)));
         world.push(Vec::new());
-        let progress = ImportProgress { starting_block, current_block: starting_block + 1 };
-        assert_eq!(world.node.import_progress(&context).unwrap(), Some(progress));
+        let current_block = starting_block + 1;
+        let progress = |highest_block| ImportProgress { starting_block, current_block, highest_block };
+        assert_eq!(world.node.import_progress(&context).unwrap(), Some(progress(current_block)));
+        world.node.set_highest_block(current_block + 5);
+        assert_eq!(world.node.import_progress(&context).unwrap(), Some(progress(current_block + 5)));
 
         world.node.end_import();
         assert_eq!(world.node.import_progress(&context).unwrap(), None);

@@ -15,6 +15,7 @@ mod events;
 mod fault;
 mod fee_history;
 mod filters;
+mod import_progress;
 mod importing;
 mod kind;
 mod limits;
@@ -41,7 +42,8 @@ pub use error::NodeError;
 pub use events::{Event, EventData, EventQuery, EventStart, EventStream};
 pub use fault::{Fault, Field};
 pub use fee_history::FeeHistory;
-pub use importing::ImportProgress;
+pub use import_progress::ImportProgress;
+use import_progress::Importing;
 pub use kind::ErrorKind;
 pub use limits::{Limit, Limits};
 pub use logs::{BlockRange, InvalidCursor, LogBlocks, LogCursor, LogPage, LogQuery};
@@ -67,7 +69,7 @@ use crate::forks::ChainSpec;
 use crate::listeners::Listeners;
 use crate::pool::Pool;
 use crate::producer::Producer;
-use node_types::{BlockId, BlockNumber};
+use node_types::BlockId;
 use parking_lot::Mutex;
 use pending::CachedPending;
 use resolve::RequestView;
@@ -91,8 +93,8 @@ pub struct Node {
     /// Minimum tip that the pool accepts, in wei per gas.
     minimum_tip: u64,
     pending: Mutex<Option<CachedPending>>,
-    /// The head when the current import began; `None` if no import is running.
-    importing: Mutex<Option<BlockNumber>>,
+    /// The current import; `None` if none is running.
+    importing: Mutex<Option<Importing>>,
     call_observer: OnceLock<Box<CallObserver>>,
     traces: TraceTurns,
 }

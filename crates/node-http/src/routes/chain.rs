@@ -70,7 +70,7 @@ pub(super) fn operations() -> Vec<Operation> {
         .parameters(instant, |node, context, ()| {
             let status = |progress: ImportProgress| SyncStatus {
                 current_block: Quantity(progress.current_block),
-                highest_block: Quantity(progress.current_block),
+                highest_block: Quantity(progress.highest_block),
                 starting_block: Quantity(progress.starting_block),
             };
             Ok(SyncingOutput { sync_status: node.import_progress(context)?.map(status) })

@@ -24,8 +24,8 @@ pub(super) fn methods() -> Vec<Method> {
         Method::new(
             "eth_syncing",
             &[],
-            "False, or the progress of an import that is served meanwhile. The highest block is the current one, because the length of a \
-             chain file in blocks is not known.",
+            "False, or the progress of an import that is served meanwhile. The highest block is that of the chain files; \
+             what follows in a pipe is not known.",
             |scope, ()| Ok(Syncing::from(scope.node.import_progress(scope.context)?)),
         ),
         Method::new(

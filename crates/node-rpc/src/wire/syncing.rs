@@ -18,10 +18,10 @@ pub(crate) enum Syncing {
 impl From<Option<ImportProgress>> for Syncing {
     fn from(progress: Option<ImportProgress>) -> Self {
         match progress {
-            Some(ImportProgress { starting_block, current_block, .. }) => Self::Importing {
+            Some(ImportProgress { starting_block, current_block, highest_block, .. }) => Self::Importing {
                 starting_block: Hex(starting_block),
                 current_block: Hex(current_block),
-                highest_block: Hex(current_block),
+                highest_block: Hex(highest_block),
             },
             None => Self::Not(false),
         }

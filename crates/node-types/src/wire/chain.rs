@@ -115,7 +115,7 @@ pub struct SyncingOutput {
 pub struct SyncStatus {
     /// Number of the head.
     pub current_block: Quantity64,
-    /// Number of the newest known block.
+    /// Number of the last block of the import; that of the head if it is not known.
     pub highest_block: Quantity64,
     /// Number of the block at which the import started.
     pub starting_block: Quantity64,

@@ -90,7 +90,7 @@ fn rules_of_a_single_transaction() {
             "EIP-7825",
             Fork::Osaka,
             dynamic(1, |tx| tx.gas_limit = (1 << 24) + 1),
-            "transaction gas limit too high (cap: 16777216, tx: 16777217): gas limit reached: EIP-7825 limits it from Osaka on",
+            "transaction gas limit too high (cap: 16777216, tx: 16777217): EIP-7825 limits it from Osaka on",
         ),
         (
             "intrinsic gas",
