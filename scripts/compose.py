@@ -15,7 +15,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 import urllib.request
@@ -23,7 +22,7 @@ from pathlib import Path
 
 import metrics
 from deploy_files import DEPLOY, load
-from nodes import Failure, build, free_port, install
+from nodes import Failure, build, checked, free_port, install
 from proxies import nginx_paths
 
 PROJECT = "node-compose-check"
@@ -308,7 +307,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except Failure as failure:
-        sys.exit(f"error: {failure}")
+    checked(main)

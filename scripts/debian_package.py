@@ -13,11 +13,10 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
-from nodes import ROOT, Failure, build
+from nodes import ROOT, Failure, build, checked
 
 NAME = "node-server"
 
@@ -163,7 +162,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except Failure as failure:
-        sys.exit(f"error: {failure}")
+    checked(main)

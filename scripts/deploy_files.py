@@ -12,14 +12,13 @@ import argparse
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 import urllib.error
 import urllib.request
 from pathlib import Path
 
-from nodes import ROOT, Failure, build, free_port, install
+from nodes import ROOT, Failure, build, checked, free_port, install
 
 DEPLOY = ROOT / "deploy"
 
@@ -149,7 +148,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except Failure as failure:
-        sys.exit(f"error: {failure}")
+    checked(main)

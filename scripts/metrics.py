@@ -14,7 +14,6 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 import urllib.error
@@ -22,7 +21,7 @@ import urllib.parse
 import urllib.request
 from pathlib import Path
 
-from nodes import ROOT, Failure, Server, build, free_port, install
+from nodes import ROOT, Failure, Server, build, checked, free_port, install
 
 # For each alert, series that fire it, one scrape every 15 s, and after how many minutes it is looked at. Counters with labels that are not
 # known at the start appear with their first value.
@@ -221,7 +220,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except Failure as failure:
-        sys.exit(f"error: {failure}")
+    checked(main)

@@ -8,6 +8,7 @@ import signal
 import socket
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 import urllib.request
@@ -18,6 +19,14 @@ ROOT = Path(__file__).resolve().parent.parent
 
 class Failure(Exception):
     """A check failed."""
+
+
+def checked(main):
+    """Runs a script that ends with status 1 if a check fails."""
+    try:
+        main()
+    except Failure as failure:
+        sys.exit(f"error: {failure}")
 
 
 def build(*packages, profile="release"):

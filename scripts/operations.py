@@ -37,7 +37,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from nodes import Failure, Server, build, free_port
+from nodes import Failure, Server, build, checked, free_port
 
 HERE = Path(__file__).resolve().parent
 ALICE = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
@@ -568,7 +568,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except Failure as failure:
-        sys.exit(f"error: {failure}")
+    checked(main)

@@ -20,13 +20,12 @@ import signal
 import socket
 import ssl
 import subprocess
-import sys
 import tempfile
 import threading
 import time
 from pathlib import Path
 
-from nodes import ROOT, Failure, Server, build, free_port, install
+from nodes import ROOT, Failure, Server, build, checked, free_port, install
 
 HOST = "node.example"
 # Seconds to wait for what should happen at once.
@@ -348,7 +347,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except Failure as failure:
-        sys.exit(f"error: {failure}")
+    checked(main)
