@@ -1,73 +1,72 @@
 //! Blocks.
 
+use super::decode::wire_objects;
 use super::{AddressData, BloomData, BytesData, Data, HashData, NonceData, Quantity64, Quantity256, Transaction};
 use crate::H256;
 use crate::consensus::{Header, HeaderField};
 use serde::{Deserialize, Serialize};
 
-/// The response of getBlockByNumber.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_getBlockByNumber))]
-#[serde(rename_all = "PascalCase")]
-pub struct GetBlockByNumberOutput {
-    /// The block; null if it does not exist.
-    pub block: Option<Block>,
+wire_objects! {
+    /// The response of getBlockByNumber.
+    response GetBlockByNumberOutput as Output_getBlockByNumber {
+        /// The block; null if it does not exist.
+        block: Option<Block>,
+    }
 }
 
 /// The response of getBlockByHash.
 pub type GetBlockByHashOutput = GetBlockByNumberOutput;
 
-/// A block.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Response_Block))]
-#[serde(rename_all = "PascalCase")]
-pub struct Block {
-    /// Base fee in wei per gas; null before London (EIP-1559).
-    pub base_fee_per_gas: Option<Quantity64>,
-    /// Proof-of-work difficulty; zero since the merge.
-    pub difficulty: Quantity256,
-    /// Up to 32 bytes that the producer chose.
-    pub extra_data: BytesData,
-    /// Most gas that all transactions together may use.
-    pub gas_limit: Quantity64,
-    /// Gas used by all transactions.
-    pub gas_used: Quantity64,
-    /// Hash of the block; null while it is pending.
-    pub hash: Option<HashData>,
-    /// Bloom filter of the block's logs; null while it is pending.
-    pub logs_bloom: Option<BloomData>,
-    /// Recipient of the fees.
-    pub miner: AddressData,
-    /// Proof-of-work mix hash as a number; PREVRANDAO since the merge (EIP-4399).
-    pub mix_hash: Quantity256,
-    /// Proof-of-work nonce; null while the block is pending.
-    pub nonce: Option<NonceData>,
-    /// Number of the block; null while it is pending.
-    pub number: Option<Quantity64>,
-    /// Hash of the parent.
-    pub parent_hash: HashData,
-    /// Root of the receipts trie.
-    pub receipts_root: HashData,
-    /// Keccak of the RLP list of ommer headers.
-    pub sha3_uncles: HashData,
-    /// Length of the encoded block in bytes.
-    pub size: Quantity64,
-    /// Root of the state trie after the block.
-    pub state_root: HashData,
-    /// Unix time in seconds.
-    pub timestamp: Quantity64,
-    /// Sum of the difficulties of all blocks up to and including this one.
-    pub total_difficulty: Quantity256,
-    /// Transactions in the order of execution.
-    pub transactions: BlockTransactions,
-    /// Root of the trie of transactions.
-    pub transactions_root: HashData,
-    /// Hashes of the ommers.
-    pub uncles: Vec<HashData>,
-    /// Withdrawals; null before Shanghai (EIP-4895).
-    pub withdrawals: Option<Vec<Withdrawal>>,
-    /// Root of the trie of withdrawals; null before Shanghai (EIP-4895).
-    pub withdrawals_root: Option<HashData>,
+wire_objects! {
+    /// A block.
+    response Block as Response_Block {
+        /// Base fee in wei per gas; null before London (EIP-1559).
+        base_fee_per_gas: Option<Quantity64>,
+        /// Proof-of-work difficulty; zero since the merge.
+        difficulty: Quantity256,
+        /// Up to 32 bytes that the producer chose.
+        extra_data: BytesData,
+        /// Most gas that all transactions together may use.
+        gas_limit: Quantity64,
+        /// Gas used by all transactions.
+        gas_used: Quantity64,
+        /// Hash of the block; null while it is pending.
+        hash: Option<HashData>,
+        /// Bloom filter of the block's logs; null while it is pending.
+        logs_bloom: Option<BloomData>,
+        /// Recipient of the fees.
+        miner: AddressData,
+        /// Proof-of-work mix hash as a number; PREVRANDAO since the merge (EIP-4399).
+        mix_hash: Quantity256,
+        /// Proof-of-work nonce; null while the block is pending.
+        nonce: Option<NonceData>,
+        /// Number of the block; null while it is pending.
+        number: Option<Quantity64>,
+        /// Hash of the parent.
+        parent_hash: HashData,
+        /// Root of the receipts trie.
+        receipts_root: HashData,
+        /// Keccak of the RLP list of ommer headers.
+        sha3_uncles: HashData,
+        /// Length of the encoded block in bytes.
+        size: Quantity64,
+        /// Root of the state trie after the block.
+        state_root: HashData,
+        /// Unix time in seconds.
+        timestamp: Quantity64,
+        /// Sum of the difficulties of all blocks up to and including this one.
+        total_difficulty: Quantity256,
+        /// Transactions in the order of execution.
+        transactions: BlockTransactions,
+        /// Root of the trie of transactions.
+        transactions_root: HashData,
+        /// Hashes of the ommers.
+        uncles: Vec<HashData>,
+        /// Withdrawals; null before Shanghai (EIP-4895).
+        withdrawals: Option<Vec<Withdrawal>>,
+        /// Root of the trie of withdrawals; null before Shanghai (EIP-4895).
+        withdrawals_root: Option<HashData>,
+    }
 }
 
 impl Block {
@@ -107,64 +106,60 @@ impl Block {
     }
 }
 
-/// The response of getHeader.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_getHeader))]
-#[serde(rename_all = "PascalCase")]
-pub struct GetHeaderOutput {
-    /// The header; null if the block does not exist.
-    pub header: Option<BlockHeader>,
-}
+wire_objects! {
+    /// The response of getHeader.
+    response GetHeaderOutput as Output_getHeader {
+        /// The header; null if the block does not exist.
+        header: Option<BlockHeader>,
+    }
 
-/// A header with all fields. Those of later forks than the block's are null.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Response_Header))]
-#[serde(rename_all = "PascalCase")]
-pub struct BlockHeader {
-    /// Base fee in wei per gas (EIP-1559).
-    pub base_fee_per_gas: Option<Quantity64>,
-    /// Blob gas used by all transactions (EIP-4844).
-    pub blob_gas_used: Option<Quantity64>,
-    /// Proof-of-work difficulty; zero since the merge.
-    pub difficulty: Quantity256,
-    /// Blob gas above the target, summed over the blocks (EIP-4844).
-    pub excess_blob_gas: Option<Quantity64>,
-    /// Up to 32 bytes that the producer chose.
-    pub extra_data: BytesData,
-    /// Most gas that all transactions together may use.
-    pub gas_limit: Quantity64,
-    /// Gas used by all transactions.
-    pub gas_used: Quantity64,
-    /// Hash of the block; null while it is pending.
-    pub hash: Option<HashData>,
-    /// Bloom filter of the block's logs.
-    pub logs_bloom: BloomData,
-    /// Recipient of the fees.
-    pub miner: AddressData,
-    /// Proof-of-work mix hash as a number; PREVRANDAO since the merge (EIP-4399).
-    pub mix_hash: Quantity256,
-    /// Proof-of-work nonce.
-    pub nonce: NonceData,
-    /// Number of the block.
-    pub number: Quantity64,
-    /// Root of the parent beacon block (EIP-4788).
-    pub parent_beacon_block_root: Option<HashData>,
-    /// Hash of the parent.
-    pub parent_hash: HashData,
-    /// Root of the receipts trie.
-    pub receipts_root: HashData,
-    /// Hash of the execution requests (EIP-7685).
-    pub requests_hash: Option<HashData>,
-    /// Keccak of the RLP list of ommer headers.
-    pub sha3_uncles: HashData,
-    /// Root of the state trie after the block.
-    pub state_root: HashData,
-    /// Unix time in seconds.
-    pub timestamp: Quantity64,
-    /// Root of the trie of transactions.
-    pub transactions_root: HashData,
-    /// Root of the trie of withdrawals (EIP-4895).
-    pub withdrawals_root: Option<HashData>,
+    /// A header with all fields. Those of later forks than the block's are null.
+    response BlockHeader as Response_Header {
+        /// Base fee in wei per gas (EIP-1559).
+        base_fee_per_gas: Option<Quantity64>,
+        /// Blob gas used by all transactions (EIP-4844).
+        blob_gas_used: Option<Quantity64>,
+        /// Proof-of-work difficulty; zero since the merge.
+        difficulty: Quantity256,
+        /// Blob gas above the target, summed over the blocks (EIP-4844).
+        excess_blob_gas: Option<Quantity64>,
+        /// Up to 32 bytes that the producer chose.
+        extra_data: BytesData,
+        /// Most gas that all transactions together may use.
+        gas_limit: Quantity64,
+        /// Gas used by all transactions.
+        gas_used: Quantity64,
+        /// Hash of the block; null while it is pending.
+        hash: Option<HashData>,
+        /// Bloom filter of the block's logs.
+        logs_bloom: BloomData,
+        /// Recipient of the fees.
+        miner: AddressData,
+        /// Proof-of-work mix hash as a number; PREVRANDAO since the merge (EIP-4399).
+        mix_hash: Quantity256,
+        /// Proof-of-work nonce.
+        nonce: NonceData,
+        /// Number of the block.
+        number: Quantity64,
+        /// Root of the parent beacon block (EIP-4788).
+        parent_beacon_block_root: Option<HashData>,
+        /// Hash of the parent.
+        parent_hash: HashData,
+        /// Root of the receipts trie.
+        receipts_root: HashData,
+        /// Hash of the execution requests (EIP-7685).
+        requests_hash: Option<HashData>,
+        /// Keccak of the RLP list of ommer headers.
+        sha3_uncles: HashData,
+        /// Root of the state trie after the block.
+        state_root: HashData,
+        /// Unix time in seconds.
+        timestamp: Quantity64,
+        /// Root of the trie of transactions.
+        transactions_root: HashData,
+        /// Root of the trie of withdrawals (EIP-4895).
+        withdrawals_root: Option<HashData>,
+    }
 }
 
 impl BlockHeader {
@@ -232,19 +227,18 @@ pub enum BlockTransactions {
     Hashes(Vec<H256>),
 }
 
-/// A withdrawal from the consensus layer (EIP-4895).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Response_Withdrawals))]
-#[serde(rename_all = "PascalCase")]
-pub struct Withdrawal {
-    /// Recipient.
-    pub address: AddressData,
-    /// Amount in gwei.
-    pub amount: Quantity64,
-    /// Index of the withdrawal, ascending over all blocks.
-    pub index: u64,
-    /// Index of the validator.
-    pub validator_index: u64,
+wire_objects! {
+    /// A withdrawal from the consensus layer (EIP-4895).
+    response Withdrawal as Response_Withdrawals {
+        /// Recipient.
+        address: AddressData,
+        /// Amount in gwei.
+        amount: Quantity64,
+        /// Index of the withdrawal, ascending over all blocks.
+        index: u64,
+        /// Index of the validator.
+        validator_index: u64,
+    }
 }
 
 impl Default for BlockTransactions {

@@ -1,48 +1,55 @@
 //! Calls and gas estimates.
 
-use super::decode::{Decode, Faults, Faulty, Input, ObjectDecoder, decode_object, deserialize_by_decoding};
+use super::decode::{Decode, Faults, Faulty, Input, ObjectDecoder, deserialize_by_decoding, wire_objects};
 use super::{
     AccessListItem, AccountOverride, AddressData, Authorization, BytesData, EstimateGasObject, HashData, Quantity64,
     Quantity256,
 };
 use crate::{Address, BlockId};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The request body of call and estimateGas.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Input_call))]
-#[serde(rename_all = "PascalCase")]
-pub struct CallInput {
-    /// The block whose environment and resulting state are used; the latest if absent.
-    #[cfg_attr(feature = "schema", schema(required = false))]
-    pub block_number: BlockId,
-    /// State overrides for this request.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub object: Option<EstimateGasObject>,
-    /// The call.
-    pub transaction: TransactionCall,
+wire_objects! {
+    /// The request body of call and estimateGas.
+    request CallInput as Input_call {
+        /// The block whose environment and resulting state are used; the latest if absent.
+        #[cfg_attr(feature = "schema", schema(required = false))]
+        block_number: BlockId = optional_or_default("BlockNumber"),
+        /// State overrides for this request.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        object: Option<EstimateGasObject> = optional("Object"),
+        /// The call.
+        transaction: TransactionCall = required("Transaction"),
+        => |decoder| {
+            // A flat override has no addresses of its own: it applies to the sender and the receiver of the transaction.
+            let transaction: &Result<TransactionCall, Faulty> = &transaction;
+            if let (Ok(Some(EstimateGasObject::Flat(flat))), Ok(transaction)) = (&object, transaction) {
+                if flat.changes_sender() && transaction.from.is_none() {
+                    decoder.missing_in("Transaction", "From", "because Object overrides its Balance or Nonce");
+                }
+                if flat.changes_recipient() && transaction.to.is_none() {
+                    decoder.missing_in("Transaction", "To", "because Object overrides its Code, State or StateDiff");
+                }
+            }
+        }
+    }
 }
 
 /// The request body of estimateGas.
 pub type EstimateGasInput = CallInput;
 
-/// The response of call.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_call))]
-#[serde(rename_all = "PascalCase")]
-pub struct CallOutput {
-    /// The return data; for a contract creation, the code that would be deployed.
-    pub data: BytesData,
-}
+wire_objects! {
+    /// The response of call.
+    response CallOutput as Output_call {
+        /// The return data; for a contract creation, the code that would be deployed.
+        data: BytesData,
+    }
 
-/// The response of estimateGas.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_estimateGas))]
-#[serde(rename_all = "PascalCase")]
-pub struct EstimateGasOutput {
-    /// A gas limit with which the transaction succeeds.
-    pub estimated_gas: Quantity64,
+    /// The response of estimateGas.
+    response EstimateGasOutput as Output_estimateGas {
+        /// A gas limit with which the transaction succeeds.
+        estimated_gas: Quantity64,
+    }
 }
 
 /// A message call.
@@ -112,25 +119,6 @@ impl CallInput {
             recipient.state_diff = flat.state_diff.clone();
         }
         accounts
-    }
-}
-
-decode_object! {
-    CallInput {
-        block_number: optional_or_default("BlockNumber"),
-        object: optional("Object"),
-        transaction: required("Transaction"),
-    } => |decoder| {
-        // A flat override has no addresses of its own: it applies to the sender and the receiver of the transaction.
-        let transaction: &Result<TransactionCall, Faulty> = &transaction;
-        if let (Ok(Some(EstimateGasObject::Flat(flat))), Ok(transaction)) = (&object, transaction) {
-            if flat.changes_sender() && transaction.from.is_none() {
-                decoder.missing_in("Transaction", "From", "because Object overrides its Balance or Nonce");
-            }
-            if flat.changes_recipient() && transaction.to.is_none() {
-                decoder.missing_in("Transaction", "To", "because Object overrides its Code, State or StateDiff");
-            }
-        }
     }
 }
 
@@ -204,4 +192,4 @@ impl Decode for TransactionCall {
     }
 }
 
-deserialize_by_decoding!(CallInput, TransactionCall);
+deserialize_by_decoding!(TransactionCall);

@@ -113,6 +113,48 @@ macro_rules! decode_object {
 }
 pub(super) use decode_object;
 
+/// Declares structs that are sent as objects, with property names in Pascal case. The name after `as` is that of the schema.
+///
+/// A `response` is serialized and deserialized by serde alone. A `request` is decoded by [`decode_object`], whose notation
+/// follows the type of each field, also when it is deserialized.
+macro_rules! wire_objects {
+    () => {};
+    (
+        $(#[$about:meta])* response $object:ident as $schema:ident {
+            $($(#[$field_about:meta])* $field:ident: $type:ty,)+
+        }
+        $($others:tt)*
+    ) => {
+        $(#[$about])*
+        #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+        #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = $schema))]
+        #[serde(rename_all = "PascalCase")]
+        pub struct $object { $($(#[$field_about])* pub $field: $type,)+ }
+
+        $crate::wire::decode::wire_objects! { $($others)* }
+    };
+    (
+        $(#[$about:meta])* request $object:ident as $schema:ident {
+            $($(#[$field_about:meta])* $field:ident: $type:ty = $read:ident $arguments:tt $(as $wrapper:ident)?,)+
+            $(=> |$checked:ident| $check:block)?
+        }
+        $($others:tt)*
+    ) => {
+        $(#[$about])*
+        #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+        #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = $schema))]
+        #[serde(rename_all = "PascalCase")]
+        pub struct $object { $($(#[$field_about])* pub $field: $type,)+ }
+
+        $crate::wire::decode::decode_object! {
+            $object { $($field: $read $arguments $(as $wrapper)?),+ } $(=> |$checked| $check)?
+        }
+        $crate::wire::decode::deserialize_by_decoding!($object);
+        $crate::wire::decode::wire_objects! { $($others)* }
+    };
+}
+pub(super) use wire_objects;
+
 /// A JSON value of a request with its location.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {

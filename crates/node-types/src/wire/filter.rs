@@ -1,51 +1,46 @@
 //! Filters that are polled for changes.
 
-use super::decode::{Decode, Faults, Input, ObjectDecoder, decode_object, deserialize_by_decoding};
+use super::decode::{Decode, Faults, Input, ObjectDecoder, wire_objects};
 use super::log::Topics;
 use super::{AddressFilter, HashData, Log, TopicFilter};
 use crate::BlockNumberOrTag;
 use serde::{Deserialize, Serialize, Serializer};
 
-/// The request body of newFilter.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Input_newFilter))]
-#[serde(rename_all = "PascalCase")]
-pub struct NewFilterInput {
-    /// The logs that the filter reports.
-    pub filter_object: FilterObject,
-}
+wire_objects! {
+    /// The request body of newFilter.
+    request NewFilterInput as Input_newFilter {
+        /// The logs that the filter reports.
+        filter_object: FilterObject = required("FilterObject"),
+    }
 
-/// The criteria of a log filter.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[serde(rename_all = "PascalCase")]
-pub struct FilterObject {
-    /// Contracts that emit the logs.
-    pub address: AddressFilter,
-    /// First block; the latest if empty. Not a hash.
-    #[serde(serialize_with = "block_or_empty")]
-    #[cfg_attr(feature = "schema", schema(required = true))]
-    pub from_block: Option<BlockNumberOrTag>,
-    /// Last block, inclusive; it may be in the future. Open-ended if empty. Not a hash.
-    #[serde(serialize_with = "block_or_empty")]
-    #[cfg_attr(feature = "schema", schema(required = true))]
-    pub to_block: Option<BlockNumberOrTag>,
-    /// Topics by position.
-    #[cfg_attr(feature = "schema", schema(max_items = 4))]
-    pub topics: Vec<TopicFilter>,
+    /// The criteria of a log filter.
+    request FilterObject as FilterObject {
+        /// Contracts that emit the logs.
+        address: AddressFilter = required("Address"),
+        /// First block; the latest if empty. Not a hash.
+        #[serde(serialize_with = "block_or_empty")]
+        #[cfg_attr(feature = "schema", schema(required = true))]
+        from_block: Option<BlockNumberOrTag> = required("FromBlock") as BlockBound,
+        /// Last block, inclusive; it may be in the future. Open-ended if empty. Not a hash.
+        #[serde(serialize_with = "block_or_empty")]
+        #[cfg_attr(feature = "schema", schema(required = true))]
+        to_block: Option<BlockNumberOrTag> = required("ToBlock") as BlockBound,
+        /// Topics by position.
+        #[cfg_attr(feature = "schema", schema(max_items = 4))]
+        topics: Vec<TopicFilter> = required("Topics") as Topics,
+    }
 }
 
 /// The request body of operations without input. It has no properties and may be absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EmptyInput;
 
-/// The response of newFilter, newBlockFilter and newPendingTransactionFilter.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_newFilter))]
-#[serde(rename_all = "PascalCase")]
-pub struct FilterIdOutput {
-    /// Identifies the filter in later requests.
-    pub filter_id: String,
+wire_objects! {
+    /// The response of newFilter, newBlockFilter and newPendingTransactionFilter.
+    response FilterIdOutput as Output_newFilter {
+        /// Identifies the filter in later requests.
+        filter_id: String,
+    }
 }
 
 /// The response of getFilterChanges.
@@ -67,22 +62,18 @@ pub enum FilterChanges {
     Logs(Vec<Log>),
 }
 
-/// The response of getFilterLogs.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_getFilterLogs))]
-#[serde(rename_all = "PascalCase")]
-pub struct GetFilterLogsOutput {
-    /// All logs in the filter's range.
-    pub logs: Vec<Log>,
-}
+wire_objects! {
+    /// The response of getFilterLogs.
+    response GetFilterLogsOutput as Output_getFilterLogs {
+        /// All logs in the filter's range.
+        logs: Vec<Log>,
+    }
 
-/// The response of uninstallFilter.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_uninstallFilter))]
-#[serde(rename_all = "PascalCase")]
-pub struct UninstallFilterOutput {
-    /// Whether the filter existed.
-    pub result: bool,
+    /// The response of uninstallFilter.
+    response UninstallFilterOutput as Output_uninstallFilter {
+        /// Whether the filter existed.
+        result: bool,
+    }
 }
 
 /// Encodes an absent bound as the empty string, because all four fields are required.
@@ -90,18 +81,6 @@ fn block_or_empty<S: Serializer>(bound: &Option<BlockNumberOrTag>, serializer: S
     match bound {
         Some(tag) => tag.serialize(serializer),
         None => serializer.serialize_str(""),
-    }
-}
-
-decode_object! {
-    NewFilterInput {
-        filter_object: required("FilterObject"),
-    }
-    FilterObject {
-        address: required("Address"),
-        from_block: required("FromBlock") as BlockBound,
-        to_block: required("ToBlock") as BlockBound,
-        topics: required("Topics") as Topics,
     }
 }
 
@@ -122,5 +101,3 @@ impl Decode for BlockBound {
         BlockNumberOrTag::decode(input, faults).map(|tag| Self(Some(tag)))
     }
 }
-
-deserialize_by_decoding!(NewFilterInput, FilterObject);

@@ -1,43 +1,48 @@
 //! Logs.
 
-use super::decode::{Decode, Faults, Input, decode_array, decode_object, deserialize_by_decoding};
+use super::decode::{Decode, Faults, Input, decode_array, deserialize_by_decoding, wire_objects};
 use super::text::TextError;
 use super::{AddressData, ByteString, BytesData, Data, HashData, Quantity64};
 use crate::{Address, BlockNumberOrTag, H256};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 
-/// The request body of getLogs.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Input_getLogs))]
-#[serde(rename_all = "PascalCase")]
-pub struct GetLogsInput {
-    /// Contracts that emitted the logs; any if absent.
-    #[serde(skip_serializing_if = "AddressFilter::is_any")]
-    pub address: AddressFilter,
-    /// The only block to search. Excludes `FromBlock` and `ToBlock`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub block_hash: Option<HashData>,
-    /// First block; the latest if absent. Not a hash: see `BlockHash`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub from_block: Option<BlockNumberOrTag>,
-    /// Last block, inclusive; the latest if absent. Not a hash: see `BlockHash`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub to_block: Option<BlockNumberOrTag>,
-    /// Topics by position, at most four.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(feature = "schema", schema(max_items = 4))]
-    pub topics: Vec<TopicFilter>,
-}
+wire_objects! {
+    /// The request body of getLogs.
+    request GetLogsInput as Input_getLogs {
+        /// Contracts that emitted the logs; any if absent.
+        #[serde(skip_serializing_if = "AddressFilter::is_any")]
+        address: AddressFilter = optional_or_default("Address"),
+        /// The only block to search. Excludes `FromBlock` and `ToBlock`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        block_hash: Option<HashData> = optional("BlockHash"),
+        /// First block; the latest if absent. Not a hash: see `BlockHash`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        from_block: Option<BlockNumberOrTag> = optional("FromBlock"),
+        /// Last block, inclusive; the latest if absent. Not a hash: see `BlockHash`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        to_block: Option<BlockNumberOrTag> = optional("ToBlock"),
+        /// Topics by position, at most four.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        #[cfg_attr(feature = "schema", schema(max_items = 4))]
+        topics: Vec<TopicFilter> = optional_or_default("Topics") as Topics,
+        => |decoder| {
+            if let Ok(Some(_)) = block_hash {
+                for (name, bound) in [("FromBlock", &from_block), ("ToBlock", &to_block)] {
+                    if let Ok(Some(_)) = bound {
+                        decoder.fault(name, "cannot specify both BlockHash and FromBlock/ToBlock, choose one or the other");
+                    }
+                }
+            }
+        }
+    }
 
-/// The response of getLogs.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_getLogs))]
-#[serde(rename_all = "PascalCase")]
-pub struct GetLogsOutput {
-    /// Logs, ordered by block and log index.
-    pub logs: Vec<Log>,
+    /// The response of getLogs.
+    response GetLogsOutput as Output_getLogs {
+        /// Logs, ordered by block and log index.
+        logs: Vec<Log>,
+    }
 }
 
 /// Contracts whose logs match; if empty, any contract.
@@ -48,29 +53,28 @@ pub struct AddressFilter(pub Vec<Address>);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TopicFilter(pub Vec<H256>);
 
-/// A log of a contract with its position in the chain.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Response_Log))]
-#[serde(rename_all = "PascalCase")]
-pub struct Log {
-    /// The contract that emitted it.
-    pub address: AddressData,
-    /// Hash of its block; null while it is pending.
-    pub block_hash: Option<HashData>,
-    /// Number of its block; null while it is pending.
-    pub block_number: Option<Quantity64>,
-    /// The data that is not indexed.
-    pub data: BytesData,
-    /// Index in the block; null while it is pending.
-    pub log_index: Option<Quantity64>,
-    /// Whether a reorganization removed it.
-    pub removed: bool,
-    /// Up to four topics: the indexed data.
-    pub topics: Vec<HashData>,
-    /// Hash of its transaction; null while it is pending.
-    pub transaction_hash: Option<HashData>,
-    /// Index of its transaction in the block; null while it is pending.
-    pub transaction_index: Option<Quantity64>,
+wire_objects! {
+    /// A log of a contract with its position in the chain.
+    response Log as Response_Log {
+        /// The contract that emitted it.
+        address: AddressData,
+        /// Hash of its block; null while it is pending.
+        block_hash: Option<HashData>,
+        /// Number of its block; null while it is pending.
+        block_number: Option<Quantity64>,
+        /// The data that is not indexed.
+        data: BytesData,
+        /// Index in the block; null while it is pending.
+        log_index: Option<Quantity64>,
+        /// Whether a reorganization removed it.
+        removed: bool,
+        /// Up to four topics: the indexed data.
+        topics: Vec<HashData>,
+        /// Hash of its transaction; null while it is pending.
+        transaction_hash: Option<HashData>,
+        /// Index of its transaction in the block; null while it is pending.
+        transaction_index: Option<Quantity64>,
+    }
 }
 
 /// Most topics of a log.
@@ -87,24 +91,6 @@ impl TopicFilter {
     /// Returns whether every topic matches.
     pub fn is_any(&self) -> bool {
         self.0.is_empty()
-    }
-}
-
-decode_object! {
-    GetLogsInput {
-        address: optional_or_default("Address"),
-        block_hash: optional("BlockHash"),
-        from_block: optional("FromBlock"),
-        to_block: optional("ToBlock"),
-        topics: optional_or_default("Topics") as Topics,
-    } => |decoder| {
-        if let Ok(Some(_)) = block_hash {
-            for (name, bound) in [("FromBlock", &from_block), ("ToBlock", &to_block)] {
-                if let Ok(Some(_)) = bound {
-                    decoder.fault(name, "cannot specify both BlockHash and FromBlock/ToBlock, choose one or the other");
-                }
-            }
-        }
     }
 }
 
@@ -226,4 +212,4 @@ impl Decode for Topics {
     }
 }
 
-deserialize_by_decoding!(GetLogsInput, AddressFilter, TopicFilter);
+deserialize_by_decoding!(AddressFilter, TopicFilter);

@@ -1,82 +1,69 @@
 //! Storage and Merkle proofs.
 
-use super::decode::{Decode, Faults, Input, decode_object, deserialize_by_decoding};
+use super::decode::{Decode, Faults, Input, wire_objects};
 use super::text::{self, TextError};
 use super::{AddressData, BytesData, Data, HashData, Quantity, Quantity64, Quantity256, Word};
 use crate::{BlockId, H256, U256};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::str::FromStr;
 
-/// The request body of getProof.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Input_getProof))]
-#[serde(rename_all = "PascalCase")]
-pub struct GetProofInput {
-    /// The account.
-    pub address: AddressData,
-    /// The block whose state is read; the latest if absent.
-    #[cfg_attr(feature = "schema", schema(required = false))]
-    pub block_number: BlockId,
-    /// Storage slots to prove. The node limits their number.
-    #[cfg_attr(feature = "schema", schema(required = false))]
-    pub storage_keys: Vec<StorageKey>,
-}
+wire_objects! {
+    /// The request body of getProof.
+    request GetProofInput as Input_getProof {
+        /// The account.
+        address: AddressData = required("Address"),
+        /// The block whose state is read; the latest if absent.
+        #[cfg_attr(feature = "schema", schema(required = false))]
+        block_number: BlockId = optional_or_default("BlockNumber"),
+        /// Storage slots to prove. The node limits their number.
+        #[cfg_attr(feature = "schema", schema(required = false))]
+        storage_keys: Vec<StorageKey> = optional_or_default("StorageKeys"),
+    }
 
-/// The response of getProof (EIP-1186).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_getProof))]
-#[serde(rename_all = "PascalCase")]
-pub struct GetProofOutput {
-    /// RLP of the trie nodes from the state root towards the hashed address.
-    pub account_proof: Vec<BytesData>,
-    /// The account.
-    pub address: AddressData,
-    /// Balance in wei.
-    pub balance: Quantity256,
-    /// Keccak-256 of the code.
-    pub code_hash: HashData,
-    /// Nonce of the account.
-    pub nonce: Quantity64,
-    /// Root of the storage trie.
-    pub storage_hash: HashData,
-    /// One entry for each requested key, in the order of the request.
-    pub storage_proof: Vec<StorageEntry>,
-}
+    /// The response of getProof (EIP-1186).
+    response GetProofOutput as Output_getProof {
+        /// RLP of the trie nodes from the state root towards the hashed address.
+        account_proof: Vec<BytesData>,
+        /// The account.
+        address: AddressData,
+        /// Balance in wei.
+        balance: Quantity256,
+        /// Keccak-256 of the code.
+        code_hash: HashData,
+        /// Nonce of the account.
+        nonce: Quantity64,
+        /// Root of the storage trie.
+        storage_hash: HashData,
+        /// One entry for each requested key, in the order of the request.
+        storage_proof: Vec<StorageEntry>,
+    }
 
-/// A storage slot with its proof.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Response_StorageEntry))]
-#[serde(rename_all = "PascalCase")]
-pub struct StorageEntry {
-    /// The slot.
-    pub key: HashData,
-    /// RLP of the trie nodes from the storage root towards the hashed key.
-    pub proof: Vec<BytesData>,
-    /// Its value.
-    pub value: Word,
-}
+    /// A storage slot with its proof.
+    response StorageEntry as Response_StorageEntry {
+        /// The slot.
+        key: HashData,
+        /// RLP of the trie nodes from the storage root towards the hashed key.
+        proof: Vec<BytesData>,
+        /// Its value.
+        value: Word,
+    }
 
-/// The request body of getStorageAt.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Input_getStorageAt))]
-#[serde(rename_all = "PascalCase")]
-pub struct GetStorageAtInput {
-    /// The account.
-    pub address: AddressData,
-    /// The block whose state is read; the latest if absent.
-    #[cfg_attr(feature = "schema", schema(required = false))]
-    pub block_number: BlockId,
-    /// Storage slot.
-    pub position: StorageKey,
-}
+    /// The request body of getStorageAt.
+    request GetStorageAtInput as Input_getStorageAt {
+        /// The account.
+        address: AddressData = required("Address"),
+        /// The block whose state is read; the latest if absent.
+        #[cfg_attr(feature = "schema", schema(required = false))]
+        block_number: BlockId = optional_or_default("BlockNumber"),
+        /// Storage slot.
+        position: StorageKey = required("Position"),
+    }
 
-/// The response of getStorageAt.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_getStorageAt))]
-#[serde(rename_all = "PascalCase")]
-pub struct GetStorageAtOutput {
-    /// The slot's value.
-    pub value: Word,
+    /// The response of getStorageAt.
+    response GetStorageAtOutput as Output_getStorageAt {
+        /// The slot's value.
+        value: Word,
+    }
 }
 
 /// A storage slot in a request: up to 64 hex digits, or a decimal number.
@@ -115,18 +102,3 @@ impl Decode for StorageKey {
         input.text_or_integer(faults)
     }
 }
-
-decode_object! {
-    GetProofInput {
-        address: required("Address"),
-        block_number: optional_or_default("BlockNumber"),
-        storage_keys: optional_or_default("StorageKeys"),
-    }
-    GetStorageAtInput {
-        address: required("Address"),
-        block_number: optional_or_default("BlockNumber"),
-        position: required("Position"),
-    }
-}
-
-deserialize_by_decoding!(GetProofInput, GetStorageAtInput);

@@ -1,6 +1,6 @@
 //! State overrides for an estimate.
 
-use super::decode::{Decode, Faults, Input, Location, decode_object, deserialize_by_decoding};
+use super::decode::{Decode, Faults, Input, Location, deserialize_by_decoding, wire_objects};
 use super::{BytesData, Data, Quantity, Quantity64, Quantity256, StorageKey, Word};
 use crate::{Address, H256, U256};
 use serde::{Serialize, Serializer};
@@ -17,26 +17,30 @@ pub enum EstimateGasObject {
     Flat(AccountOverride),
 }
 
-/// Overrides for one account. Absent fields keep their values.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[serde(rename_all = "PascalCase")]
-pub struct AccountOverride {
-    /// Balance in wei.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub balance: Option<Quantity256>,
-    /// Code.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub code: Option<BytesData>,
-    /// Nonce.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub nonce: Option<Quantity64>,
-    /// Replaces the whole storage: all other slots are zero. Excludes `StateDiff`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub state: Option<StorageSlots>,
-    /// Replaces only these storage slots. Excludes `State`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub state_diff: Option<StorageSlots>,
+wire_objects! {
+    /// Overrides for one account. Absent fields keep their values.
+    request AccountOverride as AccountOverride {
+        /// Balance in wei.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        balance: Option<Quantity256> = optional("Balance"),
+        /// Code.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        code: Option<BytesData> = optional("Code"),
+        /// Nonce.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        nonce: Option<Quantity64> = optional("Nonce"),
+        /// Replaces the whole storage: all other slots are zero. Excludes `StateDiff`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        state: Option<StorageSlots> = optional("State"),
+        /// Replaces only these storage slots. Excludes `State`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        state_diff: Option<StorageSlots> = optional("StateDiff"),
+        => |decoder| {
+            if let (Ok(Some(_)), Ok(Some(_))) = (&state, &state_diff) {
+                decoder.fault("StateDiff", "unexpected property beside State");
+            }
+        }
+    }
 }
 
 /// Values by storage slot.
@@ -71,20 +75,6 @@ impl Decode for EstimateGasObject {
             (false, _) => {
                 decode_map(input, "unexpected property", faults, |address: Data<Address>| address.0).map(Self::Accounts)
             }
-        }
-    }
-}
-
-decode_object! {
-    AccountOverride {
-        balance: optional("Balance"),
-        code: optional("Code"),
-        nonce: optional("Nonce"),
-        state: optional("State"),
-        state_diff: optional("StateDiff"),
-    } => |decoder| {
-        if let (Ok(Some(_)), Ok(Some(_))) = (&state, &state_diff) {
-            decoder.fault("StateDiff", "unexpected property beside State");
         }
     }
 }
@@ -157,4 +147,4 @@ impl Serialize for StorageSlots {
     }
 }
 
-deserialize_by_decoding!(EstimateGasObject, AccountOverride, StorageSlots);
+deserialize_by_decoding!(EstimateGasObject, StorageSlots);

@@ -1,43 +1,33 @@
 //! Transactions.
 
-use super::decode::{decode_object, deserialize_by_decoding};
+use super::decode::{decode_object, wire_objects};
 use super::{AddressData, BytesData, HashData, Quantity64, Quantity256, Word};
 use serde::{Deserialize, Serialize};
 
-/// The request body of sendRawTransaction.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Input_sendRawTransaction))]
-#[serde(rename_all = "PascalCase")]
-pub struct SendRawTransactionInput {
-    /// The encoded, signed transaction (EIP-2718); one of type 3 with its sidecar.
-    pub data: BytesData,
-}
+wire_objects! {
+    /// The request body of sendRawTransaction.
+    request SendRawTransactionInput as Input_sendRawTransaction {
+        /// The encoded, signed transaction (EIP-2718); one of type 3 with its sidecar.
+        data: BytesData = required("Data"),
+    }
 
-/// The response of sendRawTransaction.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_sendRawTransaction))]
-#[serde(rename_all = "PascalCase")]
-pub struct SendRawTransactionOutput {
-    /// Hash of the transaction.
-    pub transaction_hash: HashData,
-}
+    /// The response of sendRawTransaction.
+    response SendRawTransactionOutput as Output_sendRawTransaction {
+        /// Hash of the transaction.
+        transaction_hash: HashData,
+    }
 
-/// The response of getTransactionByHash, getTransactionByBlockHashAndIndex and getTransactionByBlockNumberAndIndex.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_getTransactionByHash))]
-#[serde(rename_all = "PascalCase")]
-pub struct TransactionOutput {
-    /// The transaction; null if it does not exist.
-    pub transaction: Option<Transaction>,
-}
+    /// The response of getTransactionByHash, getTransactionByBlockHashAndIndex and getTransactionByBlockNumberAndIndex.
+    response TransactionOutput as Output_getTransactionByHash {
+        /// The transaction; null if it does not exist.
+        transaction: Option<Transaction>,
+    }
 
-/// The response of getRawTransaction.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_getRawTransaction))]
-#[serde(rename_all = "PascalCase")]
-pub struct GetRawTransactionOutput {
-    /// The encoded, signed transaction (EIP-2718); null if it does not exist.
-    pub data: Option<BytesData>,
+    /// The response of getRawTransaction.
+    response GetRawTransactionOutput as Output_getRawTransaction {
+        /// The encoded, signed transaction (EIP-2718); null if it does not exist.
+        data: Option<BytesData>,
+    }
 }
 
 /// The response of getTransactionStatus.
@@ -69,101 +59,90 @@ pub enum TransactionStatus {
     Unknown,
 }
 
-/// A signed transaction and its position in the chain.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Response_Transaction))]
-#[serde(rename_all = "PascalCase")]
-pub struct Transaction {
-    /// The access list (EIP-2930); empty for types without one.
-    pub access_list: Vec<AccessListItem>,
-    /// Hash of its block; null while it is pending.
-    pub block_hash: Option<HashData>,
-    /// Number of its block; null while it is pending.
-    pub block_number: Option<Quantity64>,
-    /// Id of its chain; null for a legacy transaction without replay protection (EIP-155).
-    pub chain_id: Option<Quantity64>,
-    /// Sender.
-    pub from: AddressData,
-    /// Gas limit.
-    pub gas: Quantity64,
-    /// Price in wei per gas: the effective price of a mined transaction, the highest price of a pending one.
-    pub gas_price: Quantity256,
-    /// Hash of the transaction.
-    pub hash: HashData,
-    /// Call data or creation code.
-    pub input: BytesData,
-    /// Highest price that the sender pays, in wei per gas (EIP-1559); null before type 2.
-    pub max_fee_per_gas: Option<Quantity256>,
-    /// Highest tip for the producer, in wei per gas (EIP-1559); null before type 2.
-    pub max_priority_fee_per_gas: Option<Quantity256>,
-    /// Number of transactions that the sender sent before.
-    pub nonce: Quantity64,
-    /// The r value of the signature.
-    pub r: Word,
-    /// The s value of the signature.
-    pub s: Word,
-    /// Recipient; null for a contract creation.
-    pub to: Option<AddressData>,
-    /// Index in the block; null while it is pending.
-    pub transaction_index: Option<Quantity64>,
-    /// Type of the transaction (EIP-2718).
-    #[serde(rename = "Type")]
-    pub transaction_type: Quantity64,
-    /// The v value of a legacy signature; the y parity of other signatures.
-    pub v: Quantity256,
-    /// Amount transferred, in wei.
-    pub value: Quantity256,
-}
+wire_objects! {
+    /// A signed transaction and its position in the chain.
+    response Transaction as Response_Transaction {
+        /// The access list (EIP-2930); empty for types without one.
+        access_list: Vec<AccessListItem>,
+        /// Hash of its block; null while it is pending.
+        block_hash: Option<HashData>,
+        /// Number of its block; null while it is pending.
+        block_number: Option<Quantity64>,
+        /// Id of its chain; null for a legacy transaction without replay protection (EIP-155).
+        chain_id: Option<Quantity64>,
+        /// Sender.
+        from: AddressData,
+        /// Gas limit.
+        gas: Quantity64,
+        /// Price in wei per gas: the effective price of a mined transaction, the highest price of a pending one.
+        gas_price: Quantity256,
+        /// Hash of the transaction.
+        hash: HashData,
+        /// Call data or creation code.
+        input: BytesData,
+        /// Highest price that the sender pays, in wei per gas (EIP-1559); null before type 2.
+        max_fee_per_gas: Option<Quantity256>,
+        /// Highest tip for the producer, in wei per gas (EIP-1559); null before type 2.
+        max_priority_fee_per_gas: Option<Quantity256>,
+        /// Number of transactions that the sender sent before.
+        nonce: Quantity64,
+        /// The r value of the signature.
+        r: Word,
+        /// The s value of the signature.
+        s: Word,
+        /// Recipient; null for a contract creation.
+        to: Option<AddressData>,
+        /// Index in the block; null while it is pending.
+        transaction_index: Option<Quantity64>,
+        /// Type of the transaction (EIP-2718).
+        #[serde(rename = "Type")]
+        transaction_type: Quantity64,
+        /// The v value of a legacy signature; the y parity of other signatures.
+        v: Quantity256,
+        /// Amount transferred, in wei.
+        value: Quantity256,
+    }
 
-/// An entry of an access list (EIP-2930).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[serde(rename_all = "PascalCase")]
-pub struct AccessListItem {
-    /// The account.
-    pub address: AddressData,
-    /// Its storage slots.
-    pub storage_keys: Vec<HashData>,
-}
+    /// An entry of an access list (EIP-2930).
+    response AccessListItem as AccessListItem {
+        /// The account.
+        address: AddressData,
+        /// Its storage slots.
+        storage_keys: Vec<HashData>,
+    }
 
-/// An authorization that delegates an account to the code of another one (EIP-7702).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[serde(rename_all = "PascalCase")]
-pub struct Authorization {
-    /// The account with the code; the zero address ends the delegation.
-    pub address: AddressData,
-    /// Id of the chain; zero for any chain.
-    pub chain_id: Quantity256,
-    /// Nonce of the account that signed.
-    pub nonce: Quantity64,
-    /// The r value of the signature.
-    pub r: Word,
-    /// The s value of the signature.
-    pub s: Word,
-    /// The y parity of the signature, 0 or 1.
-    pub v: Quantity64,
-}
+    /// An authorization that delegates an account to the code of another one (EIP-7702).
+    response Authorization as Authorization {
+        /// The account with the code; the zero address ends the delegation.
+        address: AddressData,
+        /// Id of the chain; zero for any chain.
+        chain_id: Quantity256,
+        /// Nonce of the account that signed.
+        nonce: Quantity64,
+        /// The r value of the signature.
+        r: Word,
+        /// The s value of the signature.
+        s: Word,
+        /// The y parity of the signature, 0 or 1.
+        v: Quantity64,
+    }
 
-/// The response of getTransactionExtras: what the form of a transaction has no room for.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_getTransactionExtras))]
-#[serde(rename_all = "PascalCase")]
-pub struct GetTransactionExtrasOutput {
-    /// Authorizations (EIP-7702); null for types without them.
-    pub authorization_list: Option<Vec<Authorization>>,
-    /// Price paid in wei per blob gas (EIP-4844); null for types without blobs, and while the transaction is pending.
-    pub blob_gas_price: Option<Quantity256>,
-    /// Blob gas of the transaction (EIP-4844); null for types without blobs.
-    pub blob_gas_used: Option<Quantity64>,
-    /// Versioned hashes of the blobs (EIP-4844); null for types without blobs.
-    pub blob_versioned_hashes: Option<Vec<HashData>>,
-    /// Highest price that the sender pays, in wei per blob gas (EIP-4844); null for types without blobs.
-    pub max_fee_per_blob_gas: Option<Quantity256>,
+    /// The response of getTransactionExtras: what the form of a transaction has no room for.
+    response GetTransactionExtrasOutput as Output_getTransactionExtras {
+        /// Authorizations (EIP-7702); null for types without them.
+        authorization_list: Option<Vec<Authorization>>,
+        /// Price paid in wei per blob gas (EIP-4844); null for types without blobs, and while the transaction is pending.
+        blob_gas_price: Option<Quantity256>,
+        /// Blob gas of the transaction (EIP-4844); null for types without blobs.
+        blob_gas_used: Option<Quantity64>,
+        /// Versioned hashes of the blobs (EIP-4844); null for types without blobs.
+        blob_versioned_hashes: Option<Vec<HashData>>,
+        /// Highest price that the sender pays, in wei per blob gas (EIP-4844); null for types without blobs.
+        max_fee_per_blob_gas: Option<Quantity256>,
+    }
 }
 
 decode_object! {
-    SendRawTransactionInput { data: required("Data") }
     AccessListItem { address: required("Address"), storage_keys: optional_or_default("StorageKeys") }
     Authorization {
         address: required("Address"),
@@ -174,5 +153,3 @@ decode_object! {
         v: required("V"),
     }
 }
-
-deserialize_by_decoding!(SendRawTransactionInput);
