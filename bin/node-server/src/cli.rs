@@ -1,13 +1,11 @@
 //! The command line. Options can also be set by environment variables and by a file: see [`crate::settings`].
 
-use crate::backup::BackupOptions;
 use crate::build_info::LONG_VERSION;
 use crate::dev::DevOptions;
 use crate::export::ExportOptions;
 use crate::health::HealthOptions;
 use crate::import::ImportOptions;
-use crate::migrate::MigrateOptions;
-use crate::options::InspectOptions;
+use crate::options::{CopyOptions, InspectOptions};
 use crate::prune::PruneOptions;
 use crate::run::RunOptions;
 use clap::{Args, Parser, Subcommand};
@@ -30,7 +28,7 @@ pub(crate) struct CommandLine {
     #[command(subcommand)]
     pub(crate) command: Command,
     /// Configuration file in TOML, with the long names of options as keys; the command line and the environment take precedence
-    #[arg(long, global = true, env = "ETHNODE_CONFIG", value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
 }
 
@@ -70,12 +68,12 @@ pub(crate) enum Command {
     ///
     /// The copy is a complete snapshot: blocks, states, pool and filters. It is written next to the destination under a temporary
     /// name and renamed at the end, so the destination is never incomplete.
-    Backup(BackupOptions),
+    Backup(CopyOptions),
     /// Copy a folder of storage layout 1 to a new folder of the current layout, and verify it.
     ///
     /// The old folder is not changed, and no server may use it in the meantime. If the command is interrupted, run it
     /// again to continue. Until everything is copied and verified, the name of the new folder ends with .migrating.
-    Migrate(MigrateOptions),
+    Migrate(CopyOptions),
     /// Print the settings of a command, each with its source, in the format of --config.
     ///
     /// Accepts a command and its options: `node-server config run --port 9000`. The default command is `dev`.
@@ -129,7 +127,7 @@ pub(crate) struct OpenapiOptions {
     #[arg(long)]
     pub(crate) without_control: bool,
     /// Path prefix of every route
-    #[arg(long, env = "ETHNODE_BASE_PATH", value_name = "PATH", default_value = "/")]
+    #[arg(long, value_name = "PATH", default_value = "/")]
     pub(crate) base_path: BasePath,
 }
 
@@ -137,7 +135,6 @@ pub(crate) struct OpenapiOptions {
 mod tests {
     use super::*;
     use crate::settings::{self, Request, UsageError};
-    use clap::CommandFactory;
     use clap::error::ErrorKind;
     use node_core::filters::FilterLimits;
     use node_core::node::Limits;
@@ -147,7 +144,7 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        CommandLine::command().debug_assert();
+        settings::commands().debug_assert();
     }
 
     #[test]

@@ -21,21 +21,21 @@ pub(crate) struct HealthOptions {
     #[arg(value_name = "URL", value_parser = http_url)]
     pub(crate) url: Option<Uri>,
     /// Address that the server listens on, if no URL is given
-    #[arg(long, env = "ETHNODE_HOST", default_value = "127.0.0.1", value_parser = values::host)]
+    #[arg(long, default_value = "127.0.0.1", value_parser = values::host)]
     pub(crate) host: IpAddr,
     /// Port of the server, if no URL is given
-    #[arg(long, env = "ETHNODE_PORT", default_value_t = 8545)]
+    #[arg(long, default_value_t = 8545)]
     pub(crate) port: u16,
     /// Path prefix of every route of the server, if no URL is given
-    #[arg(long, env = "ETHNODE_BASE_PATH", value_name = "PATH", default_value = "/")]
+    #[arg(long, value_name = "PATH", default_value = "/")]
     pub(crate) base_path: BasePath,
     /// PEM file of the server's certificate, if no URL is given; the request then uses https and trusts this
     /// certificate
-    #[arg(long, env = "ETHNODE_TLS_CERT", value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) tls_cert: Option<PathBuf>,
     /// PEM file of certificates to trust for https, of certificate authorities or of servers [default: Mozilla's list
     /// of authorities]
-    #[arg(long, env = "ETHNODE_CA_FILE", value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) ca_file: Option<PathBuf>,
     /// Time limit for the response
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = values::time)]

@@ -31,7 +31,7 @@ pub(crate) struct ImportOptions {
     pub(crate) storage: StorageOptions,
     /// Number of blocks after which the import is made durable; a crash loses at most these [default: 1000 blocks or
     /// a second, whichever is first]
-    #[arg(long, env = "ETHNODE_SYNC_EVERY", value_name = "BLOCKS", help_heading = "Storage")]
+    #[arg(long, value_name = "BLOCKS", help_heading = "Storage")]
     pub(crate) sync_every: Option<NonZeroU64>,
     #[command(flatten)]
     pub(crate) prune: PruneBefore,

@@ -36,7 +36,6 @@ mod wiring;
 mod write_failure;
 
 use build_info::{COMMIT, VERSION};
-use clap::CommandFactory;
 use cli::{Command, CommandLine, OpenapiOptions};
 use dev::Terminal;
 use error::{CommandError, Sources};
@@ -159,10 +158,10 @@ fn execute(command: &Command, terminal: Option<Terminal>) -> Result<(), CommandE
         }
         Command::Completions { shell } => {
             let mut script = Vec::new();
-            clap_complete::generate(*shell, &mut CommandLine::command(), "node-server", &mut script);
+            clap_complete::generate(*shell, &mut settings::commands(), "node-server", &mut script);
             print(&script)
         }
-        Command::Man { folder } => clap_mangen::generate_to(CommandLine::command(), folder)
+        Command::Man { folder } => clap_mangen::generate_to(settings::commands(), folder)
             .map_err(|source| CommandError::Write { path: folder.clone(), source }),
         // `settings::read` handles `config`, so this is reached only by its own --help.
         Command::Config => Ok(()),

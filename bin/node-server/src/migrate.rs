@@ -2,32 +2,19 @@
 
 use crate::error::CommandError;
 use crate::open;
-use crate::options::{ExistingChain, OutputOptions};
+use crate::options::CopyOptions;
 use crate::report::{self, Report};
 use crate::verify::{self, Outcome};
-use clap::Args;
 use node_core::backend::BackendError;
 use node_http::Shutdown;
+use node_store::files::rename_folder;
 use node_store::{BackupError, Migrated, MigrationProgress, Store};
 use serde_json::json;
 use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
-
-/// Options of `migrate`.
-#[derive(Args, Debug)]
-pub(crate) struct MigrateOptions {
-    /// Folder to create; an existing one must be empty
-    #[arg(value_name = "DEST")]
-    pub(crate) dest: PathBuf,
-    #[command(flatten)]
-    pub(crate) chain: ExistingChain,
-    #[command(flatten)]
-    pub(crate) output: OutputOptions,
-}
+use std::path::PathBuf;
 
 /// Copies the folder, verifies the copy, and renames it.
-pub(crate) fn run(options: &MigrateOptions) -> Result<(), CommandError> {
+pub(crate) fn run(options: &CopyOptions) -> Result<(), CommandError> {
     let (json, dest) = (options.output.json, &options.dest);
     let from = open::existing_folder(&options.chain, "migrate")?;
     if fs::read_dir(dest).map_or(dest.exists(), |mut files| files.next().is_some()) {
@@ -58,7 +45,7 @@ pub(crate) fn run(options: &MigrateOptions) -> Result<(), CommandError> {
     if let Some(difference) = verified.difference {
         return Err(CommandError::Difference(Box::new(difference)));
     }
-    rename(&unfinished, dest).map_err(|source| CommandError::Write { path: dest.clone(), source })?;
+    rename_folder(&unfinished, dest).map_err(|source| CommandError::Write { path: dest.clone(), source })?;
     let seconds = report.elapsed().as_secs_f64();
     let text = format!(
         "migrated {rows} rows to {} in {seconds:.2} s and verified {blocks} blocks; head {}; {} has not changed",
@@ -72,11 +59,4 @@ pub(crate) fn run(options: &MigrateOptions) -> Result<(), CommandError> {
     });
     report::result("migrate", json, text, value);
     Ok(())
-}
-
-/// Renames a folder durably.
-fn rename(from: &Path, to: &Path) -> io::Result<()> {
-    fs::rename(from, to)?;
-    let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    fs::File::open(parent)?.sync_all()
 }

@@ -47,17 +47,17 @@ pub(crate) struct ChainOptions {
     #[command(flatten)]
     pub(crate) genesis: GenesisOptions,
     /// Chain file of RLP blocks to import; may be repeated
-    #[arg(long, env = "ETHNODE_IMPORT", value_name = "FILE", value_delimiter = ',')]
+    #[arg(long, value_name = "FILE", value_delimiter = ',')]
     pub(crate) import: Vec<PathBuf>,
     /// Serve reads from the blocks imported so far during the import; until it ends, /ready returns 503 and
     /// transactions are refused
-    #[arg(long, env = "ETHNODE_SERVE_WHILE_IMPORTING")]
+    #[arg(long)]
     pub(crate) serve_while_importing: bool,
     /// Block to make the head after the import, if the files contain several branches
-    #[arg(long, env = "ETHNODE_HEAD", value_name = "HASH")]
+    #[arg(long, value_name = "HASH")]
     pub(crate) head: Option<H256>,
     /// Fail if a chain file is truncated or contains an invalid block, instead of serving the blocks before it
-    #[arg(long, env = "ETHNODE_STRICT")]
+    #[arg(long)]
     pub(crate) strict: bool,
 }
 

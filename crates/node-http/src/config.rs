@@ -48,50 +48,29 @@ const POOL_QUEUE: usize = 64;
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 pub struct HttpConfig {
     /// Address to listen on
-    #[cfg_attr(feature = "clap", arg(long, env = "ETHNODE_HOST", help_heading = "Listening", default_value_t = Self::default().host, value_parser = values::host))]
+    #[cfg_attr(feature = "clap", arg(long, help_heading = "Listening", default_value_t = Self::default().host, value_parser = values::host))]
     pub host: IpAddr,
     /// Port to listen on; 0 picks a free one
-    #[cfg_attr(feature = "clap", arg(short, long, env = "ETHNODE_PORT", help_heading = "Listening", default_value_t = Self::default().port))]
+    #[cfg_attr(feature = "clap", arg(short, long, help_heading = "Listening", default_value_t = Self::default().port))]
     pub port: u16,
     /// A socket that is already listening, for instance one opened by systemd, which is used instead of `host` and
     /// `port`.
     #[cfg_attr(feature = "clap", arg(skip))]
     pub listener: Option<Arc<TcpListener>>,
     /// Path prefix of every route
-    #[cfg_attr(
-        feature = "clap",
-        arg(long, env = "ETHNODE_BASE_PATH", value_name = "PATH", help_heading = "Listening", default_value = "/")
-    )]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "PATH", help_heading = "Listening", default_value = "/"))]
     pub base_path: BasePath,
     /// URL at which clients reach the server, for links in responses [default: the host of each request]
-    #[cfg_attr(
-        feature = "clap",
-        arg(long, env = "ETHNODE_PUBLIC_URL", value_name = "URL", help_heading = "Listening")
-    )]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "URL", help_heading = "Listening"))]
     pub public_url: Option<PublicUrl>,
     /// Addresses or networks of proxies, such as 10.0.0.0/8, that are trusted to describe clients in the headers of
     /// --proxy-headers [default: none]
-    #[cfg_attr(
-        feature = "clap",
-        arg(
-            long,
-            env = "ETHNODE_TRUSTED_PROXIES",
-            value_name = "NETWORK",
-            help_heading = "Listening",
-            value_delimiter = ','
-        )
-    )]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "NETWORK", help_heading = "Listening", value_delimiter = ','))]
     pub trusted_proxies: Vec<ProxyNetwork>,
     /// Headers in which trusted proxies describe the client; the others are ignored, because clients could forge them
     #[cfg_attr(
         feature = "clap",
-        arg(
-            long,
-            env = "ETHNODE_PROXY_HEADERS",
-            value_name = "HEADERS",
-            help_heading = "Listening",
-            default_value = "x-forwarded"
-        )
+        arg(long, value_name = "HEADERS", help_heading = "Listening", default_value = "x-forwarded")
     )]
     pub proxy_headers: ProxyHeaders,
     /// Certificate and key for TLS; `None` for plain HTTP.
@@ -99,46 +78,28 @@ pub struct HttpConfig {
     pub tls: Option<Tls>,
     /// Host names that requests may use, besides IP addresses, localhost and the host of --public-url, or * for any. Others are
     /// refused as a defence against DNS rebinding
-    #[cfg_attr(
-        feature = "clap",
-        arg(long, env = "ETHNODE_ALLOWED_HOSTS", value_name = "NAME", help_heading = "Access", value_delimiter = ',')
-    )]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "NAME", help_heading = "Access", value_delimiter = ','))]
     pub allowed_hosts: Vec<AllowedHost>,
     /// Origins of web pages whose scripts may read responses (CORS), or * for any [default: none; of dev
     /// loopback,extensions]
-    #[cfg_attr(
-        feature = "clap",
-        arg(long, env = "ETHNODE_CORS_ORIGINS", value_name = "ORIGIN", help_heading = "Access", value_delimiter = ',')
-    )]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "ORIGIN", help_heading = "Access", value_delimiter = ','))]
     pub cors_origins: Vec<Origin>,
     /// Requests per second for each client, or off; auto is 1000 for clients on other machines
-    #[cfg_attr(
-        feature = "clap",
-        arg(long, env = "ETHNODE_RATE_LIMIT", value_name = "REQUESTS", help_heading = "Access", default_value_t)
-    )]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "REQUESTS", help_heading = "Access", default_value_t))]
     pub rate_limit: RateLimit,
     /// Namespaces to serve, such as eth, debug or txpool, or single JSON-RPC methods and REST operations; eth
     /// includes the REST operations, dev those that control the chain [default: all for dev; eth, net and web3 for
     /// run]
-    #[cfg_attr(
-        feature = "clap",
-        arg(long, env = "ETHNODE_API", value_name = "NAME", help_heading = "Access", value_delimiter = ',')
-    )]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "NAME", help_heading = "Access", value_delimiter = ','))]
     pub api: Vec<ApiName>,
     /// Refuse control of the chain for everyone
-    #[cfg_attr(feature = "clap", arg(long, env = "ETHNODE_NO_CONTROL", help_heading = "Access"))]
+    #[cfg_attr(feature = "clap", arg(long, help_heading = "Access"))]
     pub no_control: bool,
     /// Separate address and port for control of the chain, which is then refused on the main address and allowed for
     /// everyone who can reach this one [default: none]
     #[cfg_attr(
         feature = "clap",
-        arg(
-            long,
-            env = "ETHNODE_CONTROL_LISTEN",
-            value_name = "ADDRESS",
-            help_heading = "Access",
-            conflicts_with = "no_control"
-        )
+        arg(long, value_name = "ADDRESS", help_heading = "Access", conflicts_with = "no_control")
     )]
     pub control_listen: Option<SocketAddr>,
     /// Bearer tokens, one of which each client must send; `None` to require no token.
@@ -148,13 +109,13 @@ pub struct HttpConfig {
     #[cfg_attr(feature = "clap", arg(skip))]
     pub remote_control: bool,
     /// Maximum length of a request body in bytes
-    #[cfg_attr(feature = "clap", arg(long, env = "ETHNODE_MAX_BODY", value_name = "BYTES", help_heading = "Limits of one request", value_parser = values::at_least_one::<usize>, default_value_t = Self::default().max_body))]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "BYTES", help_heading = "Limits of one request", value_parser = values::at_least_one::<usize>, default_value_t = Self::default().max_body))]
     pub max_body: usize,
     /// Maximum number of requests in a JSON-RPC batch
-    #[cfg_attr(feature = "clap", arg(long, env = "ETHNODE_MAX_BATCH", value_name = "COUNT", help_heading = "Limits of one request", value_parser = values::at_least_one::<usize>, default_value_t = Self::default().max_batch))]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "COUNT", help_heading = "Limits of one request", value_parser = values::at_least_one::<usize>, default_value_t = Self::default().max_batch))]
     pub max_batch: usize,
     /// Time limit for the work of a request, including the wait for a thread
-    #[cfg_attr(feature = "clap", arg(long, env = "ETHNODE_CALL_TIMEOUT", value_name = "TIME", help_heading = "Limits of one request", value_parser = values::time, default_value = values::text(Self::default().call_timeout)))]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "TIME", help_heading = "Limits of one request", value_parser = values::time, default_value = values::text(Self::default().call_timeout)))]
     pub call_timeout: Duration,
     /// Maximum size of the responses to a JSON-RPC batch in bytes; requests after that fail.
     #[cfg_attr(feature = "clap", arg(skip = Self::default().max_batch_bytes))]
@@ -178,31 +139,31 @@ pub struct HttpConfig {
     #[cfg_attr(feature = "clap", arg(skip = STREAM_KEEP_ALIVE))]
     pub stream_keep_alive: Duration,
     /// Maximum number of open connections
-    #[cfg_attr(feature = "clap", arg(long, env = "ETHNODE_MAX_CONNECTIONS", value_name = "COUNT", help_heading = "Limits of all clients", value_parser = values::at_least_one::<usize>, default_value_t = Self::default().max_connections))]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "COUNT", help_heading = "Limits of all clients", value_parser = values::at_least_one::<usize>, default_value_t = Self::default().max_connections))]
     pub max_connections: usize,
     /// Maximum number of requests in progress, over all connections
-    #[cfg_attr(feature = "clap", arg(long, env = "ETHNODE_MAX_REQUESTS", value_name = "COUNT", help_heading = "Limits of all clients", value_parser = values::at_least_one::<usize>, default_value_t = Self::default().max_requests))]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "COUNT", help_heading = "Limits of all clients", value_parser = values::at_least_one::<usize>, default_value_t = Self::default().max_requests))]
     pub max_requests: usize,
     /// Maximum number of open event streams and WebSockets
-    #[cfg_attr(feature = "clap", arg(long, env = "ETHNODE_MAX_STREAMS", value_name = "COUNT", help_heading = "Limits of all clients", default_value_t = Self::default().max_streams))]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "COUNT", help_heading = "Limits of all clients", default_value_t = Self::default().max_streams))]
     pub max_streams: usize,
     /// Maximum total size of large requests being received and large responses not yet read by clients, in bytes
-    #[cfg_attr(feature = "clap", arg(long, env = "ETHNODE_TRANSFER_MEMORY", value_name = "BYTES", help_heading = "Limits of all clients", value_parser = values::at_least_one::<usize>, default_value_t = Self::default().transfer_memory))]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "BYTES", help_heading = "Limits of all clients", value_parser = values::at_least_one::<usize>, default_value_t = Self::default().transfer_memory))]
     pub transfer_memory: usize,
     /// Minimum rate in bytes per second at which a client must read a long response, once `write_timeout` has passed.
     #[cfg_attr(feature = "clap", arg(skip = LEAST_READ_RATE))]
     pub least_read_rate: NonZero<u32>,
     /// How long an idle connection stays open
-    #[cfg_attr(feature = "clap", arg(long, env = "ETHNODE_KEEP_ALIVE", value_name = "TIME", help_heading = "Limits of all clients", value_parser = values::duration, default_value = values::text(Self::default().keep_alive)))]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "TIME", help_heading = "Limits of all clients", value_parser = values::duration, default_value = values::text(Self::default().keep_alive)))]
     pub keep_alive: Duration,
     /// Threads that serve connections [default: one per core]
-    #[cfg_attr(feature = "clap", arg(long, env = "ETHNODE_WORKERS", value_name = "COUNT", help_heading = "Limits of all clients", value_parser = values::threads))]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "COUNT", help_heading = "Limits of all clients", value_parser = values::threads))]
     pub workers: Option<NonZero<usize>>,
     /// Threads for work that can take long: transactions, filters, proofs, full blocks [default: four per core]
-    #[cfg_attr(feature = "clap", arg(long, env = "ETHNODE_POOL_THREADS", value_name = "COUNT", help_heading = "Limits of all clients", value_parser = values::threads))]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "COUNT", help_heading = "Limits of all clients", value_parser = values::threads))]
     pub pool_threads: Option<NonZero<usize>>,
     /// Low-priority threads for calls, estimates and the pending block [default: four per core]
-    #[cfg_attr(feature = "clap", arg(long, env = "ETHNODE_CALL_THREADS", value_name = "COUNT", help_heading = "Limits of all clients", value_parser = values::threads))]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "COUNT", help_heading = "Limits of all clients", value_parser = values::threads))]
     pub call_threads: Option<NonZero<usize>>,
     /// Number of requests that may wait for a thread of each pool; further ones are refused.
     #[cfg_attr(feature = "clap", arg(skip = POOL_QUEUE))]
@@ -211,17 +172,17 @@ pub struct HttpConfig {
     #[cfg_attr(feature = "clap", arg(skip = RpcLimits::default().block_cache))]
     pub block_cache: usize,
     /// Do not compress responses, even for clients that accept gzip, br or zstd
-    #[cfg_attr(feature = "clap", arg(long, env = "ETHNODE_NO_COMPRESSION", help_heading = "Limits of all clients"))]
+    #[cfg_attr(feature = "clap", arg(long, help_heading = "Limits of all clients"))]
     pub no_compression: bool,
     /// Maximum age of the head; /ready returns 503 if the head is older [default: no limit]
-    #[cfg_attr(feature = "clap", arg(long, env = "ETHNODE_MAX_HEAD_AGE", value_name = "TIME", help_heading = "Operation", value_parser = values::time))]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "TIME", help_heading = "Operation", value_parser = values::time))]
     pub max_head_age: Option<Duration>,
     /// How long requests are still served after the signal to shut down, while /ready returns 503; load balancers
     /// need this time to notice
-    #[cfg_attr(feature = "clap", arg(long, env = "ETHNODE_SHUTDOWN_DELAY", value_name = "TIME", help_heading = "Operation", value_parser = values::duration, default_value = values::text(Self::default().shutdown_delay)))]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "TIME", help_heading = "Operation", value_parser = values::duration, default_value = values::text(Self::default().shutdown_delay)))]
     pub shutdown_delay: Duration,
     /// Time limit for requests in progress to finish during shutdown
-    #[cfg_attr(feature = "clap", arg(long, env = "ETHNODE_SHUTDOWN_TIMEOUT", value_name = "TIME", help_heading = "Operation", value_parser = values::duration, default_value = values::text(Self::default().shutdown_timeout)))]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "TIME", help_heading = "Operation", value_parser = values::duration, default_value = values::text(Self::default().shutdown_timeout)))]
     pub shutdown_timeout: Duration,
     /// The progress of a startup task that runs before requests are served.
     #[cfg_attr(feature = "clap", arg(skip))]

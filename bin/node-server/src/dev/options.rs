@@ -37,7 +37,7 @@ pub(crate) struct DevOptions {
     #[command(flatten)]
     pub(crate) server: ServerOptions,
     /// Allow the operations that control the chain on non-loopback addresses: everyone who can reach the server can change the chain
-    #[arg(long, env = "ETHNODE_FORCE_CONTROL", help_heading = "Access", conflicts_with_all = ["no_control", "control_listen"])]
+    #[arg(long, help_heading = "Access", conflicts_with_all = ["no_control", "control_listen"])]
     pub(crate) force_control: bool,
 }
 
@@ -46,19 +46,19 @@ pub(crate) struct DevOptions {
 #[command(next_help_heading = "Accounts")]
 pub(crate) struct AccountArguments {
     /// Number of accounts
-    #[arg(short, long, env = "ETHNODE_ACCOUNTS", value_name = "COUNT", default_value_t = AccountOptions::default().count)]
+    #[arg(short, long, value_name = "COUNT", default_value_t = AccountOptions::default().count)]
     accounts: u32,
     /// Balance of each account in ether
-    #[arg(long, env = "ETHNODE_BALANCE", value_name = "ETHER", default_value_t = DevGenesis::default().balance, value_parser = values::ether)]
+    #[arg(long, value_name = "ETHER", default_value_t = DevGenesis::default().balance, value_parser = values::ether)]
     balance: u64,
     /// BIP-39 mnemonic that keys are derived from, 12 to 24 English words
-    #[arg(short, long, env = "ETHNODE_MNEMONIC", value_name = "WORDS", default_value = DEFAULT_MNEMONIC, hide_env_values = true)]
+    #[arg(short, long, value_name = "WORDS", default_value = DEFAULT_MNEMONIC, hide_env_values = true)]
     mnemonic: String,
     /// Derivation path of the keys; the account index is appended
-    #[arg(long, env = "ETHNODE_DERIVATION_PATH", value_name = "PATH", default_value = DEFAULT_DERIVATION_PATH)]
+    #[arg(long, value_name = "PATH", default_value = DEFAULT_DERIVATION_PATH)]
     derivation_path: String,
     /// Accept unsigned transactions from every account
-    #[arg(long, env = "ETHNODE_AUTO_IMPERSONATE", alias = "auto-unlock")]
+    #[arg(long, alias = "auto-unlock")]
     pub(crate) auto_impersonate: bool,
 }
 
@@ -68,33 +68,33 @@ pub(crate) struct AccountArguments {
 pub(crate) struct ChainArguments {
     /// Genesis file in geth's JSON format; the mnemonic's accounts that it funds come first, and the others have no ether
     #[arg(
-        long, env = "ETHNODE_GENESIS", value_name = "FILE", alias = "init",
+        long, value_name = "FILE", alias = "init",
         conflicts_with_all = [
             "accounts", "balance", "chain_id", "gas_limit", "base_fee", "hardfork", "timestamp", "coinbase",
         ]
     )]
     pub(crate) genesis: Option<PathBuf>,
     /// Chain id
-    #[arg(long, env = "ETHNODE_CHAIN_ID", value_name = "ID", default_value_t = DevGenesis::default().chain_id)]
+    #[arg(long, value_name = "ID", default_value_t = DevGenesis::default().chain_id)]
     chain_id: u64,
     /// Gas limit of each block
-    #[arg(long, env = "ETHNODE_GAS_LIMIT", value_name = "GAS", default_value_t = DevGenesis::default().gas_limit)]
+    #[arg(long, value_name = "GAS", default_value_t = DevGenesis::default().gas_limit)]
     gas_limit: u64,
     /// Base fee of the genesis block in wei [default: 1 gwei from London on]
-    #[arg(long, env = "ETHNODE_BASE_FEE", value_name = "WEI", alias = "block-base-fee-per-gas")]
+    #[arg(long, value_name = "WEI", alias = "block-base-fee-per-gas")]
     base_fee: Option<u64>,
     /// Newest fork of the chain by name, such as london or bpo1; latest for the newest known
-    #[arg(long, env = "ETHNODE_HARDFORK", value_name = "NAME", default_value_t)]
+    #[arg(long, value_name = "NAME", default_value_t)]
     hardfork: Hardfork,
     /// Timestamp of the genesis block in Unix seconds; the chain's clock continues from it [default: the start of 2025, with the
     /// system clock for later blocks]
-    #[arg(long, env = "ETHNODE_TIMESTAMP", value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS")]
     pub(crate) timestamp: Option<u64>,
     /// Deploy only the CREATE2 deployer, and not Multicall3, Permit2, CreateX, and EntryPoint 0.7 and 0.8
-    #[arg(long, env = "ETHNODE_BARE")]
+    #[arg(long)]
     bare: bool,
     /// Address that receives the fees
-    #[arg(long, env = "ETHNODE_COINBASE", value_name = "ADDRESS", default_value_t = HexAddress(DevGenesis::default().coinbase))]
+    #[arg(long, value_name = "ADDRESS", default_value_t = HexAddress(DevGenesis::default().coinbase))]
     coinbase: HexAddress,
 }
 
@@ -103,16 +103,16 @@ pub(crate) struct ChainArguments {
 #[command(next_help_heading = "Mining")]
 pub(crate) struct MiningOptions {
     /// Produce a block at this interval, fractions allowed, instead of one for each transaction
-    #[arg(short, long, env = "ETHNODE_BLOCK_TIME", alias = "blockTime", value_name = "SECONDS", value_parser = block_time)]
+    #[arg(short, long, alias = "blockTime", value_name = "SECONDS", value_parser = block_time)]
     pub(crate) block_time: Option<Duration>,
     /// Produce blocks only on request
-    #[arg(long, env = "ETHNODE_NO_MINING", alias = "no-mine", conflicts_with_all = ["block_time", "mixed_mining"])]
+    #[arg(long, alias = "no-mine", conflicts_with_all = ["block_time", "mixed_mining"])]
     pub(crate) no_mining: bool,
     /// Produce a block for each transaction and also one at each --block-time interval
-    #[arg(long, env = "ETHNODE_MIXED_MINING", requires = "block_time")]
+    #[arg(long, requires = "block_time")]
     pub(crate) mixed_mining: bool,
     /// Order of transactions in a block
-    #[arg(long, env = "ETHNODE_ORDER", value_name = "ORDER", default_value = "fees")]
+    #[arg(long, value_name = "ORDER", default_value = "fees")]
     pub(crate) order: Order,
 }
 
@@ -130,7 +130,7 @@ pub(crate) enum Order {
 #[command(next_help_heading = "Storage")]
 pub(crate) struct DevStorageOptions {
     /// Folder that stores chain, pool and filters [default: :memory:]
-    #[arg(long, env = "ETHNODE_DATA_DIR", value_name = "DIR", value_parser = DataDir::parser())]
+    #[arg(long, value_name = "DIR", value_parser = DataDir::parser())]
     pub(crate) data_dir: Option<DataDir>,
     #[command(flatten)]
     pub(crate) state_files: StateFileOptions,
@@ -142,16 +142,16 @@ pub(crate) struct DevStorageOptions {
 #[derive(Args, Debug)]
 pub(crate) struct StateFileOptions {
     /// Load accounts from a dump at startup; from state.json if it is a folder
-    #[arg(long, env = "ETHNODE_LOAD_STATE", value_name = "FILE", conflicts_with = "state")]
+    #[arg(long, value_name = "FILE", conflicts_with = "state")]
     load_state: Option<PathBuf>,
     /// Dump the accounts on exit; to state.json if it is a folder
-    #[arg(long, env = "ETHNODE_DUMP_STATE", value_name = "FILE", conflicts_with = "state")]
+    #[arg(long, value_name = "FILE", conflicts_with = "state")]
     dump_state: Option<PathBuf>,
     /// Load accounts at startup, if the file exists, and dump them on exit
-    #[arg(long, env = "ETHNODE_STATE", value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
     /// Also dump the accounts at this interval
-    #[arg(short, long, env = "ETHNODE_STATE_INTERVAL", value_name = "SECONDS", value_parser = block_time)]
+    #[arg(short, long, value_name = "SECONDS", value_parser = block_time)]
     pub(crate) state_interval: Option<Duration>,
 }
 
@@ -173,33 +173,33 @@ impl StateFileOptions {
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputOptions {
     /// Print only errors, and the address if --port is 0
-    #[arg(short = 'q', long, visible_alias = "quiet", env = "ETHNODE_SILENT")]
+    #[arg(short = 'q', long, visible_alias = "quiet")]
     pub(crate) silent: bool,
     /// Show each transaction with its console.log lines even if the output is not a terminal; -vvv adds the calls of
     /// failed transactions, -vvvv those of all
     #[arg(short, long, alias = "verbosity", action = ArgAction::Count)]
     verbose: u8,
     /// Show the calls of each transaction, as -vvvv does
-    #[arg(long, env = "ETHNODE_PRINT_TRACES", alias = "enable-trace-printing")]
+    #[arg(long, alias = "enable-trace-printing")]
     print_traces: bool,
     /// Do not show lines of console.log
-    #[arg(long, env = "ETHNODE_DISABLE_CONSOLE_LOG", alias = "no-console-log")]
+    #[arg(long, alias = "no-console-log")]
     disable_console_log: bool,
     /// Ignored, for scripts written for anvil: a tip of zero is always accepted
-    #[arg(long = "disable-min-priority-fee", env = "ETHNODE_DISABLE_MIN_PRIORITY_FEE", alias = "no-priority-fee")]
+    #[arg(long = "disable-min-priority-fee", alias = "no-priority-fee")]
     _disable_min_priority_fee: bool,
     /// Ignored, for scripts written for anvil: EIP-7825 always applies from Osaka on
-    #[arg(long = "enable-tx-gas-limit", env = "ETHNODE_ENABLE_TX_GAS_LIMIT", alias = "tx-gas-limit")]
+    #[arg(long = "enable-tx-gas-limit", alias = "tx-gas-limit")]
     _enable_tx_gas_limit: bool,
     /// Ignored, for scripts written for anvil: debug_trace methods are always available
-    #[arg(long = "steps-tracing", env = "ETHNODE_STEPS_TRACING", alias = "tracing")]
+    #[arg(long = "steps-tracing", alias = "tracing")]
     _steps_tracing: bool,
     /// Write accounts, keys and settings to a JSON file once the server listens
-    #[arg(long, env = "ETHNODE_CONFIG_OUT", value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) config_out: Option<PathBuf>,
     /// Name and version in web3_clientVersion; clients such as Hardhat's network helpers control only chains whose name begins with
     /// anvil or hardhat
-    #[arg(long, env = "ETHNODE_CLIENT_VERSION", value_name = "TEXT", default_value = CLIENT_VERSION)]
+    #[arg(long, value_name = "TEXT", default_value = CLIENT_VERSION)]
     pub(crate) client_version: String,
 }
 

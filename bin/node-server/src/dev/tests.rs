@@ -5,7 +5,6 @@ use crate::cli::{Command, CommandLine};
 use crate::dev::banner::Banner;
 use crate::settings::{self, Request, UsageError};
 use crate::values::reachable;
-use clap::CommandFactory;
 use clap::error::ErrorKind;
 use node_chain::dev_genesis;
 use node_dev::{AccountOptions, Accounts, Checksummed, DevGenesis};
@@ -175,7 +174,7 @@ const ANVIL: &str = "a accounts b block-time blockTime balance config-out deriva
 
 /// Returns the names of the options of a command, without dashes.
 fn options_of(command: &str) -> HashSet<String> {
-    let root = CommandLine::command();
+    let root = settings::commands();
     let arguments = root.find_subcommand(command).unwrap().get_arguments().cloned().collect::<Vec<_>>();
     let names = |argument: &clap::Arg| {
         let long = argument.get_long().into_iter().chain(argument.get_all_aliases().into_iter().flatten());

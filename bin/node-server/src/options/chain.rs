@@ -11,7 +11,7 @@ use std::path::PathBuf;
 #[command(next_help_heading = "Chain")]
 pub(crate) struct GenesisOptions {
     /// Genesis file in geth's JSON format [default: a development chain with id 31337 and ten funded accounts]
-    #[arg(long, env = "ETHNODE_GENESIS", value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) genesis: Option<PathBuf>,
 }
 
@@ -19,7 +19,7 @@ pub(crate) struct GenesisOptions {
 #[derive(Args, Debug)]
 pub(crate) struct ExistingChain {
     /// Genesis file of the chain; not needed with --data-dir
-    #[arg(long, env = "ETHNODE_GENESIS", value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) genesis: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) storage: StorageOptions,
@@ -34,12 +34,24 @@ pub(crate) struct InspectOptions {
     pub(crate) output: OutputOptions,
 }
 
+/// Options of `backup` and `migrate`.
+#[derive(Args, Debug)]
+pub(crate) struct CopyOptions {
+    /// Folder to create; an existing one must be empty
+    #[arg(value_name = "DEST")]
+    pub(crate) dest: PathBuf,
+    #[command(flatten)]
+    pub(crate) chain: ExistingChain,
+    #[command(flatten)]
+    pub(crate) output: OutputOptions,
+}
+
 /// Where the chain is stored.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Storage")]
 pub(crate) struct StorageOptions {
     /// Folder that stores chain, pool and filters, or :memory: [default: a folder for each genesis in the user's data folder]
-    #[arg(long, env = "ETHNODE_DATA_DIR", value_name = "DIR", value_parser = DataDir::parser())]
+    #[arg(long, value_name = "DIR", value_parser = DataDir::parser())]
     pub(crate) data_dir: Option<DataDir>,
     #[command(flatten)]
     pub(crate) caches: CacheOptions,
@@ -50,7 +62,7 @@ pub(crate) struct StorageOptions {
 #[command(next_help_heading = "Storage")]
 pub(crate) struct CacheOptions {
     /// Total memory for all caches, in MiB
-    #[arg(long, env = "ETHNODE_CACHE_MB", value_name = "MIB", default_value_t = (Options::default().cache_bytes >> 20) as u32)]
+    #[arg(long, value_name = "MIB", default_value_t = (Options::default().cache_bytes >> 20) as u32)]
     cache_mb: u32,
 }
 
@@ -75,7 +87,7 @@ impl CacheOptions {
 #[command(next_help_heading = "Storage")]
 pub(crate) struct PruneBefore {
     /// Drop the states of blocks before this one after the import; requests for them then return 404
-    #[arg(long, env = "ETHNODE_PRUNE_BEFORE", value_name = "BLOCK")]
+    #[arg(long, value_name = "BLOCK")]
     pub(crate) prune_before: Option<BlockNumber>,
 }
 

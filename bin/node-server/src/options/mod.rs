@@ -4,6 +4,7 @@ mod chain;
 mod server;
 
 pub(crate) use chain::{
-    CacheOptions, ExistingChain, GenesisOptions, InspectOptions, OutputOptions, PruneBefore, StorageOptions,
+    CacheOptions, CopyOptions, ExistingChain, GenesisOptions, InspectOptions, OutputOptions, PruneBefore,
+    StorageOptions,
 };
 pub(crate) use server::{DEFAULT_LOG, OperationOptions, ServerOptions};

@@ -39,13 +39,13 @@ pub(crate) struct ServerOptions {
 #[derive(Args, Debug)]
 struct FileOptions {
     /// PEM file of the TLS certificate chain; enables TLS
-    #[arg(long, env = "ETHNODE_TLS_CERT", value_name = "FILE", help_heading = "Listening", requires = "tls_key")]
+    #[arg(long, value_name = "FILE", help_heading = "Listening", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
     /// PEM file of the certificate's private key
-    #[arg(long, env = "ETHNODE_TLS_KEY", value_name = "FILE", help_heading = "Listening", requires = "tls_cert")]
+    #[arg(long, value_name = "FILE", help_heading = "Listening", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
     /// File of bearer tokens, one per line; clients must send one of them [default: no token required]
-    #[arg(long, env = "ETHNODE_TOKEN_FILE", value_name = "FILE", help_heading = "Access")]
+    #[arg(long, value_name = "FILE", help_heading = "Access")]
     token_file: Option<PathBuf>,
 }
 
@@ -54,31 +54,31 @@ struct FileOptions {
 #[command(next_help_heading = "Limits of one request")]
 struct LimitOptions {
     /// Maximum gas of a call or an estimate
-    #[arg(long, env = "ETHNODE_GAS_CAP", value_name = "GAS", value_parser = at_least_one::<u64>, default_value_t = Limits::default().gas_cap)]
+    #[arg(long, value_name = "GAS", value_parser = at_least_one::<u64>, default_value_t = Limits::default().gas_cap)]
     gas_cap: u64,
     /// Maximum memory for recording a trace, in bytes; serializing it takes about 2.5 times as much. As many traces as cores run at once
-    #[arg(long, env = "ETHNODE_MAX_TRACE_BYTES", value_name = "BYTES", value_parser = at_least_one::<u64>, default_value_t = Limits::default().trace_bytes)]
+    #[arg(long, value_name = "BYTES", value_parser = at_least_one::<u64>, default_value_t = Limits::default().trace_bytes)]
     max_trace_bytes: u64,
     /// Maximum number of logs in a response
-    #[arg(long, env = "ETHNODE_MAX_LOGS", value_name = "COUNT", value_parser = at_least_one::<usize>, default_value_t = Limits::default().logs)]
+    #[arg(long, value_name = "COUNT", value_parser = at_least_one::<usize>, default_value_t = Limits::default().logs)]
     max_logs: usize,
     /// Maximum number of blocks that a log query may span
-    #[arg(long, env = "ETHNODE_MAX_BLOCK_RANGE", value_name = "BLOCKS", value_parser = at_least_one::<u64>, default_value_t = Limits::default().block_range)]
+    #[arg(long, value_name = "BLOCKS", value_parser = at_least_one::<u64>, default_value_t = Limits::default().block_range)]
     max_block_range: u64,
     /// Maximum number of addresses in a log filter
-    #[arg(long, env = "ETHNODE_MAX_ADDRESSES", value_name = "COUNT", value_parser = at_least_one::<usize>, default_value_t = Limits::default().addresses)]
+    #[arg(long, value_name = "COUNT", value_parser = at_least_one::<usize>, default_value_t = Limits::default().addresses)]
     max_addresses: usize,
     /// Maximum number of topics at each position of a log filter
-    #[arg(long, env = "ETHNODE_MAX_TOPICS", value_name = "COUNT", value_parser = at_least_one::<usize>, default_value_t = Limits::default().topics)]
+    #[arg(long, value_name = "COUNT", value_parser = at_least_one::<usize>, default_value_t = Limits::default().topics)]
     max_topics: usize,
     /// Maximum number of storage keys in a proof request
-    #[arg(long, env = "ETHNODE_MAX_STORAGE_KEYS", value_name = "COUNT", value_parser = at_least_one::<usize>, default_value_t = Limits::default().storage_keys)]
+    #[arg(long, value_name = "COUNT", value_parser = at_least_one::<usize>, default_value_t = Limits::default().storage_keys)]
     max_storage_keys: usize,
     /// How long a filter exists after its last use
-    #[arg(long, env = "ETHNODE_FILTER_TTL", value_name = "TIME", help_heading = "Limits of all clients", value_parser = time, default_value = text(FilterLimits::default().ttl))]
+    #[arg(long, value_name = "TIME", help_heading = "Limits of all clients", value_parser = time, default_value = text(FilterLimits::default().ttl))]
     filter_ttl: Duration,
     /// Maximum number of installed filters
-    #[arg(long, env = "ETHNODE_MAX_FILTERS", value_name = "COUNT", help_heading = "Limits of all clients", value_parser = at_least_one::<usize>, default_value_t = FilterLimits::default().count)]
+    #[arg(long, value_name = "COUNT", help_heading = "Limits of all clients", value_parser = at_least_one::<usize>, default_value_t = FilterLimits::default().count)]
     max_filters: usize,
 }
 
@@ -87,13 +87,13 @@ struct LimitOptions {
 #[command(next_help_heading = "Transaction pool")]
 struct PoolOptions {
     /// Maximum number of transactions in the pool
-    #[arg(long, env = "ETHNODE_POOL_TRANSACTIONS", value_name = "COUNT", value_parser = at_least_one::<usize>, default_value_t = PoolLimits::default().transactions)]
+    #[arg(long, value_name = "COUNT", value_parser = at_least_one::<usize>, default_value_t = PoolLimits::default().transactions)]
     pool_transactions: usize,
     /// Maximum size of all transactions in the pool in bytes
-    #[arg(long, env = "ETHNODE_POOL_BYTES", value_name = "BYTES", value_parser = at_least_one::<usize>, default_value_t = PoolLimits::default().bytes)]
+    #[arg(long, value_name = "BYTES", value_parser = at_least_one::<usize>, default_value_t = PoolLimits::default().bytes)]
     pool_bytes: usize,
     /// Maximum number of queued transactions in the pool: those that wait for an earlier nonce or for balance
-    #[arg(long, env = "ETHNODE_POOL_QUEUED", value_name = "COUNT", default_value_t = PoolLimits::default().queued)]
+    #[arg(long, value_name = "COUNT", default_value_t = PoolLimits::default().queued)]
     pool_queued: usize,
 }
 
@@ -102,23 +102,23 @@ struct PoolOptions {
 #[command(next_help_heading = "Operation")]
 pub(crate) struct OperationOptions {
     /// Address and port on which to serve Prometheus metrics at /metrics [default: none]
-    #[arg(long, env = "ETHNODE_METRICS_ADDR", value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS")]
     pub(crate) metrics_addr: Option<SocketAddr>,
     /// Log filter: `debug` logs everything, `info,request=warn` leaves out the line for each request
     #[arg(
-        long, env = "ETHNODE_LOG", value_name = "FILTER", default_value = DEFAULT_LOG,
+        long, value_name = "FILTER", default_value = DEFAULT_LOG,
         value_parser = values::log_filter
     )]
     pub(crate) log: String,
     /// Format of log lines
-    #[arg(long, env = "ETHNODE_LOG_FORMAT", value_name = "FORMAT", default_value = "text")]
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) log_format: LogFormat,
     /// URL of an OpenTelemetry collector to send a trace of each request to, as OTLP over HTTP in JSON, such as
     /// http://127.0.0.1:4318 [default: none]
-    #[arg(long, env = "ETHNODE_OTLP_ENDPOINT", value_name = "URL", value_parser = values::http_url)]
+    #[arg(long, value_name = "URL", value_parser = values::http_url)]
     pub(crate) otlp_endpoint: Option<Uri>,
     /// Exit with status 3 if changes cannot be stored, instead of refusing changes until they can be
-    #[arg(long, env = "ETHNODE_EXIT_ON_WRITE_FAILURE")]
+    #[arg(long)]
     pub(crate) exit_on_write_failure: bool,
 }
 

@@ -12,6 +12,20 @@ const PREFIX: &str = "ETHNODE_";
 /// What their names began with in earlier versions.
 const EARLIER_PREFIX: &str = "NODE_";
 
+/// Options of a single run of a command, which are no settings.
+const OF_ONE_RUN: [&str; 8] = ["before", "force", "from", "json", "timeout", "to", "without-control", "yaml"];
+
+/// Makes an option read the variable of its name, unless the option is no setting.
+pub(super) fn with_variable(argument: Arg) -> Arg {
+    match (argument.get_long(), argument.get_action()) {
+        (Some(long), ArgAction::Set | ArgAction::Append | ArgAction::SetTrue) if !OF_ONE_RUN.contains(&long) => {
+            let name = format!("{PREFIX}{}", long.to_uppercase().replace('-', "_"));
+            argument.env(OsStr::from(name))
+        }
+        _ => argument,
+    }
+}
+
 /// Makes an option read the variable of its earlier name if that has a value and the one of its own name has none.
 pub(super) fn accept_earlier_name(argument: Arg) -> Arg {
     let Some(name) = argument.get_env() else { return argument };

@@ -78,7 +78,7 @@ pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Requ
     arguments.splice(2..2, added);
     let all =
         strict().try_get_matches_from(&arguments).map_err(|error| UsageError::new(error, &root, command, &sources))?;
-    environment::warnings(&CommandLine::command()).iter().for_each(|warning| logs::print(Level::WARN, warning));
+    environment::warnings(&commands()).iter().for_each(|warning| logs::print(Level::WARN, warning));
     match all.subcommand() {
         Some((_, matches)) if show => Ok(Request::Show(show::settings(command, matches, &sources))),
         Some((_, matches)) => {
@@ -129,10 +129,16 @@ pub(crate) fn serves(arguments: &[OsString]) -> bool {
     arguments.get(1).is_some_and(|command| command == "dev" || command == "run")
 }
 
+/// Returns the commands with their options.
+pub(crate) fn commands() -> Command {
+    let with_variable = environment::with_variable;
+    CommandLine::command().mut_args(with_variable).mut_subcommands(|command| command.mut_args(with_variable))
+}
+
 /// Returns the commands with their options, which read the variables that are set.
 fn declared() -> Command {
     // The version that a command prints begins with the name of the program.
-    CommandLine::command()
+    commands()
         .mut_args(environment::accept_earlier_name)
         .mut_subcommands(|command| command.mut_args(environment::accept_earlier_name).display_name("node-server"))
 }

@@ -1,9 +1,8 @@
 //! Tests of the configuration file, and of the table of options in the documentation.
 
 use super::source::options;
-use super::{Request, UsageError, read};
-use crate::cli::CommandLine;
-use clap::{Arg, ArgAction, Command, CommandFactory};
+use super::{Request, UsageError, commands, read};
+use clap::{Arg, ArgAction, Command};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
@@ -157,7 +156,7 @@ fn options_of_the_file_count_for_conflicts_and_requirements() {
 
 #[test]
 fn every_option_of_a_server_has_an_environment_variable() {
-    let mut root = CommandLine::command();
+    let mut root = commands();
     root.build();
     for name in ["dev", "run"] {
         let command = root.find_subcommand(name).unwrap();
@@ -230,7 +229,7 @@ fn the_documentation_lists_all_options() {
     let text = fs::read_to_string(&path).unwrap();
     let (before, rest) = text.split_once(BEGIN).expect("where the table begins");
     let (_, after) = rest.split_once(END).expect("where the table ends");
-    let mut root = CommandLine::command();
+    let mut root = commands();
     root.build();
     let expected = format!("{before}{BEGIN}{}{END}{after}", table(&root));
     if std::env::var_os("UPDATE_DOCS").is_some() {

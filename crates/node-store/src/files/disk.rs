@@ -109,6 +109,15 @@ pub(crate) fn create_folder(path: &Path, sync: &mut dyn FnMut(&Path) -> io::Resu
     Ok(())
 }
 
+/// Renames a folder durably.
+///
+/// # Errors
+/// Those of the operating system.
+pub fn rename_folder(from: &Path, to: &Path) -> io::Result<()> {
+    fs::rename(from, to)?;
+    std::path::absolute(to)?.parent().map_or(Ok(()), sync_folder)
+}
+
 pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     fs::File::open(path)?.sync_all()
 }

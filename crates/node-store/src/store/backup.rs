@@ -7,7 +7,7 @@
 use super::manifest::{self, Manifest};
 use super::{Shared, Store};
 use crate::error::StoreError;
-use crate::files::{DiskFolder, Folder, FolderError, LOCK_FILE, create_folder, sync_folder};
+use crate::files::{DiskFolder, Folder, FolderError, LOCK_FILE, create_folder, rename_folder, sync_folder};
 use crate::rows::{Part, Tables};
 use crate::runs::RunId;
 use crate::wal::{self, Wal, WalError};
@@ -257,11 +257,7 @@ impl Place {
 
     /// Renames the copy durably.
     fn finish(&self) -> Result<(), BackupError> {
-        let renamed = fs::rename(&self.part, &self.dest).and_then(|()| match self.dest.parent() {
-            Some(parent) => fs::File::open(parent)?.sync_all(),
-            None => Ok(()),
-        });
-        renamed.map_err(|source| failure(&self.dest, StoreError::File(source)))
+        rename_folder(&self.part, &self.dest).map_err(|source| failure(&self.dest, StoreError::File(source)))
     }
 
     fn explain(&self, error: Failure) -> BackupError {
