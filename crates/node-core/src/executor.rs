@@ -328,3 +328,11 @@ pub enum TransactionError {
     #[error("{0}")]
     Other(String),
 }
+
+impl TransactionError {
+    /// Returns the error that `balance` does not cover `required`, of which `value` is to be transferred.
+    pub fn insufficient_funds(balance: U256, required: U256, value: U256) -> Self {
+        let fees_exceed_value = required.saturating_sub(value) > value;
+        Self::InsufficientFunds { balance, required, fees_exceed_value }
+    }
+}

@@ -27,9 +27,7 @@ pub(crate) struct Offer {
 impl Offer {
     /// Returns the error that `balance` does not cover the cost.
     pub(crate) fn insufficient_funds(&self, balance: U256) -> TransactionError {
-        let required = self.required.unwrap_or(U256::MAX);
-        let fees_exceed_value = required.saturating_sub(self.value) > self.value;
-        TransactionError::InsufficientFunds { balance, required, fees_exceed_value }
+        TransactionError::insufficient_funds(balance, self.required.unwrap_or(U256::MAX), self.value)
     }
 
     /// Returns the error for a cost that exceeds the 128 bits in which revm computes it. Only an edited or overridden

@@ -42,7 +42,7 @@ impl StateFile {
         let file = Self { producer, path: in_folder(path) };
         let unfinished = file.unfinished();
         let made = fs::write(&unfinished, []).and_then(|()| fs::remove_file(&unfinished));
-        made.map_err(|source| CommandError::Write { path: file.path.clone(), source })?;
+        made.map_err(|source| file.unwritable(source))?;
         Ok(file)
     }
 
@@ -50,12 +50,16 @@ impl StateFile {
         self.path.with_extension("unfinished")
     }
 
+    fn unwritable(&self, source: io::Error) -> CommandError {
+        CommandError::Write { path: self.path.clone(), source }
+    }
+
     /// Writes the accounts as of the head, replacing the whole file.
     pub(super) fn write(&self) -> Result<(), CommandError> {
-        let unwritable = |source| CommandError::Write { path: self.path.clone(), source };
-        let json = node_rpc::write_dump(self.producer.dump()?).map_err(|error| unwritable(error.into()))?;
+        let json = node_rpc::write_dump(self.producer.dump()?).map_err(|error| self.unwritable(error.into()))?;
         let unfinished = self.unfinished();
-        fs::write(&unfinished, json).and_then(|()| fs::rename(&unfinished, &self.path)).map_err(unwritable)
+        let written = fs::write(&unfinished, json).and_then(|()| fs::rename(&unfinished, &self.path));
+        written.map_err(|source| self.unwritable(source))
     }
 
     /// Writes the accounts at an interval until the returned value is dropped.

@@ -128,10 +128,8 @@ impl SenderQueue {
             let reason = if *nonce < account.nonce {
                 TransactionError::NonceTooLow { got: *nonce, expected: account.nonce }
             } else if entry.transaction.cost() > account.balance {
-                let required = entry.transaction.cost();
-                let value = entry.transaction.body().value();
-                let fees_exceed_value = required - value > value;
-                TransactionError::InsufficientFunds { balance: account.balance, required, fees_exceed_value }
+                let transaction = &entry.transaction;
+                TransactionError::insufficient_funds(account.balance, transaction.cost(), transaction.body().value())
             } else {
                 return true;
             };

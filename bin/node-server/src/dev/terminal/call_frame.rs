@@ -44,13 +44,13 @@ impl CallFrame {
     fn read(frame: &Value) -> Option<Self> {
         let text = |name: &str| frame.get(name).and_then(Value::as_str);
         let bytes = |name| frame.get(name).map(bytes).unwrap_or_default();
-        let number = |name| text(name).and_then(|hex| U256::from_str_radix(hex.trim_start_matches("0x"), 16).ok());
+        let number = |name: &str| number(frame.get(name));
         let list = |name: &str| frame.get(name).and_then(Value::as_array).into_iter().flatten();
         Some(Self {
             kind: text("type")?.to_owned(),
             to: text("to").and_then(|to| to.parse().ok()),
-            value: number("value").unwrap_or_default(),
-            gas_used: number("gasUsed").unwrap_or_default().try_into().unwrap_or(u64::MAX),
+            value: number("value"),
+            gas_used: number("gasUsed").try_into().unwrap_or(u64::MAX),
             input: bytes("input"),
             output: bytes("output"),
             error: text("error").map(str::to_owned),
@@ -120,11 +120,10 @@ impl CallFrame {
 impl Event {
     fn read(event: &Value) -> Self {
         let topics = event.get("topics").and_then(Value::as_array);
-        let position = event.get("position").and_then(Value::as_str);
         Self {
             topics: topics.into_iter().flatten().map(bytes).collect(),
             data: event.get("data").map(bytes).unwrap_or_default(),
-            position: position.and_then(|hex| u64::from_str_radix(hex.trim_start_matches("0x"), 16).ok()).unwrap_or(0),
+            position: number(event.get("position")).try_into().unwrap_or(u64::MAX),
         }
     }
 }
@@ -142,6 +141,12 @@ impl fmt::Display for Event {
         }
         if self.data.is_empty() { Ok(()) } else { write!(f, " data {}", shortened(&self.data)) }
     }
+}
+
+/// Returns a hex number, or 0 if there is none.
+fn number(hex: Option<&Value>) -> U256 {
+    let hex = hex.and_then(Value::as_str).and_then(|hex| hex.strip_prefix("0x"));
+    hex.and_then(|digits| U256::from_str_radix(digits, 16).ok()).unwrap_or_default()
 }
 
 fn bytes(hex: &Value) -> Vec<u8> {
