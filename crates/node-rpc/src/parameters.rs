@@ -18,6 +18,11 @@ pub trait Parameters: Sized {
 
 /// Decodes the parameters of a method from an array, null, or nothing.
 pub(crate) fn read<P: Parameters>(raw: Option<&RawValue>, required: usize) -> Result<P, RpcError> {
+    P::read(&arguments(raw, P::COUNT)?, required)
+}
+
+/// Splits an array into at most `count` elements. Without a type parameter, so that it is compiled once and not once per method.
+fn arguments(raw: Option<&RawValue>, count: usize) -> Result<Vec<&RawValue>, RpcError> {
     let text = raw.map_or("[]", RawValue::get);
     let text = if text == "null" { "[]" } else { text };
     if !text.starts_with('[') {
@@ -25,24 +30,32 @@ pub(crate) fn read<P: Parameters>(raw: Option<&RawValue>, required: usize) -> Re
     }
     let invalid = |error| RpcError::new(RpcError::INVALID_PARAMS, plain(&error));
     let arguments: Vec<&RawValue> = serde_json::from_str(text).map_err(invalid)?;
-    if arguments.len() > P::COUNT {
-        let message = format!("too many arguments, want at most {}", P::COUNT);
+    if arguments.len() > count {
+        let message = format!("too many arguments, want at most {count}");
         return Err(RpcError::new(RpcError::INVALID_PARAMS, message));
     }
-    P::read(&arguments, required)
+    Ok(arguments)
 }
 
 /// Decodes the parameter at `position`.
 fn argument<T: DeserializeOwned>(arguments: &[&RawValue], position: usize, required: usize) -> Result<T, RpcError> {
-    let raw = match arguments.get(position) {
-        Some(raw) => raw.get(),
+    let raw = text(arguments, position, required)?;
+    serde_json::from_str(raw).map_err(|error| malformed(position, &error))
+}
+
+fn text<'a>(arguments: &[&'a RawValue], position: usize, required: usize) -> Result<&'a str, RpcError> {
+    match arguments.get(position) {
+        Some(raw) => Ok(raw.get()),
         None if position < required => {
             let message = format!("missing value for required argument {position}");
-            return Err(RpcError::new(RpcError::INVALID_PARAMS, message));
+            Err(RpcError::new(RpcError::INVALID_PARAMS, message))
         }
-        None => "null",
-    };
-    serde_json::from_str(raw).map_err(|error| RpcError::argument(position, plain(&error)))
+        None => Ok("null"),
+    }
+}
+
+fn malformed(position: usize, error: &serde_json::Error) -> RpcError {
+    RpcError::argument(position, plain(error))
 }
 
 impl Parameters for () {

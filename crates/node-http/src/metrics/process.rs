@@ -1,11 +1,13 @@
 //! Metrics of the process, with the names that Prometheus' own clients use.
 
 use super::Gauge;
-use procfs::process::{LimitValue, Process};
-use procfs::{ProcResult, WithCurrentSystemInfo};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge;
 use prometheus_client::registry::Registry;
+use rustix::param::{clock_ticks_per_second, page_size};
+use rustix::process::{Resource, getrlimit};
+use std::fs;
+use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The metrics of the process, which are read when they are scraped.
@@ -41,20 +43,27 @@ impl ProcessMetrics {
         }
     }
 
-    fn read(&self) -> ProcResult<()> {
-        let process = Process::myself()?;
-        let stat = process.stat()?;
-        let seconds = (stat.utime + stat.stime) as f64 / procfs::ticks_per_second() as f64;
-        self.cpu_seconds.inner().store(seconds.to_bits(), Ordering::Relaxed);
-        let booted = procfs::boot_time_secs()? as f64;
-        self.start_time.set(booted + stat.starttime as f64 / procfs::ticks_per_second() as f64);
-        let signed = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
-        self.resident_bytes.set(signed(stat.rss_bytes().get()));
-        self.virtual_bytes.set(signed(stat.vsize));
-        self.threads.set(stat.num_threads);
-        self.open_files.set(signed(process.fd_count()? as u64));
-        if let LimitValue::Value(files) = process.limits()?.max_open_files.soft_limit {
-            self.max_files.set(signed(files));
+    fn read(&self) -> io::Result<()> {
+        let invalid = || io::Error::from(io::ErrorKind::InvalidData);
+        let (stat, system) = (fs::read_to_string("/proc/self/stat")?, fs::read_to_string("/proc/stat")?);
+        // The second field is the name of the program in parentheses, which may contain anything.
+        let (_, fields) = stat.rsplit_once(')').ok_or_else(invalid)?;
+        // Numbered as in proc_pid_stat(5).
+        let field = |number: usize| {
+            let text = fields.split_ascii_whitespace().nth(number - 3);
+            text.and_then(|text| text.parse::<i64>().ok()).ok_or_else(invalid)
+        };
+        let booted = system.lines().find_map(|line| line.strip_prefix("btime ")?.parse::<f64>().ok());
+        let seconds = |ticks: i64| ticks as f64 / clock_ticks_per_second() as f64;
+        self.cpu_seconds.inner().store(seconds(field(14)? + field(15)?).to_bits(), Ordering::Relaxed);
+        self.threads.set(field(20)?);
+        self.start_time.set(booted.ok_or_else(invalid)? + seconds(field(22)?));
+        self.virtual_bytes.set(field(23)?);
+        self.resident_bytes.set(field(24)? * page_size() as i64);
+        // One of them is of the folder itself.
+        self.open_files.set(fs::read_dir("/proc/self/fd")?.count() as i64 - 1);
+        if let Some(files) = getrlimit(Resource::Nofile).current {
+            self.max_files.set(i64::try_from(files).unwrap_or(i64::MAX));
         }
         Ok(())
     }

@@ -12,9 +12,10 @@ use actix_web::http::header::{
     CONTENT_SECURITY_POLICY, HeaderName, HeaderValue, LOCATION, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
 use actix_web::web::Bytes;
-use std::borrow::Cow;
-use std::sync::Arc;
-use utoipa_swagger_ui::Config;
+use std::io::{Cursor, Read};
+use std::sync::LazyLock;
+use utoipa_swagger_ui_vendored::SWAGGER_UI_VENDORED;
+use zip::ZipArchive;
 
 /// Headers of every page and file.
 const HEADERS: [(HeaderName, HeaderValue); 2] = [
@@ -115,15 +116,21 @@ async fn swagger_file(exchange: Exchange) -> HttpResponse {
 
 /// Returns a file of Swagger UI with its media type, or `None` if the page needs no file of this name.
 fn read_swagger_file(name: &str) -> Option<(&'static str, Bytes)> {
-    let (name, media_type) = SWAGGER_FILES.into_iter().find(|(known, _)| *known == name)?;
-    let file = utoipa_swagger_ui::serve(name, Arc::new(Config::default())).ok().flatten()?;
-    Some((
-        media_type,
-        match file.bytes {
-            Cow::Borrowed(bytes) => Bytes::from_static(bytes),
-            Cow::Owned(bytes) => bytes.into(),
-        },
-    ))
+    static UNPACKED: LazyLock<Vec<(&str, &str, Bytes)>> = LazyLock::new(|| {
+        let files = SWAGGER_FILES.into_iter();
+        files.filter_map(|(name, media_type)| Some((name, media_type, unpack(name)?))).collect()
+    });
+    let file = UNPACKED.iter().find(|(known, ..)| *known == name);
+    file.map(|(_, media_type, bytes)| (*media_type, bytes.clone()))
+}
+
+/// Returns a file of the archive of Swagger UI.
+fn unpack(name: &str) -> Option<Bytes> {
+    let mut archive = ZipArchive::new(Cursor::new(SWAGGER_UI_VENDORED)).ok()?;
+    let path = archive.file_names().flatten().find(|path| path.ends_with(&format!("/dist/{name}")))?.into_owned();
+    let mut bytes = Vec::new();
+    archive.by_name(&path).ok()?.read_to_end(&mut bytes).ok()?;
+    Some(bytes.into())
 }
 
 async fn file(exchange: Exchange, media_type: &'static str, bytes: Bytes) -> HttpResponse {
