@@ -43,9 +43,11 @@ impl<'a> Ahead<'a> {
             Err(error) => return Err(error.into()),
         };
         let parent_hash = block.header.parent_hash;
-        let is_known = view.header(BlockHashOrNumber::Hash(block.hash))?.is_some();
-        let parent = view.header(BlockHashOrNumber::Hash(parent_hash))?;
-        let Some(parent) = parent.filter(|_| view.head().hash == parent_hash && !is_known) else {
+        // A child of the head is not canonical, but it may be a side block.
+        if view.head().hash != parent_hash || view.side_block(block.hash)?.is_some() {
+            return Ok(self.set_apart(block));
+        }
+        let Some(parent) = view.header(BlockHashOrNumber::Hash(parent_hash))? else {
             return Ok(self.set_apart(block));
         };
         let executed = self.importer.execute(context, &view, &parent, block)?;

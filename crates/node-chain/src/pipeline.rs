@@ -7,7 +7,7 @@ use crate::importer::{BlockImporter, Imported};
 use crate::prepared::PreparedBlock;
 use crate::stream::{BlockStream, RawBlock, StreamError};
 use node_core::backend::View;
-use node_core::block::{BlockHashOrNumber, ExecutedBlock};
+use node_core::block::ExecutedBlock;
 use node_core::context::Context;
 use node_types::consensus::DecodeError;
 use node_types::{BlockNumber, keccak256};
@@ -27,8 +27,11 @@ const BATCH_BYTES: usize = 1 << 20;
 /// Maximum number of batches in each queue before and after a worker. This bounds memory while keeping workers busy.
 const QUEUED_BATCHES: usize = 4;
 
-/// Maximum number of executed blocks that are waiting to be stored.
-const QUEUED_BLOCKS: usize = 16;
+/// Number of executed blocks that are passed on for storage together, so that threads rarely wake each other.
+const STORED_TOGETHER: usize = 8;
+
+/// Maximum number of such batches that are waiting to be stored.
+const QUEUED_STEPS: usize = 2;
 
 /// Maximum number of threads that decode blocks and recover senders. Execution cannot keep up with more.
 const MAX_WORKERS: usize = 8;
@@ -131,11 +134,11 @@ pub fn import_file(
             outputs.push(prepared);
         }
         scope.spawn(move || read(reader, &inputs));
-        let (executed, steps) = sync_channel(QUEUED_BLOCKS);
+        let (executed, steps) = sync_channel(QUEUED_STEPS);
         scope.spawn(move || execute(&outputs, &executed, importer, context));
 
         let mut summary = ImportSummary::default();
-        for step in steps {
+        for step in steps.into_iter().flatten() {
             let (offset, step) = step?;
             let (number, gas, imported) = match step {
                 Step::Already(number) => {
@@ -206,16 +209,18 @@ fn prepare(work: &Receiver<Batch<RawBlock>>, done: &SyncSender<Batch<Prepared>>,
 /// Executes the blocks of all workers in the order of the file, until there are no more or one is invalid.
 fn execute(
     workers: &[Receiver<Batch<Prepared>>],
-    done: &SyncSender<Result<(u64, Step), FileError>>,
+    done: &SyncSender<Batch<(u64, Step)>>,
     importer: &BlockImporter,
     context: &Context,
 ) {
     let mut ahead = Ahead::new(importer);
+    let mut steps = Batch::new();
     // Workers get batches round-robin, so their results arrive in the same order. The first closed channel marks the
     // end of the file.
     for worker in workers.iter().cycle() {
         let Ok(batch) = worker.recv() else { return };
-        for prepared in batch {
+        let end = batch.len();
+        for (prepared, number) in batch.into_iter().zip(1..) {
             let mut wait = None;
             let mut execute = |Prepared { offset, block }| {
                 let next = match block {
@@ -234,7 +239,9 @@ fn execute(
             };
             let step = prepared.and_then(&mut execute);
             let failed = step.is_err();
-            if done.send(step).is_err() || failed {
+            steps.push(step);
+            let is_full = steps.len() == STORED_TOGETHER || number == end;
+            if (is_full || failed || wait.is_some()) && done.send(std::mem::take(&mut steps)).is_err() || failed {
                 return;
             }
             if let Some(imports) = wait {
@@ -245,13 +252,17 @@ fn execute(
     }
 }
 
-/// Returns the number of an encoded block if `view` has it, otherwise `None`. Errors are ignored here, because the
-/// import will report them.
+/// Returns the number of a block if it is canonical in `view`. Errors are ignored here, because the import will report
+/// them.
 fn known(view: &dyn View, block: &[u8]) -> Option<BlockNumber> {
     let header = Rlp::new(block).at(0).ok()?;
-    let header = view.header(BlockHashOrNumber::Hash(keccak256(header.as_raw()))).ok()??;
-    Some(header.header.number)
+    // Most blocks of an import are above the head, so that nothing has to be hashed.
+    let number = header.val_at::<BlockNumber>(HEADER_NUMBER).ok().filter(|number| *number <= view.head().number)?;
+    (view.canonical_hash(number).ok()? == Some(keccak256(header.as_raw()))).then_some(number)
 }
+
+/// Index of the number in the RLP of a header.
+const HEADER_NUMBER: usize = 8;
 
 #[cfg(test)]
 mod tests;

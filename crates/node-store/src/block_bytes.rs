@@ -31,6 +31,11 @@ impl BlockBytes {
         }
     }
 
+    /// Returns the number of bytes of all parts.
+    pub(crate) fn len(&self) -> usize {
+        self.header.len() + self.body.len() + self.receipts.len() + self.accounts.len()
+    }
+
     /// Appends all parts, and the deployed code of `block`, which must be the block that was encoded.
     pub(crate) fn append(&self, block: &ExecutedBlock, out: &mut Vec<u8>) {
         let parts = [&self.header, &self.body, &self.receipts, &self.accounts];

@@ -17,9 +17,8 @@ use std::sync::Arc;
 /// in a snapshot of the runs. The value of such a key never changes, so entries are never invalidated.
 pub(crate) struct Caches {
     pub(crate) next: Mutex<NextState>,
-    /// Statistics of the trie nodes in `next` as of the last block, for readers that must not wait while a block is
-    /// being added.
-    pub(crate) nodes: Mutex<CacheUse>,
+    /// Statistics of `next` as of the last block, for readers that must not wait while a block is being added.
+    pub(crate) next_usage: Mutex<[CacheUse; 2]>,
     pub(crate) hashes: BlockHashes,
     pub(crate) headers: ByHash<Arc<SealedHeader>>,
     pub(crate) bodies: ByHash<Arc<Body>>,
@@ -35,11 +34,11 @@ pub(crate) struct Caches {
 impl Caches {
     /// Creates caches of `bytes` bytes in total.
     pub(crate) fn new(bytes: u64) -> Self {
-        let nodes = bytes / 3;
-        let bytes = bytes - nodes;
-        let next = NextState::new(nodes as usize);
+        let of_next = bytes / 3;
+        let bytes = bytes - of_next;
+        let next = NextState::new(of_next as usize);
         Self {
-            nodes: Mutex::new(next.usage()),
+            next_usage: Mutex::new(next.usage()),
             next: Mutex::new(next),
             // With the default size, this holds the hashes of 300,000 blocks.
             hashes: BlockHashes::new(bytes / 4),
@@ -53,10 +52,12 @@ impl Caches {
         }
     }
 
-    pub(crate) fn usage(&self) -> [CacheUse; 9] {
-        let Self { next: _, nodes, hashes, headers, bodies, receipts, new_logs, logs, tips, code } = self;
+    pub(crate) fn usage(&self) -> [CacheUse; 10] {
+        let Self { next: _, next_usage, hashes, headers, bodies, receipts, new_logs, logs, tips, code } = self;
+        let [nodes, accounts] = *next_usage.lock();
         [
-            *nodes.lock(),
+            nodes,
+            accounts,
             hashes.usage("block_hashes"),
             headers.usage("headers"),
             bodies.usage("bodies"),

@@ -25,7 +25,8 @@ pub(crate) enum Entry {
 }
 
 pub(crate) fn append(block: &ExecutedBlock, bytes: &BlockBytes) -> Vec<u8> {
-    let mut out = vec![APPEND];
+    let mut out = Vec::with_capacity(bytes.len() + 64);
+    out.push(APPEND);
     bytes.append(block, &mut out);
     out
 }

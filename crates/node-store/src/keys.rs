@@ -7,6 +7,7 @@
 use node_core::block::{BlockRef, LogPosition};
 use node_types::{Address, BlockNumber, H256};
 use std::borrow::Borrow;
+use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
@@ -346,6 +347,13 @@ pub(crate) struct RowKey {
 
 impl RowKey {
     const CAPACITY: usize = Key::CAPACITY + 8;
+
+    /// Compares the bytes. Faster than comparing slices, because the first sixteen decide most of the time; those after the last
+    /// one are zero.
+    pub(crate) fn order(&self, other: &Self) -> Ordering {
+        let first = |key: &Self| key.bytes.first_chunk().copied().map(u128::from_be_bytes);
+        first(self).cmp(&first(other)).then_with(|| (**self).cmp(other))
+    }
 
     fn extend(&mut self, bytes: &[u8]) {
         let start = usize::from(self.length);

@@ -2,7 +2,7 @@
 
 use crate::error::StoreError;
 use crate::keys::{Key, Table, TrieId};
-use crate::rows::{Rows, Value};
+use crate::rows::Rows;
 use crate::trie::{self, Branch, Change, Decoder, MAX_AGE, NewRow, Node, Planned, Source, Stored, Update};
 use crate::values::{AccountRow, decode_word, encode_word};
 use node_core::caches::CacheUse;
@@ -36,26 +36,74 @@ pub(crate) fn slot(rows: &Rows, trie: TrieId, slot_hash: H256, at: BlockNumber) 
     Ok(word)
 }
 
-/// A cache of the newest version of trie nodes. Only the writer of the newest state uses it.
-pub(crate) type NodeCache = Cache<(TrieId, NibblePath), Arc<Stored>, NodeBytes>;
-
-pub(crate) fn node_cache(bytes: usize) -> NodeCache {
-    NodeCache::with_weighter(bytes / NodeBytes::LEAF, bytes as u64, NodeBytes)
+/// A cache of one state: of the accounts and trie nodes that the next block may change. Only the writer of the newest state uses
+/// it.
+pub(crate) struct StateParts {
+    nodes: Cache<(TrieId, NibblePath), Arc<Stored>, NodeBytes>,
+    /// By the hash of the address. `None` if there is no such account.
+    accounts: Cache<H256, Option<AccountRow>>,
 }
 
-pub(crate) fn nodes_usage(nodes: &NodeCache) -> CacheUse {
-    CacheUse {
-        name: "trie_nodes",
-        bytes: nodes.weight(),
-        capacity: nodes.capacity(),
-        hits: nodes.hits(),
-        misses: nodes.misses(),
+impl StateParts {
+    /// Bytes of a cached account, including its key and bookkeeping.
+    const ACCOUNT: usize = 256;
+
+    /// Returns an empty cache of `bytes` bytes.
+    pub(crate) fn new(bytes: usize) -> Self {
+        let of_accounts = bytes / 8;
+        let of_nodes = bytes - of_accounts;
+        Self {
+            nodes: Cache::with_weighter(of_nodes / NodeBytes::LEAF, of_nodes as u64, NodeBytes),
+            accounts: Cache::new(of_accounts / Self::ACCOUNT),
+        }
     }
+
+    pub(crate) fn usage(&self) -> [CacheUse; 2] {
+        let Self { nodes, accounts } = self;
+        let bytes = |accounts: u64| accounts * Self::ACCOUNT as u64;
+        [
+            CacheUse {
+                name: "trie_nodes",
+                bytes: nodes.weight(),
+                capacity: nodes.capacity(),
+                hits: nodes.hits(),
+                misses: nodes.misses(),
+            },
+            CacheUse {
+                name: "accounts",
+                bytes: bytes(accounts.weight()),
+                capacity: bytes(accounts.capacity()),
+                hits: accounts.hits(),
+                misses: accounts.misses(),
+            },
+        ]
+    }
+
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        self.nodes.clear();
+        self.accounts.clear();
+    }
+
+    /// Makes this the cache of the state that differs from this one by `changed`.
+    pub(crate) fn advance(&mut self, changed: ChangedParts) {
+        let ChangedParts { nodes, accounts } = changed;
+        nodes.into_iter().for_each(|(trie, path, stored)| self.nodes.insert((trie, path), stored));
+        accounts.into_iter().for_each(|(hash, account)| self.accounts.insert(hash, account));
+    }
+}
+
+/// The parts of a state that differ from the state before.
+#[derive(Default)]
+pub(crate) struct ChangedParts {
+    /// Positions at which nodes were written, with the nodes.
+    nodes: Vec<(TrieId, NibblePath, Arc<Stored>)>,
+    accounts: Vec<(H256, Option<AccountRow>)>,
 }
 
 /// Counts the bytes of a cached node, including its key and bookkeeping.
 #[derive(Clone)]
-pub(crate) struct NodeBytes;
+struct NodeBytes;
 
 impl NodeBytes {
     const LEAF: usize = 192;
@@ -76,7 +124,7 @@ pub(crate) struct TrieReader<'a> {
     /// Whether new rows replace the rows that are read, because the same block wrote them. New rows must then not be
     /// deltas.
     pub(crate) replaces: bool,
-    pub(crate) cache: Option<&'a mut NodeCache>,
+    pub(crate) cache: Option<&'a mut StateParts>,
 }
 
 impl Source for TrieReader<'_> {
@@ -84,7 +132,7 @@ impl Source for TrieReader<'_> {
 
     fn node(&mut self, position: &NibblePath) -> Result<Arc<Stored>, StoreError> {
         let Some(at) = self.at else { return Ok(Arc::new(Stored::NOTHING)) };
-        if let Some(stored) = self.cache.as_mut().and_then(|cache| cache.get(&(self.trie, *position))) {
+        if let Some(stored) = self.cache.as_mut().and_then(|cache| cache.nodes.get(&(self.trie, *position))) {
             return Ok(Arc::clone(stored));
         }
         let key = Key::of_node(self.trie, position.len() as u8, position.packed());
@@ -103,7 +151,7 @@ impl Source for TrieReader<'_> {
             None => Arc::new(Stored::NOTHING),
         };
         if let Some(cache) = &mut self.cache {
-            cache.insert((self.trie, *position), Arc::clone(&stored));
+            cache.nodes.insert((self.trie, *position), Arc::clone(&stored));
         }
         Ok(stored)
     }
@@ -128,9 +176,8 @@ pub(crate) struct NewState {
     /// The state root.
     pub(crate) root: H256,
     /// Rows of accounts and storage, then of tries.
-    pub(crate) rows: Vec<(Key, Value)>,
-    /// The written nodes with their positions.
-    pub(crate) nodes: Vec<(TrieId, NibblePath, Arc<Stored>)>,
+    pub(crate) rows: Vec<(Key, Vec<u8>)>,
+    pub(crate) changed: ChangedParts,
 }
 
 /// The state to which changes are applied.
@@ -160,11 +207,17 @@ impl Before {
         }
     }
 
-    /// Returns the account before the changes.
-    fn account(self, rows: &Rows, hash: H256) -> Result<Option<AccountRow>, StoreError> {
-        match self {
-            Self::Block(number) => account(rows, hash, number),
-            Self::Genesis { .. } => Ok(None),
+    /// Returns the account before the changes. `cache` is that of this state.
+    fn account(
+        self,
+        rows: &Rows,
+        cache: Option<&mut StateParts>,
+        hash: H256,
+    ) -> Result<Option<AccountRow>, StoreError> {
+        let Self::Block(number) = self else { return Ok(None) };
+        match cache.and_then(|cache| cache.accounts.get(&hash)) {
+            Some(account) => Ok(*account),
+            None => account(rows, hash, number),
         }
     }
 }
@@ -172,7 +225,7 @@ impl Before {
 /// Returns the state of block `number`: `changes` applied to `parent`.
 pub(crate) fn apply(
     rows: &Rows,
-    mut cache: Option<&mut NodeCache>,
+    mut cache: Option<&mut StateParts>,
     parent: Before,
     number: BlockNumber,
     changes: &StateChanges,
@@ -187,7 +240,7 @@ pub(crate) fn apply(
     let mut tries = Vec::new();
     let mut planned = Vec::with_capacity(changes.accounts.len());
     for ((index, change), hash) in (first..).zip(changes.accounts.values()).zip(hashes) {
-        let before = parent.account(rows, hash)?;
+        let before = parent.account(rows, cache.as_deref_mut(), hash)?;
         let storage = match change.account {
             Some(_) => {
                 let before = before.and_then(|account| account.storage).filter(|_| !change.clears_storage());
@@ -218,8 +271,9 @@ pub(crate) fn apply(
         if after == before {
             continue;
         }
+        new.changed.accounts.push((hash, after));
         let value = after.map(|account| account.encode()).unwrap_or_default();
-        new.rows.push((Key::of_hash(Table::Accounts, hash), value.into()));
+        new.rows.push((Key::of_hash(Table::Accounts, hash), value));
         leaves.push((NibblePath::from(hash), after.map(|account| account.leaf().encode().into())));
     }
     leaves.sort_unstable_by(|(a, _), (b, _)| a.packed().cmp(b.packed()));
@@ -243,7 +297,7 @@ impl NewState {
     fn change_storage(
         &mut self,
         rows: &Rows,
-        cache: Option<&mut NodeCache>,
+        cache: Option<&mut StateParts>,
         parent: Before,
         before: Option<(TrieId, H256)>,
         fresh: TrieId,
@@ -265,16 +319,16 @@ impl NewState {
         };
         let leaves: Vec<Change> = slots.iter().map(leaf).collect();
         let planned = trie::plan(&mut TrieReader { rows, trie, at, replaces: false, cache }, &leaves)?;
-        self.rows.extend(slots.into_iter().map(|(hash, word)| (Key::of_slot(trie, hash), word.into())));
+        self.rows.extend(slots.into_iter().map(|(hash, word)| (Key::of_slot(trie, hash), word)));
         Ok(Some((trie, planned)))
     }
 
     fn add_nodes(&mut self, trie: TrieId, rows: Vec<NewRow>) {
         self.rows.reserve(rows.len());
-        self.nodes.reserve(rows.len());
+        self.changed.nodes.reserve(rows.len());
         for NewRow { position, value, stored } in rows {
-            self.rows.push((Key::of_node(trie, position.len() as u8, position.packed()), value.into()));
-            self.nodes.push((trie, position, Arc::new(stored)));
+            self.rows.push((Key::of_node(trie, position.len() as u8, position.packed()), value));
+            self.changed.nodes.push((trie, position, Arc::new(stored)));
         }
     }
 }

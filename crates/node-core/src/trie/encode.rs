@@ -33,7 +33,7 @@ pub fn encode_extension(path: &NibblePath, start: usize, branch: &[u8]) -> Optio
 /// Returns the RLP of a branch. `value` is the value of the key that ends at the branch, or empty if there is none.
 pub fn encode_branch(children: [&Reference; 16], value: &[u8]) -> Vec<u8> {
     let mut out = list(children.iter().map(|child| child.as_rlp().len()).sum::<usize>() + string_length(value));
-    children.iter().for_each(|child| out.extend_from_slice(child.as_rlp()));
+    children.iter().for_each(|child| child.put(&mut out));
     put_string(&mut out, value);
     out
 }
@@ -107,7 +107,8 @@ impl Reference {
 
     /// Returns whether there is no child.
     pub fn is_none(&self) -> bool {
-        self.as_rlp() == [0x80]
+        // A node in its parent is a list, which begins with a higher byte.
+        self.item[0] == 0x80
     }
 
     /// Returns whether the reference is the hash of the child.
@@ -118,6 +119,16 @@ impl Reference {
     /// Returns the hash of the child, or `None` if the child is embedded in the parent or does not exist.
     pub fn hash(&self) -> Option<H256> {
         self.is_hash().then(|| H256::from_slice(&self.item[1..]))
+    }
+
+    /// Appends the RLP item in the parent.
+    fn put(&self, out: &mut Vec<u8>) {
+        if self.is_hash() {
+            // Copied inline, because the length is known.
+            out.extend_from_slice(&self.item);
+        } else {
+            out.extend_from_slice(self.as_rlp());
+        }
     }
 
     /// Returns the RLP item in the parent.

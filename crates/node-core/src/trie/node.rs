@@ -76,8 +76,37 @@ impl Link {
         self.0.reference.get_or_init(|| Reference::to(&self.encode()))
     }
 
+    /// Computes the missing references of this node and of all nodes below it, the deepest first. Nodes of the same depth do
+    /// not depend on each other, so they are hashed together.
+    fn hash_by_level(&self) {
+        let mut levels = vec![vec![self]];
+        while let Some(level) = levels.last().filter(|level| !level.is_empty()) {
+            let is_new = |link: &&Self| link.0.reference.get().is_none();
+            let below = level.iter().copied().flat_map(Self::children).filter(is_new).collect();
+            levels.push(below);
+        }
+        for level in levels.into_iter().rev() {
+            let encoded: Vec<_> = level.iter().map(|link| link.encode()).collect();
+            for (link, reference) in level.into_iter().zip(Reference::to_all(&encoded)) {
+                // Another thread may have set it to the same value.
+                let _ = link.0.reference.set(reference);
+            }
+        }
+    }
+
+    fn children(&self) -> impl Iterator<Item = &Self> {
+        let children: &[Option<Self>] = match self.node() {
+            Node::Leaf { .. } => &[],
+            Node::Branch(branch) => &branch.children,
+        };
+        children.iter().flatten()
+    }
+
     /// Returns the hash of the encoded node, even if a parent would embed the node.
     pub(super) fn hash(&self) -> H256 {
+        if self.0.reference.get().is_none() {
+            self.hash_by_level();
+        }
         let reference = self.reference();
         reference.hash().unwrap_or_else(|| keccak256(reference.as_rlp()))
     }

@@ -1,18 +1,14 @@
 //! Cached parts of the head's state that the next block needs.
 
 use crate::error::StoreError;
-use crate::keys::TrieId;
 use crate::rows::Rows;
-use crate::state::{self, Before, NewState, NodeCache, node_cache, nodes_usage};
-use crate::trie::Stored;
+use crate::state::{self, Before, ChangedParts, NewState, StateParts};
 use node_core::block::BlockRef;
 use node_core::caches::CacheUse;
 use node_core::state::StateChanges;
 use node_types::H256;
-use node_types::trie::NibblePath;
-use std::sync::Arc;
 
-/// The trie nodes of the head's state, and the next state if its root has already been requested.
+/// Parts of the head's state, and the next state if its root has already been requested.
 ///
 /// When this node produces a block, the block is appended right after its state root was requested for its header.
 /// This way, its tries are computed only once.
@@ -20,18 +16,18 @@ pub(crate) struct NextState {
     /// The block to whose state the content belongs. The content is useless if that block is no longer the head.
     /// `None` before the first block.
     head: Option<H256>,
-    nodes: NodeCache,
+    parts: StateParts,
     prepared: Option<(StateChanges, NewState)>,
 }
 
 impl NextState {
     /// Returns an empty cache of `bytes` bytes.
     pub(crate) fn new(bytes: usize) -> Self {
-        Self { head: None, nodes: node_cache(bytes), prepared: None }
+        Self { head: None, parts: StateParts::new(bytes), prepared: None }
     }
 
-    pub(crate) fn usage(&self) -> CacheUse {
-        nodes_usage(&self.nodes)
+    pub(crate) fn usage(&self) -> [CacheUse; 2] {
+        self.parts.usage()
     }
 
     /// Returns the root of the state after applying `changes` to that of `head`, or `None` if the content is not that
@@ -45,7 +41,7 @@ impl NextState {
         if self.head != Some(head.hash) {
             return Ok(None);
         }
-        let new = state::apply(rows, Some(&mut self.nodes), Before::Block(head.number), head.number + 1, changes)?;
+        let new = state::apply(rows, Some(&mut self.parts), Before::Block(head.number), head.number + 1, changes)?;
         let root = new.root;
         self.prepared = Some((changes.clone(), new));
         Ok(Some(root))
@@ -59,18 +55,18 @@ impl NextState {
         changes: &StateChanges,
     ) -> Result<NewState, StoreError> {
         if self.head != Some(head.hash) {
-            self.nodes.clear();
+            self.parts.clear();
             (self.head, self.prepared) = (Some(head.hash), None);
         }
         match self.prepared.take() {
             Some((prepared, new)) if prepared == *changes => Ok(new),
-            _ => state::apply(rows, Some(&mut self.nodes), Before::Block(head.number), head.number + 1, changes),
+            _ => state::apply(rows, Some(&mut self.parts), Before::Block(head.number), head.number + 1, changes),
         }
     }
 
-    /// Records that `head` was appended and wrote `nodes`.
-    pub(super) fn appended(&mut self, head: H256, nodes: Vec<(TrieId, NibblePath, Arc<Stored>)>) {
+    /// Records that `head` was appended and what it changed.
+    pub(super) fn appended(&mut self, head: H256, changed: ChangedParts) {
         self.head = Some(head);
-        nodes.into_iter().for_each(|(trie, path, stored)| self.nodes.insert((trie, path), stored));
+        self.parts.advance(changed);
     }
 }

@@ -5,7 +5,7 @@ use crate::block_bytes::BlockBytes;
 use crate::error::StoreError;
 use crate::keys::{Key, MAX_BLOCK, Table};
 use crate::postings;
-use crate::rows::{Tables, Value};
+use crate::rows::{BlockRows, Tables};
 use crate::state::{self, Before};
 use crate::values;
 use node_core::backend::{BackendError, View, fee_row};
@@ -44,10 +44,10 @@ impl ChainVersion {
         let caches = Arc::clone(&self.caches);
         let mut next = caches.next.lock();
         let mut new = next.after(&self.rows, parent, &block.changes)?;
-        let written = std::mem::take(&mut new.nodes);
+        let changed = std::mem::take(&mut new.changed);
         self.push(block, bytes, new, true)?;
-        next.appended(reference.hash, written);
-        *caches.nodes.lock() = next.usage();
+        next.appended(reference.hash, changed);
+        *caches.next_usage.lock() = next.usage();
         Ok(())
     }
 
@@ -70,37 +70,35 @@ impl ChainVersion {
         let fees = fee_row(block);
         let tips = values::encode_tips(&fees.tips);
 
-        let mut code_rows = Vec::new();
+        let mut rows = BlockRows::default();
         for (code_hash, code) in &block.changes.code {
             let key = Key::of_hash(Table::Code, *code_hash);
             if self.rows.get(&key)?.is_none() {
-                code_rows.push((key, Value::from(&**code)));
+                rows.add(key, number, code);
+            }
+        }
+        let mut put = |key, value: &[u8]| rows.add(key, number, value);
+        new.rows.into_iter().for_each(|(key, value)| put(key, &value));
+        put(Key::of_block(Table::Headers, number), &bytes.header);
+        put(Key::of_block(Table::Bodies, number), &bytes.body);
+        put(Key::of_block(Table::Receipts, number), &bytes.receipts);
+        if keep_changes {
+            put(Key::of_block(Table::Changes, number), &changes);
+        }
+        put(Key::of_block(Table::Fees, number), &tips);
+        put(Key::of_hash(Table::Numbers, hash), &values::encode_number(number));
+        for (index, transaction) in block.body.transactions.iter().enumerate() {
+            let key = Key::of_hash(Table::Transactions, transaction.hash);
+            put(key, &values::encode_position(number, index));
+        }
+        for (key, ids) in terms {
+            if let Some(last) = ids.last() {
+                rows.add(key, last.0, &postings::encode(&ids));
             }
         }
 
         // Nothing can fail after this point, so no row of a rejected block remains.
-        let young = &self.rows.young;
-        let put = |key, value: Value| young.put(key, number, value);
-        code_rows.into_iter().for_each(|(key, value)| put(key, value));
-        new.rows.into_iter().for_each(|(key, value)| put(key, value));
-        put(Key::of_block(Table::Headers, number), bytes.header.as_slice().into());
-        put(Key::of_block(Table::Bodies, number), bytes.body.as_slice().into());
-        put(Key::of_block(Table::Receipts, number), bytes.receipts.as_slice().into());
-        if keep_changes {
-            put(Key::of_block(Table::Changes, number), changes.into());
-        }
-        put(Key::of_block(Table::Fees, number), tips.as_slice().into());
-        put(Key::of_hash(Table::Numbers, hash), values::encode_number(number).into());
-        for (index, transaction) in block.body.transactions.iter().enumerate() {
-            let key = Key::of_hash(Table::Transactions, transaction.hash);
-            put(key, values::encode_position(number, index).into());
-        }
-        for (key, ids) in terms {
-            if let Some(last) = ids.last() {
-                young.put(key, last.0, postings::encode(&ids).into());
-            }
-        }
-
+        self.rows.young.add(rows);
         self.caches.headers.insert(hash, Arc::clone(&block.header), bytes.header.len());
         self.caches.bodies.insert(hash, Arc::clone(&block.body), bytes.body.len());
         self.caches.receipts.insert(hash, Arc::clone(&block.receipts), bytes.receipts.len());

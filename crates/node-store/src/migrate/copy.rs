@@ -243,7 +243,7 @@ fn row_of_trie(key: &[u8], value: &[u8]) -> Option<Vec<u8>> {
     while !rest.is_empty() {
         children.push(Reference::split_from(&mut rest)?);
     }
-    Some(trie::encode_children((*tag < DELTA).then_some(*tag), &out, u16::from_be_bytes(*mask), &children))
+    Some(trie::encode_children((*tag < DELTA).then_some(*tag), &out, u16::from_be_bytes(*mask), children.iter()))
 }
 
 /// Copies the entries of the log after `logged`. Returns their number.

@@ -3,12 +3,72 @@
 use crate::keys::{Key, LogId, Suffix};
 use dashmap::DashMap;
 use node_types::BlockNumber;
-use std::ops::ControlFlow;
+use quick_cache::DefaultHashBuilder;
+use std::ops::{ControlFlow, Deref};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The bytes of a value.
-pub(crate) type Value = Arc<[u8]>;
+/// The bytes of a value: a part of a buffer, which rows of the same block share, so that they are allocated and freed together.
+#[derive(Clone, Debug)]
+pub(crate) struct Value {
+    buffer: Arc<[u8]>,
+    start: u32,
+    end: u32,
+}
+
+impl Deref for Value {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.buffer[self.start as usize..self.end as usize]
+    }
+}
+
+impl AsRef<[u8]> for Value {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl From<&[u8]> for Value {
+    fn from(bytes: &[u8]) -> Self {
+        Self { start: 0, end: bytes.len() as u32, buffer: bytes.into() }
+    }
+}
+
+/// The rows of one block.
+#[derive(Default)]
+pub(crate) struct BlockRows {
+    rows: Vec<(Key, u64, Value)>,
+    /// Rows whose values are in `values`: key, version and end of the value. A value begins where the one before ends.
+    open: Vec<(Key, u64, u32)>,
+    values: Vec<u8>,
+}
+
+impl BlockRows {
+    /// Size at which a buffer is full. Its last value can make it longer.
+    const BUFFER: usize = 1 << 20;
+
+    /// Adds a row. In tables without versions, the version is the number of the block.
+    pub(crate) fn add(&mut self, key: Key, version: u64, value: &[u8]) {
+        if self.values.len() >= Self::BUFFER {
+            self.seal();
+        }
+        self.values.extend_from_slice(value);
+        self.open.push((key, version, self.values.len() as u32));
+    }
+
+    fn seal(&mut self) {
+        let buffer: Arc<[u8]> = self.values.as_slice().into();
+        self.values.clear();
+        let mut start = 0;
+        self.rows.extend(self.open.drain(..).map(|(key, version, end)| {
+            let value = Value { buffer: Arc::clone(&buffer), start, end };
+            start = end;
+            (key, version, value)
+        }));
+    }
+}
 
 /// Rows of consecutive blocks, in memory. One thread adds blocks while others read.
 ///
@@ -16,7 +76,7 @@ pub(crate) type Value = Arc<[u8]>;
 /// never removed; [`Generation::up_to`] creates a generation without the rows of later blocks.
 #[derive(Default)]
 pub(crate) struct Generation {
-    rows: DashMap<Key, Versions>,
+    rows: DashMap<Key, Versions, DefaultHashBuilder>,
     count: AtomicUsize,
 }
 
@@ -30,7 +90,8 @@ enum Versions {
 impl Generation {
     /// Creates an empty generation with capacity for as many keys as this one has.
     pub(crate) fn next(&self) -> Self {
-        Self { rows: DashMap::with_capacity(self.rows.len()), count: AtomicUsize::new(0) }
+        let rows = DashMap::with_capacity_and_hasher(self.rows.len(), DefaultHashBuilder::default());
+        Self { rows, count: AtomicUsize::new(0) }
     }
 
     /// Returns the number of rows.
@@ -38,9 +99,13 @@ impl Generation {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Adds a row. Its version must be above those of the existing rows of the key. In tables without versions it is
-    /// the number of the block.
-    pub(crate) fn put(&self, key: Key, version: u64, value: Value) {
+    /// Adds rows. Their versions must be above those of the existing rows of their keys.
+    pub(crate) fn add(&self, mut rows: BlockRows) {
+        rows.seal();
+        rows.rows.into_iter().for_each(|(key, version, value)| self.put(key, version, value));
+    }
+
+    fn put(&self, key: Key, version: u64, value: Value) {
         self.count.fetch_add(1, Ordering::Relaxed);
         match self.rows.entry(key) {
             dashmap::Entry::Occupied(mut versions) => versions.get_mut().push(version, value),
@@ -145,7 +210,7 @@ mod tests {
     #[test]
     fn finds_rows_by_version() {
         let key = Key::of_hash(Table::Accounts, H256::repeat_byte(1));
-        let value = |version: u64| Value::from([version as u8]);
+        let value = |version: u64| Value::from(&[version as u8][..]);
         for versions in [&[3][..], &[3, 5], &[3, 5, 9]] {
             let rows = Generation::default();
             versions.iter().for_each(|version| rows.put(key, *version, value(*version)));
@@ -178,7 +243,7 @@ mod tests {
         let key = Key::of_term(crate::keys::Term::Any);
         let rows = Generation::default();
         let ids = [LogId::first_of(4), LogId::first_of(5), LogId(LogId::first_of(6).0 - 1), LogId::first_of(6)];
-        ids.iter().for_each(|id| rows.put(key, id.0, Value::from([])));
+        ids.iter().for_each(|id| rows.put(key, id.0, Value::from(&[][..])));
         assert_eq!([3, 4, 5, 6].map(|block| rows.up_to(block).count()), [0, 1, 3, 4]);
     }
 }

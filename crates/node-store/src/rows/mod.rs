@@ -13,7 +13,7 @@ mod tables;
 
 pub(crate) use compact::{DELETED, PRESENT, Pruned, Rules, compact};
 pub(crate) use levels::choose;
-pub(crate) use memory::{Generation, Value};
+pub(crate) use memory::{BlockRows, Generation, Value};
 pub(crate) use scan::Scan;
 pub(crate) use tables::{Part, SnapshotId, Tables};
 

@@ -238,15 +238,15 @@ fn sorted_rows(generation: &Generation) -> Result<[SortedRows; 2], StoreError> {
         let list = if key.table().is_numbered() { &mut numbered } else { &mut keyed };
         if key.table() == Table::Postings {
             for (last, chunk) in postings::join(rows)? {
-                list.push((key.versioned(last.0), chunk.into()));
+                list.push((key.versioned(last.0), chunk.as_slice().into()));
             }
         } else {
-            list.extend(rows.iter().map(|(version, value)| (key.versioned(*version), Arc::clone(value))));
+            list.extend(rows.iter().map(|(version, value)| (key.versioned(*version), value.clone())));
         }
         Ok::<_, StoreError>(())
     })?;
     for list in [&mut numbered, &mut keyed] {
-        list.sort_unstable_by(|(a, _), (b, _)| (**a).cmp(b));
+        list.sort_unstable_by(|(a, _), (b, _)| a.order(b));
     }
     Ok([numbered, keyed])
 }

@@ -16,7 +16,7 @@ use crate::error::StoreError;
 use crate::files::{DiskFolder, Folder, MemoryFolder, Nowhere};
 use crate::journal::{Entry, kind_of};
 use crate::keys::{Key, Table};
-use crate::rows::{PRESENT, Tables, Value};
+use crate::rows::{PRESENT, Tables};
 use crate::side_blocks::SideBlocks;
 use crate::state::{self, Before};
 use crate::wal::{self, Sequence, Wal};
@@ -259,9 +259,9 @@ impl Shared {
             accounts = count.filter(|count| *count <= MAX_GENESIS_ACCOUNTS).ok_or(StoreError::BeyondLimits(block))?;
             root = new.root;
             let of_state = new.rows.into_iter();
-            let code = part.code.iter().map(|(hash, code)| (Key::of_hash(Table::Code, *hash), Value::from(&**code)));
+            let code = part.code.iter().map(|(hash, code)| (Key::of_hash(Table::Code, *hash), code.to_vec()));
             let mut rows: Vec<_> = of_state.chain(code).map(|(key, value)| (key.versioned(0), value)).collect();
-            rows.sort_unstable_by(|(a, _), (b, _)| (**a).cmp(b));
+            rows.sort_unstable_by(|(a, _), (b, _)| a.order(b));
             self.archive.add_part_of_genesis(&mut rows.iter().map(|(key, value)| (&**key, &**value)))?;
             chain.rows.tables = self.archive.tables();
         }

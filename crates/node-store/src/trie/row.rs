@@ -37,10 +37,8 @@ impl Stored {
 /// Encodes the row that changes `old` to `new` at a position of `start` nibbles, and returns it with its age. Returns
 /// `None` if both nodes are equal.
 pub(crate) fn encode(old: &Stored, new: &Node, start: usize) -> Option<(Vec<u8>, u8)> {
-    if old.node == *new {
-        return None;
-    }
     let branch = match new {
+        Node::Empty | Node::Leaf(_) if old.node == *new => return None,
         Node::Empty => return Some((vec![EMPTY], 0)),
         Node::Leaf(path) => {
             let mut out = vec![LEAF];
@@ -51,41 +49,54 @@ pub(crate) fn encode(old: &Stored, new: &Node, start: usize) -> Option<(Vec<u8>,
     };
     if let Node::Branch(before) = &old.node
         && before.path == branch.path
-        && old.age < MAX_AGE
     {
         let changed = |nibble: &usize| before.children[*nibble] != branch.children[*nibble];
         let mask = (0..16).filter(changed).fold(0u16, |mask, nibble| mask | 1 << nibble);
-        if !(0..16).filter(|nibble| !branch.children[*nibble].is_none()).all(|nibble| changed(&nibble)) {
-            return Some((encode_children(None, &[], mask, &chosen(branch, mask)), old.age + 1));
+        let stays = |nibble: usize| mask & 1 << nibble == 0 && !branch.children[nibble].is_none();
+        if mask == 0 {
+            return None;
+        }
+        if old.age < MAX_AGE && (0..16).any(stays) {
+            return Some((encode_children(None, &[], mask, chosen(branch, mask)), old.age + 1));
         }
     }
     let mask = (0..16).filter(|n| !branch.children[*n].is_none()).fold(0u16, |mask, nibble| mask | 1 << nibble);
     let children = chosen(branch, mask);
     let row = if branch.path.len() == start {
-        encode_children(Some(BRANCH), &[], mask, &children)
+        encode_children(Some(BRANCH), &[], mask, children)
     } else {
         let extension = [&[branch.path.len() as u8], branch.path.packed_from(start)].concat();
-        encode_children(Some(EXTENDED), &extension, mask, &children)
+        encode_children(Some(EXTENDED), &extension, mask, children)
     };
     Some((row, 0))
 }
 
 /// Returns the children whose bits are set in `mask`.
-fn chosen(branch: &Branch, mask: u16) -> Vec<Reference> {
-    let is_chosen = |(nibble, _): &(usize, &Reference)| mask & 1 << nibble != 0;
-    branch.children.iter().enumerate().filter(is_chosen).map(|(_, child)| *child).collect()
+fn chosen(branch: &Branch, mask: u16) -> impl Iterator<Item = &Reference> + Clone {
+    let is_chosen = move |(nibble, _): &(usize, &Reference)| mask & 1 << nibble != 0;
+    branch.children.iter().enumerate().filter(is_chosen).map(|(_, child)| child)
 }
 
 /// Encodes the row of a branch with the given tag, or of a delta, from the children whose bits are set in `mask`.
-pub(crate) fn encode_children(whole: Option<u8>, extension: &[u8], mask: u16, children: &[Reference]) -> Vec<u8> {
-    if let (None, [child]) = (whole, children)
-        && let Some(hash) = child.hash()
+pub(crate) fn encode_children<'a>(
+    whole: Option<u8>,
+    extension: &[u8],
+    mask: u16,
+    children: impl Iterator<Item = &'a Reference> + Clone,
+) -> Vec<u8> {
+    let count = mask.count_ones() as usize;
+    if whole.is_none()
+        && count == 1
+        && let Some(hash) = children.clone().next().and_then(Reference::hash)
     {
-        return [&[CHILD + mask.trailing_zeros() as u8], hash.as_bytes()].concat();
+        let mut out = Vec::with_capacity(33);
+        out.push(CHILD + mask.trailing_zeros() as u8);
+        out.extend_from_slice(hash.as_bytes());
+        return out;
     }
-    let are_hashes = children.iter().all(Reference::is_hash);
+    let are_hashes = children.clone().all(Reference::is_hash);
     let tag = whole.unwrap_or(DELTA) + if are_hashes { 0 } else { ITEMS };
-    let mut out = Vec::with_capacity(3 + extension.len() + 33 * children.len());
+    let mut out = Vec::with_capacity(3 + extension.len() + 33 * count);
     out.push(tag);
     out.extend_from_slice(extension);
     out.extend_from_slice(&mask.to_be_bytes());

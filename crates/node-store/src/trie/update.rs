@@ -172,7 +172,13 @@ impl Updater<'_> {
         }
     }
 
-    fn change_branch(&mut self, position: NibblePath, branch: &Branch, changes: &[Change]) -> Result<New, StoreError> {
+    #[expect(clippy::borrowed_box, reason = "a clone of the box copies the branch once")]
+    fn change_branch(
+        &mut self,
+        position: NibblePath,
+        branch: &Box<Branch>,
+        changes: &[Change],
+    ) -> Result<New, StoreError> {
         let parting = changes.iter().filter(|(_, value)| value.is_some()).map(|(path, _)| path.common(&branch.path));
         let shared = parting.min().unwrap_or(64).min(branch.path.len());
         if shared == branch.path.len() {
@@ -205,10 +211,10 @@ impl Updater<'_> {
             touched.push((nibble, Arc::new(Stored::NOTHING), new));
         }
         if !moved {
-            let branch = New::Branch(Box::new(branch.clone()), Vec::new());
+            let branch = New::Branch(branch.clone(), Vec::new());
             touched.push((branch_nibble, Arc::new(Stored::NOTHING), branch));
         }
-        self.finish(Branch::new(path), touched)
+        self.finish(Box::new(Branch::new(path)), touched)
     }
 
     /// Returns the subtrie of `leaves`, which must be ascending by path.
@@ -224,16 +230,20 @@ impl Updater<'_> {
             let nibble = group[0].0.nibble(path.len());
             touched.push((nibble, Arc::new(Stored::NOTHING), self.build(group)?));
         }
-        self.finish(Branch::new(path), touched)
+        self.finish(Box::new(Branch::new(path)), touched)
     }
 
     /// Returns `branch` with its new children, or the node that replaces it if fewer than two children are left.
-    fn finish(&mut self, branch: Branch, touched: Vec<Touched>) -> Result<New, StoreError> {
-        let mut left = branch.children.map(|child| !child.is_none());
+    fn finish(&mut self, branch: Box<Branch>, touched: Vec<Touched>) -> Result<New, StoreError> {
+        // A stored branch has two children already, and a new one gets them here.
+        if touched.iter().all(|(_, _, new)| !matches!(new, New::Empty)) {
+            return Ok(New::Branch(branch, touched));
+        }
+        let mut left = branch.children.each_ref().map(|child| !child.is_none());
         touched.iter().for_each(|(nibble, _, new)| left[usize::from(*nibble)] = !matches!(new, New::Empty));
         let mut nibbles = (0..16u8).filter(|nibble| left[usize::from(*nibble)]);
         let only = match (nibbles.next(), nibbles.next()) {
-            (Some(_), Some(_)) => return Ok(New::Branch(Box::new(branch), touched)),
+            (Some(_), Some(_)) => return Ok(New::Branch(branch, touched)),
             (only, _) => only,
         };
         let mut survivor = None;

@@ -1,14 +1,29 @@
-//! Hashing of several messages at once with vector instructions. Each lane of a vector holds a word of a different
-//! Keccak state, and all states are permuted together.
+//! Hashing of several messages at once with vector instructions: each lane of a vector holds a word of a different
+//! Keccak state, and all states are permuted together. Also hashing of one message, with the instructions that most
+//! processors have beyond the portable ones.
 
 use primitive_types::H256;
 use std::arch::is_x86_feature_detected;
+use std::arch::x86_64::*;
 
 /// Bytes that one permutation absorbs (the rate of Keccak-256).
 const RATE: usize = 136;
 
 /// The same in words.
 const RATE_WORDS: usize = RATE / 8;
+
+/// Hashes one message. Returns `None` if the processor has nothing that is faster than portable code.
+pub(crate) fn keccak256(message: &[u8]) -> Option<H256> {
+    if !is_x86_feature_detected!("bmi1") || !is_x86_feature_detected!("bmi2") {
+        return None;
+    }
+    let mut hash = H256::zero();
+    #[expect(unsafe_code, reason = "the machine has the features for which the function is compiled")]
+    unsafe {
+        bmi::hash(&[message], &mut |_, done| hash = H256(done));
+    }
+    Some(hash)
+}
 
 /// Hashes with the widest vectors that the processor supports. Returns `None` if it supports none, or if there is
 /// only one message.
@@ -21,29 +36,36 @@ pub(crate) fn keccak256_all<T: AsRef<[u8]>>(messages: &[T]) -> Option<Vec<H256>>
     let mut order: Vec<usize> = (0..messages.len()).collect();
     order.sort_by_key(|index| messages[*index].as_ref().len() / RATE);
     let sorted: Vec<&[u8]> = order.iter().map(|index| messages[*index].as_ref()).collect();
+    // One message is hashed faster without vectors.
+    let left = sorted.len() % if eight { 8 } else { 4 };
+    let (together, alone) = sorted.split_at(sorted.len() - usize::from(left == 1));
     let mut hashes = vec![H256::zero(); messages.len()];
     let mut done = |index: usize, hash| hashes[order[index]] = H256(hash);
     #[expect(unsafe_code, reason = "the machine has the features for which the functions are compiled")]
     if eight {
-        unsafe { avx512::hash(&sorted, &mut done) };
+        unsafe { avx512::hash(together, &mut done) };
     } else {
-        unsafe { avx2::hash(&sorted, &mut done) };
+        unsafe { avx2::hash(together, &mut done) };
     }
+    alone.iter().for_each(|message| done(together.len(), crate::keccak256(message).0));
     Some(hashes)
 }
 
 /// Returns the block of `message` that begins at `offset`, with padding if it is the last one.
 fn block(message: &[u8], offset: usize) -> [u64; RATE_WORDS] {
     let rest = message.get(offset..).unwrap_or_default();
-    let mut bytes = [0; RATE];
-    let length = rest.len().min(RATE);
-    bytes[..length].copy_from_slice(&rest[..length]);
-    if length < RATE {
-        bytes[length] = 1;
-        bytes[RATE - 1] |= 0x80;
+    let words = |bytes: &[u8; RATE]| {
+        let (words, _) = bytes.as_chunks();
+        std::array::from_fn(|index| u64::from_le_bytes(words[index]))
+    };
+    if let Some(whole) = rest.first_chunk() {
+        return words(whole);
     }
-    let (words, _) = bytes.as_chunks();
-    std::array::from_fn(|index| u64::from_le_bytes(words[index]))
+    let mut bytes = [0; RATE];
+    bytes[..rest.len()].copy_from_slice(rest);
+    bytes[rest.len()] = 1;
+    bytes[RATE - 1] |= 0x80;
+    words(&bytes)
 }
 
 const ROUND_CONSTANTS: [u64; 24] = [
@@ -73,33 +95,16 @@ const ROUND_CONSTANTS: [u64; 24] = [
     0x8000_0000_8000_8008,
 ];
 
-/// The words in the order in which `pi` moves them, each with its rotation by `rho`.
-const MOVES: [(usize, i64); 24] = [
-    (10, 1),
-    (7, 3),
-    (11, 6),
-    (17, 10),
-    (18, 15),
-    (3, 21),
-    (5, 28),
-    (16, 36),
-    (8, 45),
-    (21, 55),
-    (24, 2),
-    (4, 14),
-    (15, 27),
-    (23, 41),
-    (19, 56),
-    (13, 8),
-    (12, 25),
-    (2, 43),
-    (20, 62),
-    (14, 18),
-    (22, 39),
-    (9, 61),
-    (6, 20),
-    (1, 44),
-];
+/// Computes the rows of the next state: each word of a row is a word of this state, changed by its column and rotated (theta, rho and
+/// pi), and then combined with the two after it (chi). With all indices and rotations known to the compiler, the words are in registers.
+macro_rules! rows {
+    ($state:ident, $change:ident, $next:ident; $($row:literal: $($from:literal by $bits:literal),*;)*) => {$(
+        let row = [$(rotate::<$bits>(xor($state[$from], $change[$from % 5]))),*];
+        for x in 0..5 {
+            $next[$row + x] = chi(row[x], row[(x + 1) % 5], row[(x + 2) % 5]);
+        }
+    )*};
+}
 
 /// Defines a module with a function `hash` for vectors of one width, from the operations on them.
 macro_rules! lanes {
@@ -114,7 +119,6 @@ macro_rules! lanes {
     ) => {
         mod $name {
             use super::*;
-            use std::arch::x86_64::*;
 
             #[target_feature(enable = $feature)]
             fn broadcast($all: i64) -> $vector {
@@ -137,7 +141,7 @@ macro_rules! lanes {
             }
 
             #[target_feature(enable = $feature)]
-            fn rotate($ra: $vector, $bits: i64) -> $vector {
+            fn rotate<const $bits: i32>($ra: $vector) -> $vector {
                 $rotate
             }
 
@@ -148,32 +152,27 @@ macro_rules! lanes {
 
             #[target_feature(enable = $feature)]
             fn permute(state: &mut [$vector; 25]) {
-                for constant in ROUND_CONSTANTS {
+                for constant in &ROUND_CONSTANTS {
                     let mut columns = [state[0]; 5];
                     for x in 0..5 {
-                        let upper = xor(xor(state[x], state[x + 5]), state[x + 10]);
-                        columns[x] = xor(xor(upper, state[x + 15]), state[x + 20]);
+                        let (upper, lower) = (xor(state[x], state[x + 5]), xor(state[x + 15], state[x + 20]));
+                        columns[x] = xor(xor(upper, state[x + 10]), lower);
                     }
+                    let mut change = columns;
                     for x in 0..5 {
-                        let change = xor(columns[(x + 4) % 5], rotate(columns[(x + 1) % 5], 1));
-                        for y in 0..5 {
-                            state[5 * y + x] = xor(state[5 * y + x], change);
-                        }
+                        change[x] = xor(columns[(x + 4) % 5], rotate::<1>(columns[(x + 1) % 5]));
                     }
-                    let mut moving = state[1];
-                    for (to, bits) in MOVES {
-                        let next = state[to];
-                        state[to] = rotate(moving, bits);
-                        moving = next;
+                    let mut next = *state;
+                    rows! {
+                        state, change, next;
+                        0: 0 by 0, 6 by 44, 12 by 43, 18 by 21, 24 by 14;
+                        5: 3 by 28, 9 by 20, 10 by 3, 16 by 45, 22 by 61;
+                        10: 1 by 1, 7 by 6, 13 by 25, 19 by 8, 20 by 18;
+                        15: 4 by 27, 5 by 36, 11 by 10, 17 by 15, 23 by 56;
+                        20: 2 by 62, 8 by 55, 14 by 39, 15 by 41, 21 by 2;
                     }
-                    for y in 0..5 {
-                        let mut row = [state[0]; 5];
-                        row.copy_from_slice(&state[5 * y..5 * y + 5]);
-                        for x in 0..5 {
-                            state[5 * y + x] = chi(row[x], row[(x + 1) % 5], row[(x + 2) % 5]);
-                        }
-                    }
-                    state[0] = xor(state[0], broadcast(constant as i64));
+                    next[0] = xor(next[0], broadcast(*constant as i64));
+                    *state = next;
                 }
             }
 
@@ -185,14 +184,12 @@ macro_rules! lanes {
                     let blocks = messages.iter().map(|message| message.len() / RATE + 1).max().unwrap_or_default();
                     let mut state = [broadcast(0); 25];
                     for number in 0..blocks {
-                        let mut absorbed = [[0; $count]; RATE_WORDS];
-                        for (lane, message) in messages.iter().enumerate() {
-                            for (words, word) in absorbed.iter_mut().zip(block(message, number * RATE)) {
-                                words[lane] = word as i64;
-                            }
-                        }
-                        for (word, words) in state.iter_mut().zip(absorbed) {
-                            *word = xor(*word, load(words));
+                        let blocks: [_; $count] = std::array::from_fn(|lane| match messages.get(lane) {
+                            Some(message) => block(message, number * RATE),
+                            None => [0; RATE_WORDS],
+                        });
+                        for index in 0..RATE_WORDS {
+                            state[index] = xor(state[index], load(blocks.each_ref().map(|words| words[index] as i64)));
                         }
                         permute(&mut state);
                         // A lane's result is taken after its last block, so what it absorbs afterwards does not
@@ -235,7 +232,7 @@ lanes!(
         [a[0][0], a[0][1], a[1][0], a[1][1], b[0][0], b[0][1], b[1][0], b[1][1]]
     },
     |a, b| _mm512_xor_si512(a, b),
-    |a, bits| _mm512_rolv_epi64(a, _mm512_set1_epi64(bits)),
+    |a, BITS| _mm512_rolv_epi64(a, _mm512_set1_epi64(BITS.into())),
     // a ^ (!b & c)
     |a, b, c| _mm512_ternarylogic_epi64::<0xd2>(a, b, c),
 );
@@ -257,33 +254,47 @@ lanes!(
         [a[0], a[1], b[0], b[1]]
     },
     |a, b| _mm256_xor_si256(a, b),
-    |a, bits| {
-        let (left, right) = (_mm256_set1_epi64x(bits), _mm256_set1_epi64x(64 - bits));
+    |a, BITS| {
+        let (left, right) = (_mm256_set1_epi64x(BITS.into()), _mm256_set1_epi64x((64 - BITS).into()));
         _mm256_or_si256(_mm256_sllv_epi64(a, left), _mm256_srlv_epi64(a, right))
     },
     |a, b, c| _mm256_xor_si256(a, _mm256_andnot_si256(b, c)),
+);
+
+lanes!(
+    bmi,
+    "bmi1,bmi2",
+    u64,
+    1,
+    |all| all as u64,
+    |words| words[0] as u64,
+    |from| [from as i64],
+    |a, b| a ^ b,
+    |a, BITS| a.rotate_left(BITS as u32),
+    |a, b, c| a ^ (!b & c),
 );
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// On a machine that has both, [`keccak256_all`] only uses the wider one.
+    /// On a machine that has several, [`keccak256_all`] only uses the widest.
     #[test]
     #[expect(unsafe_code, reason = "only if the machine has the feature")]
-    fn narrow_vectors_return_the_same() {
-        if !is_x86_feature_detected!("avx2") {
-            return;
-        }
+    fn every_width_returns_the_same() {
         let messages: Vec<Vec<u8>> = (0..600).map(|length| vec![length as u8; length]).collect();
         let slices: Vec<&[u8]> = messages.iter().map(Vec::as_slice).collect();
         let mut count = 0;
-        unsafe {
-            avx2::hash(&slices, &mut |index, hash| {
-                assert_eq!(H256(hash), crate::keccak256(slices[index]), "{index}");
-                count += 1;
-            });
+        let mut compare = |index: usize, hash| {
+            assert_eq!(H256(hash), super::super::portable(slices[index]), "{index}");
+            count += 1;
+        };
+        if is_x86_feature_detected!("avx2") {
+            unsafe { avx2::hash(&slices, &mut compare) };
         }
-        assert_eq!(count, slices.len());
+        if is_x86_feature_detected!("bmi1") && is_x86_feature_detected!("bmi2") {
+            unsafe { bmi::hash(&slices, &mut compare) };
+        }
+        assert!(count % slices.len() == 0);
     }
 }

@@ -68,9 +68,12 @@ impl NibblePath {
     /// Returns the number of nibbles in the longest common prefix of this path and `other`.
     pub fn common(&self, other: &Self) -> usize {
         let shorter = self.len().min(other.len());
-        let Some(byte) = self.bytes.iter().zip(&other.bytes).position(|(a, b)| a != b) else { return shorter };
-        let high = usize::from(self.bytes[byte] >> 4 == other.bytes[byte] >> 4);
-        shorter.min(2 * byte + high)
+        let words = self.bytes.as_chunks::<8>().0.iter().zip(other.bytes.as_chunks::<8>().0);
+        let differences = words.map(|(a, b)| u64::from_be_bytes(*a) ^ u64::from_be_bytes(*b));
+        match differences.enumerate().find(|(_, difference)| *difference != 0) {
+            Some((index, difference)) => shorter.min(16 * index + difference.leading_zeros() as usize / 4),
+            None => shorter,
+        }
     }
 
     /// Returns whether this path begins with all of `prefix`.

@@ -2,7 +2,7 @@
 
 use super::NibblePath;
 use crate::consensus::EMPTY_ROOT;
-use crate::{Bytes, H256, keccak256};
+use crate::{Bytes, H256, keccak256_all};
 use rlp::{DecoderError, Rlp};
 
 /// Verifies a proof for `key` in the trie with the hash `root`. Returns the value of the key, or `None` if the proof
@@ -18,7 +18,8 @@ use rlp::{DecoderError, Rlp};
 /// If `key` is longer than 32 bytes.
 pub fn verify_proof<N: AsRef<[u8]>>(root: H256, key: &[u8], proof: &[N]) -> Result<Option<Bytes>, ProofError> {
     let mut walk = Walk { key: NibblePath::of_key(key), position: NibblePath::ROOT };
-    let mut nodes = proof.iter().map(AsRef::as_ref).enumerate();
+    // Hashed together, which is faster than one after the other.
+    let mut nodes = proof.iter().map(AsRef::as_ref).zip(keccak256_all(proof)).enumerate();
     let mut depth = 0;
     let mut next = if root == EMPTY_ROOT { Next::Absent } else { Next::Hash(root) };
     loop {
@@ -26,8 +27,7 @@ pub fn verify_proof<N: AsRef<[u8]>>(root: H256, key: &[u8], proof: &[N]) -> Resu
         let encoded: &[u8] = match next {
             Next::Absent | Next::Value(_) => break,
             Next::Hash(expected) => {
-                let (index, node) = nodes.next().ok_or(ProofError::Incomplete { missing: expected })?;
-                let got = keccak256(node);
+                let (index, (node, got)) = nodes.next().ok_or(ProofError::Incomplete { missing: expected })?;
                 if got != expected {
                     return Err(ProofError::HashMismatch { index, got, expected });
                 }

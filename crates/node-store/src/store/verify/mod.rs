@@ -22,7 +22,7 @@ use crate::codec::Reader;
 use crate::error::StoreError;
 use crate::keys::{Key, Table};
 use crate::rows::PRESENT;
-use crate::state::{NodeCache, node_cache};
+use crate::state::StateParts;
 use base::{Base, stored};
 use counts::{Counts, Range};
 use difference::Stop;
@@ -72,8 +72,8 @@ impl Store {
         let chain = self.shared.chain();
         let edited = edited_blocks(self)?.into_iter().map(|(block, edits)| (block.hash, edits)).collect();
         let base = Base { chain: &chain, context, senders, edited };
-        let nodes = node_cache(self.shared.options.cache_bytes / 8);
-        let checked = base.check_chain(nodes, &mut progress).and_then(|()| self.check_others(&base));
+        let parts = StateParts::new(self.shared.options.cache_bytes / 8);
+        let checked = base.check_chain(parts, &mut progress).and_then(|()| self.check_others(&base));
         let difference = match checked {
             Ok(()) => None,
             Err(Stop::Difference(difference)) => Some(*difference),
@@ -117,7 +117,7 @@ impl Store {
 }
 
 impl Base<'_> {
-    fn check_chain(&self, mut nodes: NodeCache, progress: &mut dyn FnMut(BlockNumber)) -> Result<(), Stop> {
+    fn check_chain(&self, mut parts: StateParts, progress: &mut dyn FnMut(BlockNumber)) -> Result<(), Stop> {
         let (head, earliest) = (self.chain.head.number, self.chain.earliest);
         // The rows of the genesis block are computed like those of other blocks, unless they were pruned.
         let whole = earliest == 0 && stored(self.tables(), &Key::of_block(Table::Changes, 0), 0)?.is_some();
@@ -139,7 +139,7 @@ impl Base<'_> {
             let range = start..=head.min(start + STEP - 1);
             let (blocks, states) = thread::scope(|scope| {
                 let blocks = scope.spawn(|| check_blocks(range.clone()));
-                let states = self.check_states(range.clone(), first, &mut nodes, &mut of_states);
+                let states = self.check_states(range.clone(), first, &mut parts, &mut of_states);
                 (blocks.join(), states)
             });
             let blocks = blocks.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -153,12 +153,12 @@ impl Base<'_> {
         &self,
         range: RangeInclusive<BlockNumber>,
         first: BlockNumber,
-        nodes: &mut NodeCache,
+        parts: &mut StateParts,
         counts: &mut Counts,
     ) -> Result<(), Stop> {
         for number in range.filter(|number| *number >= first) {
             self.context.check()?;
-            let checked = states::check(self, number, nodes, counts);
+            let checked = states::check(self, number, parts, counts);
             if let (Err(Stop::Difference(_)), Some(last)) = (&checked, number.checked_sub(1)) {
                 // If an earlier block has a surplus row, that row is the cause of this difference.
                 counts::check_state(self, Range { first, last }, counts)?;

@@ -5,25 +5,25 @@ use super::counts::{Counted, Counts};
 use super::difference::{Fault, Stop};
 use crate::keys::{Key, Table};
 use crate::rows::Tables;
-use crate::state::{self, Before, NewState, NodeCache};
+use crate::state::{self, Before, NewState, StateParts};
 use crate::values::{self, ChangesRow};
 use node_core::state::StateChanges;
 use node_types::consensus::Header;
 use node_types::{BlockNumber, H256};
 
-/// Checks the rows of the state and of the changes that block `number` wrote. `nodes` caches the trie nodes of its
-/// parent's state, and afterwards those of its own.
+/// Checks the rows of the state and of the changes that block `number` wrote. `parts` caches those of its parent's state,
+/// and afterwards those of its own.
 pub(super) fn check(
     base: &Base<'_>,
     number: BlockNumber,
-    nodes: &mut NodeCache,
+    parts: &mut StateParts,
     counts: &mut Counts,
 ) -> Result<(), Stop> {
     let key = Key::of_block(Table::Changes, number);
     let at = |fault: Fault| fault.of(number, &key, number);
     let row = stored(base.tables(), &key, number)?.ok_or_else(|| at(Fault::Missing))?;
     let changes = values::decode_changes_row(&row).map_err(|error| at(Fault::malformed(error)))?;
-    let new = make(base, number, &changes, Some(nodes))?;
+    let new = make(base, number, &changes, Some(parts))?;
     let header = header_of(base.tables(), number)?;
     let edited = base.edits(header.hash()).into_iter().flat_map(|edits| edits.state.accounts.keys());
     for address in edited {
@@ -44,7 +44,7 @@ pub(super) fn check(
     for hash in deployed.chain(used.filter(|account| account.has_code()).map(|account| account.code_hash)) {
         expect_code(base.tables(), number, hash)?;
     }
-    new.nodes.into_iter().for_each(|(trie, path, stored)| nodes.insert((trie, path), stored));
+    parts.advance(new.changed);
     Ok(())
 }
 
@@ -53,10 +53,10 @@ pub(super) fn make(
     base: &Base<'_>,
     number: BlockNumber,
     changes: &ChangesRow,
-    nodes: Option<&mut NodeCache>,
+    parts: Option<&mut StateParts>,
 ) -> Result<NewState, Stop> {
     let changes = StateChanges { accounts: changes.accounts.clone(), ..StateChanges::default() };
-    let made = state::apply(&base.chain.rows, nodes, Before::block(number), number, &changes);
+    let made = state::apply(&base.chain.rows, parts, Before::block(number), number, &changes);
     made.map_err(|error| blame(error, number, &Key::of_block(Table::Changes, number)))
 }
 
