@@ -37,9 +37,9 @@ generate *ARGS:
 bench FILTER="":
     cargo bench -p node-tests -- {{FILTER}}
 
-# Measure requests per second over HTTP, with a genesis file and a chain file or a folder with dev20k. Needs wrk and curl.
-bench-http +PATHS:
-    scripts/bench_http.sh {{PATHS}}
+# Measure light reads over HTTP/1.1, pipelined, and over HTTP/2. Needs wrk.
+bench-http *OPTIONS:
+    scripts/bench_http.py {{OPTIONS}}
 
 # Measure proofs, logs, storage reads and calls from folders, at the head and at old blocks. Needs wrk.
 bench-archive *ARGS:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measure a development chain under load: transactions sequentially and concurrently, and reads during endless calls.
 
-    scripts/bench_dev.py [sequence] [pool] [calls] [--bin FOLDER] [--data FOLDER] [--anvil PROGRAM] [--count N]
+    scripts/bench_dev.py [sequence] [pool] [rate] [calls] [--bin FOLDER] [--data FOLDER] [--anvil PROGRAM] [--count N]
                          [--seconds S] [--rounds N]
 
 sequence  20,000 transactions over one connection to `dev --data-dir`, each sent after the response to the one before. Each
@@ -9,6 +9,9 @@ sequence  20,000 transactions over one connection to `dev --data-dir`, each sent
           0.3 ms, plus the excess for one sync per transaction. The last thousand must cost as much as the first.
 pool      10,000 transactions of 1,000 senders over 16 connections: first without mining, then mined in one go; then with
           instant mining. Bars: 500 MB of memory, at most one second without a response.
+rate      5,000 transactions a second of 1,000 senders over 16 connections, for --seconds, into blocks of one second. The time of
+          a response counts from the moment at which its request was due, even if the connection was not free then. Bar: all are
+          sent in time, with a p99 of 20 ms, and mined.
 calls     16 clients run endless calls without pause; others read storage, request /health, and send transactions. Bar: the
           p99 of storage reads is below 10 ms.
 
@@ -42,6 +45,8 @@ GROWTH_BAR = 1.3
 MEMORY_BAR = 500e6
 GAP_BAR = 1.0
 READ_BAR = 0.010
+RATE = 5_000
+ACKNOWLEDGED_BAR = 0.020
 CALLERS = 16
 
 
@@ -196,21 +201,25 @@ def sequence(node, options, verdicts):
             server.stop()
 
 
-def send_all(node, url, queues, results):
-    """Sends the transactions of each queue over a connection of its own. Puts the (start, end) of each into a queue."""
+def send_all(node, url, queues, results, rate=None):
+    """Sends the transactions of each queue over a connection of its own: each after the response to the one before, but at most
+    `rate` per second of each connection. Puts the (start, end) of each into a queue; with a rate, the start is when it was due."""
     spans, refusals = [], []
 
-    def run(raws):
+    def run(number, raws):
         connection = Connection(url)
-        for raw in raws:
-            request = node.prepare(connection, "send", raw)
-            started = time.monotonic()
+        requests = [node.prepare(connection, "send", raw) for raw in raws]
+        # The connections take turns.
+        begun = time.monotonic() + number / len(queues) / rate if rate else 0
+        for position, request in enumerate(requests):
+            started = begun + position / rate if rate else time.monotonic()
+            time.sleep(max(0, started - time.monotonic()))
             response = connection.send(request)
             spans.append((started, time.monotonic()))
             if refusal := node.refusal(response):
                 refusals.append(refusal)
 
-    threads = [threading.Thread(target=run, args=(raws,)) for raws in queues]
+    threads = [threading.Thread(target=run, args=(number, raws)) for number, raws in enumerate(queues)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -218,30 +227,37 @@ def send_all(node, url, queues, results):
     results.put((spans, refusals))
 
 
-def pool(node, options, verdicts):
-    senders, connections, processes = 1000, 16, 4
-    raws = transfers(options.bin, 10_000, senders)
+def send_from_processes(node, url, raws, senders, rate=None):
+    """Sends transactions over 16 connections of 4 processes, those of a sender over the same one, at most `rate` per second in
+    all. Returns the (start, end) of each."""
+    connections, processes = 16, 4
     queues = [[raw for number, raw in enumerate(raws) if number % senders % connections == queue]
               for queue in range(connections)]
+    results = multiprocessing.Queue()
+    of_each = rate and rate / connections
+    workers = [multiprocessing.Process(target=send_all, args=(node, url, queues[n::processes], results, of_each))
+               for n in range(processes)]
+    for worker in workers:
+        worker.start()
+    done = [results.get() for _ in workers]
+    for worker in workers:
+        worker.join()
+    refusals = [refusal for _, of_worker in done for refusal in of_worker]
+    if refusals:
+        raise Failure(f"{len(refusals)} were refused: {refusals[0]}")
+    return [span for of_worker, _ in done for span in of_worker]
+
+
+def pool(node, options, verdicts):
+    senders = 1000
+    raws = transfers(options.bin, 10_000, senders)
     for waiting in (True, False):
         with tempfile.TemporaryDirectory(dir=options.data) as parent:
             mode = ["--no-mining"] if waiting else []
             server = node.start("--accounts", senders, *mode, data=Path(parent, "data"))
             try:
                 title = "they wait" if waiting else "mined as they come"
-                results = multiprocessing.Queue()
-                started = time.monotonic()
-                workers = [multiprocessing.Process(target=send_all, args=(node, server.url, queues[n::processes], results))
-                           for n in range(processes)]
-                for worker in workers:
-                    worker.start()
-                done = [results.get() for _ in workers]
-                for worker in workers:
-                    worker.join()
-                spans = [span for of_worker, _ in done for span in of_worker]
-                refusals = [refusal for _, of_worker in done for refusal in of_worker]
-                if refusals:
-                    raise Failure(f"{len(refusals)} were refused: {refusals[0]}")
+                spans = send_from_processes(node, server.url, raws, senders)
                 ends = sorted(end for _, end in spans)
                 elapsed = ends[-1] - min(start for start, _ in spans)
                 describe(f"10,000 sends over 16 connections, {title}", [end - start for start, end in spans], elapsed)
@@ -262,6 +278,31 @@ def pool(node, options, verdicts):
                     verdicts.judge(f"longest time without a response, {title}", gap, GAP_BAR, " s")
             finally:
                 server.stop()
+
+
+def rate(node, options, verdicts):
+    senders = 1000
+    raws = transfers(options.bin, int(RATE * options.seconds), senders)
+    with tempfile.TemporaryDirectory(dir=options.data) as parent:
+        # A block has room for what arrives in two seconds.
+        limits = ["--gas-limit", 2 * RATE * 21_000, "--accounts", senders]
+        server = node.start("--block-time", 1, *limits, data=Path(parent, "data"))
+        try:
+            begun = time.monotonic()
+            spans = send_from_processes(node, server.url, raws, senders, RATE)
+            elapsed = max(end for _, end in spans) - min(start for start, _ in spans)
+            p99 = describe(f"sends over 16 connections, {RATE}/s wanted", [end - start for start, end in spans], elapsed)
+            connection = server.connect()
+            while (mined := node.mined(connection)) < len(raws):
+                if time.monotonic() - begun > options.seconds + 60:
+                    raise Failure(f"only {mined} of {len(raws)} were mined")
+                time.sleep(0.2)
+            print(f"  server's processor time {server.cpu():.1f} s, peak memory {server.status('VmHWM') / 1e6:.0f} MB")
+            if node.name == Node.name:
+                verdicts.judge("p99 of an acknowledgement", p99 * 1e3, ACKNOWLEDGED_BAR * 1e3, " ms")
+                verdicts.judge(f"seconds for {len(raws):,}", elapsed, options.seconds * 1.01, " s")
+        finally:
+            server.stop()
 
 
 def call_endlessly(node, url, callers, ready, responses):
@@ -359,14 +400,14 @@ def calls(node, options, verdicts):
 
 
 def main():
-    parts = {"sequence": sequence, "pool": pool, "calls": calls}
+    parts = {"sequence": sequence, "pool": pool, "rate": rate, "calls": calls}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", metavar="PART", help="sequence, pool or calls [default: all]")
+    parser.add_argument("parts", nargs="*", metavar="PART", help="sequence, pool, rate or calls [default: all]")
     parser.add_argument("--bin", type=Path, help="folder with node-server and transfers [default: build them]")
     parser.add_argument("--data", type=Path, help="where to create data folders; must be on a disk, not in memory")
     parser.add_argument("--anvil", help="an anvil to compare with")
     parser.add_argument("--count", type=int, default=20_000, help="transactions of `sequence`")
-    parser.add_argument("--seconds", type=float, default=10, help="length of each measurement of `calls`")
+    parser.add_argument("--seconds", type=float, default=10, help="length of each measurement of `calls` and `rate`")
     parser.add_argument("--rounds", type=int, default=3, help="rounds of storage reads in `calls`")
     options = parser.parse_args()
     if unknown := set(options.parts) - set(parts):

@@ -1,10 +1,11 @@
 -- For wrk: sends the lines of a file as request bodies, or with GET if they are paths, in random order.
 --
---   wrk … -s wrk_requests.lua URL -- PATH FILE SEED
+--   wrk … -s wrk_requests.lua URL -- PATH FILE SEED [DEPTH]
 --
--- If the file is empty it sends GET. At the end it prints the numbers of answered and failed requests.
+-- If the file is empty it sends GET. With DEPTH it sends as many requests in one piece (HTTP pipelining). At the end it prints the numbers of answered and failed requests.
 
 local requests = {}
+local depth = 1
 
 function init(args)
     wrk.headers["Content-Type"] = "application/json"
@@ -16,10 +17,15 @@ function init(args)
         requests[1] = wrk.format("GET", args[1])
     end
     math.randomseed(tonumber(args[3]))
+    depth = tonumber(args[4] or 1)
 end
 
 function request()
-    return requests[math.random(#requests)]
+    local piece = requests[math.random(#requests)]
+    for _ = 2, depth do
+        piece = piece .. requests[math.random(#requests)]
+    end
+    return piece
 end
 
 function done(summary, latency, errors)

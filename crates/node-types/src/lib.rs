@@ -51,6 +51,7 @@ mod checksum;
 pub mod consensus;
 mod convert;
 mod event_id;
+pub mod json;
 mod keccak;
 mod number;
 pub mod proof;

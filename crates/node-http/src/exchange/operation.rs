@@ -89,7 +89,8 @@ impl Exchange {
             Ok(job) => job,
             Err(error) => return self.fail(&error),
         };
-        let schema = self.schema_url(&["Output_", self.operation].concat());
+        let base_url = self.base_url();
+        let schema = encode::schema_url(&base_url, &["Output_", self.operation].concat());
         let described_by = described_by(&schema);
         let service = self.service.clone();
         let work = Box::new(move |context: &Context| work(&service, context, &schema));
@@ -97,7 +98,6 @@ impl Exchange {
         self.head = context.head();
         match result {
             Ok(Reply { output, next }) => {
-                let base_url = self.base_url();
                 let next = next.map(|next| format!("<{}/{next}>; rel=\"next\"", encode::path_of(&base_url)));
                 let next = next.and_then(|next| HeaderValue::try_from(next).ok());
                 self.headers.extend(described_by.into_iter().chain(next).map(|link| (LINK, link)));

@@ -125,6 +125,13 @@ impl<T: ByteString> FromStr for Data<T> {
 impl<T: ByteString> Serialize for Data<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let bytes = self.0.as_slice();
+        // Most are hashes and addresses. Their text needs no longer buffer.
+        if let Ok(hash) = <&[u8; 32]>::try_from(bytes) {
+            return serializer.serialize_str(const_hex::Buffer::<32, true>::new().format(hash));
+        }
+        if let Ok(address) = <&[u8; 20]>::try_from(bytes) {
+            return serializer.serialize_str(const_hex::Buffer::<20, true>::new().format(address));
+        }
         if bytes.len() > PIECE {
             return serializer.collect_str(self);
         }
