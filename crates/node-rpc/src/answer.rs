@@ -27,7 +27,7 @@ const HEAD: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
 /// Writes `value` as JSON, or null if that fails, which would be a bug.
 fn write(out: &mut Vec<u8>, value: &impl Serialize) {
     let length = out.len();
-    if node_types::json::write(out, value).is_err() {
+    if serde_json::to_writer(&mut *out, value).is_err() {
         out.truncate(length);
         out.extend_from_slice(b"null");
     }

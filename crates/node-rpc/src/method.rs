@@ -136,5 +136,5 @@ impl Method {
 
 /// Appends the JSON of a result to `out`.
 pub(crate) fn write(out: &mut Vec<u8>, result: &impl Serialize) -> Result<(), RpcError> {
-    node_types::json::write(out, result).map_err(|error| RpcError::internal(&error))
+    serde_json::to_writer(out, result).map_err(|error| RpcError::internal(&error))
 }

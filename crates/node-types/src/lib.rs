@@ -51,7 +51,6 @@ mod checksum;
 pub mod consensus;
 mod convert;
 mod event_id;
-pub mod json;
 mod keccak;
 mod number;
 pub mod proof;
