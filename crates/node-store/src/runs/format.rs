@@ -58,7 +58,7 @@ pub(super) fn put_frame(out: &mut Vec<u8>, run: RunId, offset: u64, content: &[u
     let start = out.len();
     let compressed = lz4_flex::block::compress_prepend_size(content);
     // If the content hardly shrinks, decompression costs more than it saves.
-    if compressed.len() < content.len() / 8 * 7 {
+    if compressed.len() < content.len() / 16 * 15 {
         out.push(LZ4);
         out.extend_from_slice(&compressed);
     } else {
