@@ -11,7 +11,7 @@ fn help_says_what_run_does_not_do() {
     let help = run(&["run", "--help"]);
     let text = String::from_utf8_lossy(&help.stdout);
     assert!(help.status.success());
-    assert!(text.contains("Does not produce blocks"), "{text}");
+    assert!(text.contains("without producing blocks"), "{text}");
 }
 
 #[test]
