@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 use std::io::{self, BufWriter, IsTerminal, Stderr, Write};
 use std::panic;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{OnceLock, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -39,8 +39,11 @@ static JSON: AtomicBool = AtomicBool::new(false);
 /// The filter during [`toggle_debug`].
 const DEBUG: LevelFilter = LevelFilter::DEBUG;
 
-/// Counts the lines that were dropped.
+/// Counts the lines that were dropped because the queue was full.
 static DROPPED: OnceLock<ErrorCounter> = OnceLock::new();
+
+/// Counts the lines that could not be written, because the reader has gone or the disk is full.
+static UNWRITTEN: AtomicU64 = AtomicU64::new(0);
 
 /// The filter, which can be changed while the program runs.
 static FILTER: OnceLock<Mutex<Filter>> = OnceLock::new();
@@ -84,7 +87,7 @@ impl Logs {
         format: LogFormat,
         requests: Option<RequestLayer>,
         traces: Option<TraceLayer>,
-    ) -> Result<Self, ParseError> {
+    ) -> Result<Self, FilterError> {
         let configured = parse(filter)?;
         let (filter, handle) = reload::Layer::new(configured.clone());
         let _ = FILTER.set(Mutex::new(Filter { handle, configured, is_debugging: false }));
@@ -115,14 +118,31 @@ impl Drop for Logs {
         let dropped = dropped_lines();
         if dropped > 0 {
             let text =
-                format!("{dropped} log lines were dropped because they arrived faster than they could be written");
+                format!("{dropped} log lines were dropped because they could not be written, or not fast enough");
             print(Level::WARN, &text);
         }
     }
 }
 
+/// Why a log filter is invalid.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FilterError {
+    /// A part of it is neither a level nor `target=level`.
+    #[error(transparent)]
+    Parse(#[from] ParseError),
+    /// A part of it is one word that is no level.
+    #[error("'{0}' is not a level: expected off, error, warn, info, debug or trace, or TARGET=LEVEL")]
+    NotALevel(String),
+}
+
 /// Parses a filter. Messages from actix about connections are left out, unless the filter mentions actix.
-fn parse(filter: &str) -> Result<Targets, ParseError> {
+///
+/// A word that is not a level is refused. [`Targets`] takes it for the name of a target, whose lines alone would then be logged.
+fn parse(filter: &str) -> Result<Targets, FilterError> {
+    let is_level = |word: &str| word.is_empty() || word.contains('=') || word.parse::<LevelFilter>().is_ok();
+    if let Some(word) = filter.split(',').map(str::trim).find(|word| !is_level(word)) {
+        return Err(FilterError::NotALevel(word.to_owned()));
+    }
     let targets: Targets = filter.parse()?;
     let is_wide = targets.default_level().is_some_and(|level| level >= LevelFilter::INFO);
     Ok(if is_wide && !filter.contains("actix") {
@@ -136,7 +156,7 @@ fn parse(filter: &str) -> Result<Targets, ParseError> {
 ///
 /// # Errors
 /// If `filter` is not a valid log filter.
-pub(crate) fn set_filter(filter: &str) -> Result<(), ParseError> {
+pub(crate) fn set_filter(filter: &str) -> Result<(), FilterError> {
     let configured = parse(filter)?;
     if let Some(filter) = FILTER.get() {
         let mut filter = filter.lock();
@@ -159,7 +179,8 @@ pub(crate) fn toggle_debug() -> bool {
 
 /// Returns the number of lines that were dropped.
 pub(crate) fn dropped_lines() -> u64 {
-    DROPPED.get().map_or(0, |counter| counter.dropped_lines() as u64)
+    let queue_full = DROPPED.get().map_or(0, |counter| counter.dropped_lines() as u64);
+    queue_full + UNWRITTEN.load(Ordering::Relaxed)
 }
 
 /// Sets the format of all lines, including those printed before the log starts and after it ends, and lines about
@@ -222,7 +243,12 @@ struct BatchedStderr(BufWriter<Stderr>);
 
 impl Write for BatchedStderr {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes)
+        // One call for each line. A line is lost if the buffer is full of lines that cannot be written.
+        let written = self.0.write(bytes);
+        if written.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::Interrupted) {
+            UNWRITTEN.fetch_add(1, Ordering::Relaxed);
+        }
+        written
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -247,6 +273,15 @@ mod tests {
         assert_eq!(enabled("debug"), [false, false, true]);
         assert_eq!(enabled("info,actix_http=info"), [true, true, true]);
         assert_eq!(enabled("off"), [false; 3]);
+    }
+
+    #[test]
+    fn a_word_that_is_not_a_level_is_refused() {
+        for filter in ["warning", "info,debugg", "[["] {
+            assert!(matches!(parse(filter), Err(FilterError::NotALevel(_))), "{filter}");
+        }
+        assert!(matches!(parse("info,node=loud"), Err(FilterError::Parse(_))));
+        assert!(parse("info, request=off,").is_ok());
     }
 
     #[test]

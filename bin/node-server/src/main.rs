@@ -18,6 +18,7 @@ mod metrics;
 mod migrate;
 mod notify;
 mod open;
+mod open_files;
 mod options;
 mod otlp;
 #[cfg(feature = "tls")]
@@ -92,11 +93,12 @@ fn main() -> ExitCode {
         Command::Dev(options) => options.terminal(),
         _ => None,
     };
-    let endpoint = match &command {
-        Command::Dev(options) => options.server.operation.otlp_endpoint.as_ref(),
-        Command::Run(options) => options.server.operation.otlp_endpoint.as_ref(),
+    let server = match &command {
+        Command::Dev(options) => Some(&options.server),
+        Command::Run(options) => Some(&options.server),
         _ => None,
     };
+    let endpoint = server.and_then(|server| server.operation.otlp_endpoint.as_ref());
     let (exporter, traces) = match endpoint.map(otlp::start).transpose() {
         Ok(started) => started.unzip(),
         Err(error) => {
@@ -111,8 +113,9 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    if matches!(command, Command::Dev(_) | Command::Run(_)) {
+    if let Some(server) = server {
         tracing::info!(version = VERSION, commit = COMMIT, settings = changed.join(" "), "starting");
+        open_files::raise(server.http.max_connections);
     }
     reload::remember(changed);
     let result = execute(&command, terminal);

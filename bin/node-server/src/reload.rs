@@ -40,20 +40,22 @@ fn needing_a_restart(before: &[String], now: &[String]) -> Vec<String> {
     names.into_iter().collect()
 }
 
-/// Applies the filter `log`, and reads the files of `options`. If a file cannot be used, this is logged, and its old
-/// content stays in use.
+/// Applies the filter `log`, and reads the files of `options`. If the filter or a file cannot be used, this is logged, and
+/// the old one stays in use.
 pub(crate) fn reload(options: &ServerOptions, log: &str, settings: &[String]) {
     let changed = needing_a_restart(SETTINGS.get().map_or(&[], Vec::as_slice), settings);
     if !changed.is_empty() {
         tracing::warn!("SIGHUP: {} changed, which takes effect at the next start", changed.join(", "));
     }
-    // The filter is valid, because the options were parsed.
-    let _ = logs::set_filter(log);
+    let filter = logs::set_filter(log);
+    if let Err(error) = &filter {
+        tracing::error!("SIGHUP: the filter of the log was not changed: --log {log}: {error}");
+    }
     let failures = USED.get().map_or_else(Vec::new, |used| used.replace(options));
     for error in &failures {
         tracing::error!("SIGHUP: a file was not reloaded: {}", Sources(error));
     }
-    if failures.is_empty() {
+    if failures.is_empty() && filter.is_ok() {
         tracing::info!("SIGHUP: reloaded the certificate, the tokens and the filter of the log");
     }
 }

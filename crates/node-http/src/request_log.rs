@@ -42,6 +42,9 @@ impl Responded<'_> {
         metrics.record_response(operation, status, elapsed);
         for call in calls {
             call.log_failure(Some(id));
+            if let Some(limit) = call.error.as_ref().and_then(|error| error.limit) {
+                metrics.record_refusal(limit);
+            }
             let code = call.error.as_ref().map_or(0, |error| error.code);
             metrics.record_call(call.method.unwrap_or(UNKNOWN_METHOD), code, call.elapsed);
         }

@@ -1,6 +1,6 @@
 //! Errors with geth's codes and messages, so that clients recognize them.
 
-use crate::options::{fault_message, message, with_option};
+use crate::options::{self, fault_message, message, with_option};
 use node_core::executor::ExecutionError;
 use node_core::node::{ErrorKind, Fault, Field, NodeError};
 use node_core::sources::Sources;
@@ -24,6 +24,9 @@ pub struct RpcError {
     /// clients.
     #[serde(skip)]
     pub internal: Option<String>,
+    /// The name of the limit that the request exceeded, for metrics; that of its option if it has one.
+    #[serde(skip)]
+    pub limit: Option<&'static str>,
 }
 
 impl RpcError {
@@ -78,7 +81,7 @@ impl RpcError {
 
     /// Returns an error without data.
     pub fn new(code: i64, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), data: None, internal: None }
+        Self { code, message: message.into(), data: None, internal: None, limit: None }
     }
 
     /// Returns the error for a bug or a failure of the node. `error` itself is not sent to clients.
@@ -112,7 +115,14 @@ pub(crate) fn plain(error: &serde_json::Error) -> String {
 
 impl From<NodeError> for RpcError {
     fn from(error: NodeError) -> Self {
-        match &error {
+        Self { limit: error.limit().map(options::name), ..Self::of_node(&error) }
+    }
+}
+
+impl RpcError {
+    /// Returns the code, message and data for an error of the node.
+    fn of_node(error: &NodeError) -> Self {
+        match error {
             NodeError::Invalid(faults) => {
                 let faults: Vec<_> = faults.iter().map(fault).collect();
                 return Self::new(Self::INVALID_PARAMS, faults.join("; "));
@@ -126,9 +136,9 @@ impl From<NodeError> for RpcError {
         }
         let code = Self::code_of(error.kind());
         if code == Self::INTERNAL {
-            return Self::internal(&error);
+            return Self::internal(error);
         }
-        Self::new(code, message(&error))
+        Self::new(code, message(error))
     }
 }
 

@@ -88,7 +88,7 @@ impl Message {
             Some(raw) => Ok(Self::Batch(raw.into_iter().map(|raw| Request::read(table, raw)).collect())),
             None => {
                 let message = format!("batch too large: at most {limit} requests (`max-batch`)");
-                Err(RpcError::new(RpcError::INVALID_REQUEST, message))
+                Err(RpcError { limit: Some("max-batch"), ..RpcError::new(RpcError::INVALID_REQUEST, message) })
             }
         }
     }

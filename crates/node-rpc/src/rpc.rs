@@ -136,7 +136,8 @@ impl Rpc {
             (Message::Batch(_), Ok(())) if out.len() > self.limits.batch_bytes => {
                 let limit = self.limits.batch_bytes;
                 let message = format!("response too large: the responses before take more than {limit} bytes");
-                refuse(request, RpcError::new(RpcError::RESPONSE_TOO_LARGE, message), out)
+                let error = RpcError::new(RpcError::RESPONSE_TOO_LARGE, message);
+                refuse(request, RpcError { limit: Some("max-batch-bytes"), ..error }, out)
             }
             (Message::Batch(_), Ok(())) => self.answer_request(scope, request, out),
         })

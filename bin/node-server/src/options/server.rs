@@ -24,7 +24,7 @@ pub(crate) const DEFAULT_LOG: &str = "info,actix_server=warn,actix_http=off";
 #[derive(Args, Debug)]
 pub(crate) struct ServerOptions {
     #[command(flatten)]
-    http: HttpConfig,
+    pub(crate) http: HttpConfig,
     #[command(flatten)]
     files: FileOptions,
     #[command(flatten)]
