@@ -5,7 +5,7 @@ use crate::ahead::{Ahead, Next};
 use crate::import_error::ImportError;
 use crate::importer::{BlockImporter, Imported};
 use crate::prepared::PreparedBlock;
-use crate::stream::{BlockStream, RawBlock, StreamError};
+use crate::stream::{BlockStream, NUMBER_IN_HEADER, RawBlock, StreamError};
 use node_core::backend::View;
 use node_core::block::ExecutedBlock;
 use node_core::context::Context;
@@ -257,12 +257,9 @@ fn execute(
 fn known(view: &dyn View, block: &[u8]) -> Option<BlockNumber> {
     let header = Rlp::new(block).at(0).ok()?;
     // Most blocks of an import are above the head, so that nothing has to be hashed.
-    let number = header.val_at::<BlockNumber>(HEADER_NUMBER).ok().filter(|number| *number <= view.head().number)?;
+    let number = header.val_at::<BlockNumber>(NUMBER_IN_HEADER).ok().filter(|number| *number <= view.head().number)?;
     (view.canonical_hash(number).ok()? == Some(keccak256(header.as_raw()))).then_some(number)
 }
-
-/// Index of the number in the RLP of a header.
-const HEADER_NUMBER: usize = 8;
 
 #[cfg(test)]
 mod tests;

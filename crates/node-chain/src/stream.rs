@@ -13,7 +13,7 @@ pub const DEFAULT_BLOCK_LIMIT: u64 = 64 << 20;
 const LONGEST_PREFIX: u64 = 9;
 
 /// Index of the number in a header.
-const NUMBER_IN_HEADER: usize = 8;
+pub(crate) const NUMBER_IN_HEADER: usize = 8;
 
 /// Number of bytes that are read at once to look at headers: about a dozen empty blocks, and little more than the header of a
 /// full one.

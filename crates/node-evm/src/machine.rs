@@ -106,7 +106,7 @@ impl<'a> Machine<'a> {
         self.evm.ctx().chain.logs = Some(LogBook::new(trace_transfers));
     }
 
-    /// Returns the entries of the `count` logs of the last transaction, or none if logs are not numbered.
+    /// Returns the entries of the `count` logs of the last transaction; empty if logs are not numbered.
     pub(crate) fn log_entries(&self, count: usize) -> &[LogEntry] {
         self.evm.ctx_ref().chain.logs.as_ref().map_or(&[], |book| book.entries(count))
     }

@@ -91,7 +91,7 @@ pub(super) struct NewRows<'a> {
 }
 
 impl Archive {
-    /// Opens the runs of a folder. There are none if it has no chain.
+    /// Opens the runs of a folder. A folder without a chain has no runs.
     pub(super) fn open(folder: Arc<dyn Folder>, cache_bytes: u64) -> Result<Self, StoreError> {
         let shared = RunsShared::new(cache_bytes);
         let manifest = Manifest::read(&*folder)?;
