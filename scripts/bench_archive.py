@@ -23,6 +23,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 from nodes import ROOT, Server, build
 
@@ -60,6 +61,13 @@ class Chain:
         return range(self.blocks // 2, self.blocks * 6 // 10)
 
 
+class Measured(NamedTuple):
+    """Requests per second, the server's processor time per request in microseconds, and the time in milliseconds within which 99% were answered."""
+    rate: float
+    cpu: float
+    late: float
+
+
 class Case:
     """One kind of request: path, bodies, and a check of the responses. Bodies that are paths are requested with GET."""
 
@@ -67,7 +75,6 @@ class Case:
         self.name, self.path, self.bodies, self.check = name, path, bodies, check
 
     def measure(self, server, work, seconds, seed):
-        """Returns requests per second, and the server's processor time per request in microseconds."""
         file = work / "bodies"
         file.write_text("".join((body if is_path(body) else json.dumps(body)) + "\n" for body in self.bodies))
         for body in random.Random(seed).sample(self.bodies, min(3, len(self.bodies))):
@@ -80,10 +87,11 @@ class Case:
             check=True, capture_output=True, text=True,
         ).stdout
         used = server.cpu() - before
-        answered, failed, elapsed = re.search(r"answered (\d+) failed (\d+) seconds ([\d.]+)", output).groups()
-        if int(failed) or not int(answered):
-            sys.exit(f"{self.name}: {failed} requests failed\n{output}")
-        return int(answered) / float(elapsed), used / int(answered) * 1e6
+        found = re.search(r"answered (\d+) failed (\d+) seconds ([\d.]+) late ([\d.]+)", output)
+        answered, failed, elapsed, late = map(float, found.groups())
+        if failed or not answered:
+            sys.exit(f"{self.name}: {failed:.0f} requests failed\n{output}")
+        return Measured(answered / elapsed, used / answered * 1e6, late * 1e3)
 
 
 def is_path(body):
@@ -156,17 +164,17 @@ def report(rounds):
     print(f"{'request':<30}{'requests/s':>12}{'of health':>11}{'CPU us':>8}{'bar':>9}")
     passed = True
     for name in rounds[0]:
-        rate = statistics.median(measured[name][0] for measured in rounds)
-        cpu = statistics.median(measured[name][1] for measured in rounds)
-        share = statistics.median(measured[name][0] / measured["health"][0] for measured in rounds)
+        rate = statistics.median(measured[name].rate for measured in rounds)
+        cpu = statistics.median(measured[name].cpu for measured in rounds)
+        share = statistics.median(measured[name].rate / measured["health"].rate for measured in rounds)
         bar, verdict = RATES.get(name), ""
         if bar:
             verdict = "PASS" if rate >= bar else "FAIL"
             passed &= rate >= bar
         print(f"{name:<30}{rate:>12,.0f}{share:>11.0%}{cpu:>8.1f}{bar or '':>9}  {verdict}")
     for name, other, bar in RATIOS:
-        ratio = statistics.median(measured[name][0] / measured[other][0] for measured in rounds)
-        cpu = statistics.median(measured[other][1] / measured[name][1] for measured in rounds)
+        ratio = statistics.median(measured[name].rate / measured[other].rate for measured in rounds)
+        cpu = statistics.median(measured[other].cpu / measured[name].cpu for measured in rounds)
         passed &= ratio >= bar
         verdict = "PASS" if ratio >= bar else "FAIL"
         print(f"{name} / {other}: {ratio:.2f} (by CPU time {cpu:.2f}), bar {bar}  {verdict}")

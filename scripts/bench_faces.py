@@ -140,8 +140,8 @@ def main():
                 rounds = []
                 for seed in range(options.rounds):
                     rounds.append([case.measure(server, Path(temporary), options.seconds, seed) for case in (rpc, rest)])
-                ratio = statistics.median(ours / theirs for (ours, _), (theirs, _) in rounds)
-                (rpc_rate, rpc_cpu), (rest_rate, rest_cpu) = ([statistics.median(column) for column in zip(*face, strict=True)] for face in zip(*rounds, strict=True))
+                ratio = statistics.median(ours.rate / theirs.rate for ours, theirs in rounds)
+                (rpc_rate, rpc_cpu, _), (rest_rate, rest_cpu, _) = ([statistics.median(column) for column in zip(*face, strict=True)] for face in zip(*rounds, strict=True))
                 print(f"| {name} | {rpc_rate:,.0f} | {rpc_cpu:.1f} | {rest_rate:,.0f} | {rest_cpu:.1f} | {ratio:.2f} |", flush=True)
                 if not BAR <= ratio <= 1 / BAR:
                     slow.append(f"{name} ({ratio:.2f})")

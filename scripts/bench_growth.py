@@ -7,14 +7,17 @@
 Imports generated chains into folders, each in a process of its own, and prints wall and processor time, peak memory, bytes written,
 bytes on disk per byte of rows, and bytes of tries per changed leaf. Then serves the longest chain and sends getProof for random
 accounts, at the head and at random heights, with wrk (1 thread, 16 connections): with all memory, and, if control groups can be
-created, with --memory MB for the process and its page cache; and one after the other after a start with the page cache dropped, if
-that is permitted. With --reth, reth imports the same chains. With --genesis-accounts, chains begin with that many accounts, a tenth of
-them with code and slots, and blocks change a skewed selection of them.
+created, with --memory MB for the process and its page cache. After a start with the page cache dropped, if that is permitted, it
+sends 3,000 of them at random heights, one after the other and over 16 connections. With --reth, reth imports the same chains. With
+--genesis-accounts, chains begin with that many accounts, a tenth of them with code and slots, and blocks change a skewed selection of
+them.
 
 --work FOLDER keeps chains and folders for the next run.
 """
 
 import argparse
+import collections
+import itertools
 import json
 import os
 import random
@@ -27,7 +30,7 @@ import time
 from pathlib import Path
 
 from bench_archive import Case, Chain
-from nodes import Server, build
+from nodes import Connection, Server, build
 
 # Number of proofs that are requested with a cold page cache.
 COLD = 3_000
@@ -97,25 +100,37 @@ def measure_proofs(server, chain, work, options):
     pick = random.Random(3)
     head = Case("head", "/getProof/", proofs(chain, lambda: "latest"))
     old = Case("old", "/getProof/", proofs(chain, lambda: str(pick.randrange(chain.blocks // 10, chain.blocks))))
-    rates = {"head": [], "old": []}
-    for number in range(options.rounds):
-        for case in (head, old):
-            rates[case.name].append(case.measure(server, work, options.seconds, number)[0])
-    ratio = statistics.median(old / head for old, head in zip(rates["old"], rates["head"]))
-    at_head, at_old = (statistics.median(rates[name]) for name in ("head", "old"))
-    return f"{at_head:,.0f}/s at the head, {at_old:,.0f}/s at random heights, ratio {ratio:.2f}"
+    rounds = [[case.measure(server, work, options.seconds, number) for case in (head, old)] for number in range(options.rounds)]
+    ratio = statistics.median(old.rate / head.rate for head, old in rounds)
+    at_head, at_old = (statistics.median(measured.rate for measured in column) for column in zip(*rounds))
+    late = statistics.median(old.late for _, old in rounds)
+    return f"{at_head:,.0f}/s at the head, {at_old:,.0f}/s at random heights (p99 {late:.1f} ms), ratio {ratio:.2f}"
 
 
-def measure_cold_proofs(server, chain):
-    """Requests proofs one by one, with nothing in memory. Returns the median time, that of 99 in 100, and the rate."""
-    times = []
-    for body in random.Random(4).sample(proofs(chain, lambda: "latest"), min(COLD, len(chain.holders))):
-        started = time.monotonic()
-        server.ask("/getProof/", body)
+def measure_cold_proofs(server, chain, clients):
+    """Requests each of some proofs once, with nothing in memory. Returns the median time, that of 99 in 100, and the rate."""
+    pick = random.Random(4)
+    bodies = proofs(chain, lambda: str(pick.randrange(chain.blocks // 10, chain.blocks)))
+    connections = itertools.cycle([Connection(server.url) for _ in range(clients)])
+    times, waiting = [], collections.deque()
+
+    def receive():
+        connection, started = waiting.popleft()
+        connection.expect("/getProof/", connection.response())
         times.append(time.monotonic() - started)
+
+    began = time.monotonic()
+    for body in pick.sample(bodies, min(COLD, len(bodies))):
+        if len(waiting) == clients:
+            receive()
+        connection = next(connections)
+        waiting.append((connection, time.monotonic()))
+        connection.socket.sendall(connection.post_bytes("/getProof/", json.dumps(body)))
+    while waiting:
+        receive()
     times.sort()
     middle, late = (times[len(times) * percent // 100] * 1e3 for percent in (50, 99))
-    return f"{len(times)} one by one: p50 {middle:.2f} ms, p99 {late:.2f} ms, {len(times) / sum(times):,.0f}/s"
+    return f"{len(times)} over {clients} connections: p50 {middle:.2f} ms, p99 {late:.2f} ms, {len(times) / (time.monotonic() - began):,.0f}/s"
 
 
 def drop_page_cache():
@@ -167,10 +182,11 @@ def main():
     with Server(programs / "node-server", *arguments) as server:
         print(f"proofs, all memory: {measure_proofs(server, longest, work, options)}")
         server.stop()
-    if drop_page_cache():
-        with Server(programs / "node-server", *arguments) as server:
-            print(f"proofs, cold page cache: {measure_cold_proofs(server, longest)}")
-            server.stop()
+    for clients in (1, 16):
+        if drop_page_cache():
+            with Server(programs / "node-server", *arguments) as server:
+                print(f"proofs, cold page cache: {measure_cold_proofs(server, longest, clients)}")
+                server.stop()
     with Server(programs / "node-server", *arguments, "--cache-mb", options.memory // 2) as server:
         if limit_memory(server.process, options.memory):
             print(f"proofs within {options.memory} MB: {measure_proofs(server, longest, work, options)}")

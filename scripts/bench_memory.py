@@ -88,7 +88,7 @@ def reads(node, options, verdicts):
                       f"{server.status('VmRSS') / 1e6:.0f} MB", flush=True)
             for number in range(options.rounds):
                 for case in measured:
-                    both = [case.measure(server, Path(temporary), options.seconds, number)[0] for server in (memory, folder)]
+                    both = [case.measure(server, Path(temporary), options.seconds, number).rate for server in (memory, folder)]
                     rates[case.name].append(both)
             for name, rounds in rates.items():
                 in_memory, in_folder = (statistics.median(rates) for rates in zip(*rounds))

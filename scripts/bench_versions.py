@@ -60,9 +60,9 @@ def main():
     print(f"{'request':<20}{'before/s':>12}{'after/s':>12}{'ratio':>8}{'CPU ratio':>11}")
     passed = True
     for name, rounds in measured.items():
-        before, after = (statistics.median(pair[place][0] for pair in rounds) for place in (0, 1))
-        ratio = statistics.median(pair[1][0] / pair[0][0] for pair in rounds)
-        cpu = statistics.median(pair[1][1] / pair[0][1] for pair in rounds)
+        before, after = (statistics.median(pair[place].rate for pair in rounds) for place in (0, 1))
+        ratio = statistics.median(pair[1].rate / pair[0].rate for pair in rounds)
+        cpu = statistics.median(pair[1].cpu / pair[0].cpu for pair in rounds)
         passed &= ratio >= options.least
         print(f"{name:<20}{before:>12,.0f}{after:>12,.0f}{ratio:>8.2f}{cpu:>11.2f}{'' if ratio >= options.least else '  slower'}")
     sys.exit(0 if passed else 1)

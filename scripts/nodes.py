@@ -197,6 +197,10 @@ class Connection:
     def send(self, request):
         """Sends the bytes of a request. Returns status and body. Raises OSError if the server is gone."""
         self.socket.sendall(request)
+        return self.response()
+
+    def response(self):
+        """Waits for a response. Returns status and body. Raises OSError if the server is gone."""
         received = b""
         while (end := received.find(b"\r\n\r\n")) < 0:
             received += self.receive()

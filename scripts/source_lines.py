@@ -16,7 +16,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCE = re.compile(r"(?:crates|bin)/([^/]+)/src/.+\.rs")
-TEST_MODULE = re.compile(r"#\[cfg\((?:test|any\(test, .*\))\)\]\n\s*(?:pub(?:\(.*\))? )?mod (\w+);")
+TEST_MODULE = re.compile(r"#\[cfg\((?:test|any\(test, feature = \"(?:backend-tests|test-faults)\"\))\)\]\n\s*(?:pub(?:\(.*\))? )?mod (\w+);")
 
 
 def git(*arguments):

@@ -4,113 +4,83 @@ use super::NodeError;
 use crate::context::Interrupted;
 use std::fmt;
 
-/// The kind of a [`NodeError`]. Kinds and their slugs are stable: they never change their meaning, but new ones may be added.
-///
-/// # Examples
-/// ```
-/// use node_core::node::{ErrorKind, NodeError};
-///
-/// let error = NodeError::FilterNotFound;
-/// assert_eq!(error.kind(), ErrorKind::FilterNotFound);
-/// assert_eq!(error.kind().slug(), "filter-not-found");
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum ErrorKind {
+macro_rules! kinds {
+    ($(#[doc = $doc:literal] $kind:ident = $slug:literal,)+) => {
+        /// The kind of a [`NodeError`]. Kinds and their slugs are stable: they never change their meaning, but new ones may be added.
+        ///
+        /// # Examples
+        /// ```
+        /// use node_core::node::{ErrorKind, NodeError};
+        ///
+        /// let error = NodeError::FilterNotFound;
+        /// assert_eq!(error.kind(), ErrorKind::FilterNotFound);
+        /// assert_eq!(error.kind().slug(), "filter-not-found");
+        /// ```
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum ErrorKind {
+            $(#[doc = $doc] $kind),+
+        }
+
+        impl ErrorKind {
+            /// Every kind of error.
+            pub const ALL: &[Self] = &[$(Self::$kind),+];
+
+            /// Returns the name of the kind in kebab case, for logs and text-based interfaces.
+            pub const fn slug(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $slug),+
+                }
+            }
+        }
+    };
+}
+
+kinds! {
     /// Fields of the request are out of range, or contradict each other.
-    InvalidRequest,
+    InvalidRequest = "invalid-request",
     /// The canonical chain has no such block.
-    BlockNotFound,
+    BlockNotFound = "block-not-found",
     /// The canonical chain has no such transaction.
-    TransactionNotFound,
+    TransactionNotFound = "transaction-not-found",
     /// There is no such filter.
-    FilterNotFound,
+    FilterNotFound = "filter-not-found",
     /// The state of the block has been pruned.
-    StatePruned,
+    StatePruned = "state-pruned",
     /// The account was edited, and no header commits to it yet.
-    AccountEdited,
+    AccountEdited = "account-edited",
     /// A call reverted.
-    ExecutionReverted,
+    ExecutionReverted = "execution-reverted",
     /// A call or a block could not be executed.
-    ExecutionFailed,
+    ExecutionFailed = "execution-failed",
     /// The pool rejected the transaction.
-    TransactionRejected,
+    TransactionRejected = "transaction-rejected",
     /// The chain cannot be changed as requested.
-    ControlRefused,
+    ControlRefused = "control-refused",
     /// The chain is being imported; the same request may succeed later.
-    Importing,
+    Importing = "importing",
     /// The node does not produce blocks.
-    NotProducing,
+    NotProducing = "not-producing",
     /// The node has no key for the account.
-    UnknownAccount,
+    UnknownAccount = "unknown-account",
     /// The block cannot be traced.
-    NotTraceable,
+    NotTraceable = "not-traceable",
     /// No more filters may be installed.
-    TooManyFilters,
+    TooManyFilters = "too-many-filters",
     /// The result is larger than a limit allows.
-    LimitExceeded,
+    LimitExceeded = "limit-exceeded",
     /// The operation took too long.
-    Timeout,
+    Timeout = "timeout",
     /// The caller cancelled the operation.
-    Cancelled,
+    Cancelled = "cancelled",
     /// The backend failed, or the node has a bug.
-    Internal,
+    Internal = "internal",
 }
 
 impl fmt::Display for ErrorKind {
     /// Displays the [slug](Self::slug).
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.slug())
-    }
-}
-
-impl ErrorKind {
-    /// Every kind of error.
-    pub const ALL: &[Self] = &[
-        Self::InvalidRequest,
-        Self::BlockNotFound,
-        Self::TransactionNotFound,
-        Self::FilterNotFound,
-        Self::StatePruned,
-        Self::AccountEdited,
-        Self::ExecutionReverted,
-        Self::ExecutionFailed,
-        Self::TransactionRejected,
-        Self::ControlRefused,
-        Self::Importing,
-        Self::NotProducing,
-        Self::UnknownAccount,
-        Self::NotTraceable,
-        Self::TooManyFilters,
-        Self::LimitExceeded,
-        Self::Timeout,
-        Self::Cancelled,
-        Self::Internal,
-    ];
-
-    /// Returns the name of the kind in kebab case, for logs and text-based interfaces.
-    pub const fn slug(self) -> &'static str {
-        match self {
-            Self::InvalidRequest => "invalid-request",
-            Self::BlockNotFound => "block-not-found",
-            Self::TransactionNotFound => "transaction-not-found",
-            Self::FilterNotFound => "filter-not-found",
-            Self::StatePruned => "state-pruned",
-            Self::AccountEdited => "account-edited",
-            Self::ExecutionReverted => "execution-reverted",
-            Self::ExecutionFailed => "execution-failed",
-            Self::TransactionRejected => "transaction-rejected",
-            Self::ControlRefused => "control-refused",
-            Self::Importing => "importing",
-            Self::NotProducing => "not-producing",
-            Self::UnknownAccount => "unknown-account",
-            Self::NotTraceable => "not-traceable",
-            Self::TooManyFilters => "too-many-filters",
-            Self::LimitExceeded => "limit-exceeded",
-            Self::Timeout => "timeout",
-            Self::Cancelled => "cancelled",
-            Self::Internal => "internal",
-        }
     }
 }
 

@@ -30,7 +30,9 @@ impl Scan {
         let mut sources = Vec::with_capacity(parts.len());
         for part in parts.iter().rev() {
             if let Some(cursor) = part.run.scan(key)? {
-                sources.extend(VisibleRows::new(cursor, part.limit)?);
+                // Most runs have no rows of blocks that have left the chain.
+                let limit = (part.limit < *part.run.properties().blocks.end()).then_some(part.limit);
+                sources.extend(VisibleRows::new(cursor, limit)?);
             }
         }
         Ok(Self { merged: Merged::new(sources), only, last: Vec::new(), started: false })
@@ -60,22 +62,24 @@ impl Scan {
 /// The visible rows of one run.
 struct VisibleRows {
     cursor: Cursor,
-    limit: BlockNumber,
+    /// The last block whose rows are visible. `None` if all are.
+    limit: Option<BlockNumber>,
     /// The current row if it differs from that of the run.
     cut: Option<(Vec<u8>, Vec<u8>)>,
 }
 
 impl VisibleRows {
     /// Returns the visible rows from the position of `cursor` on, or `None` if there are no more.
-    fn new(cursor: Cursor, limit: BlockNumber) -> io::Result<Option<Self>> {
+    fn new(cursor: Cursor, limit: Option<BlockNumber>) -> io::Result<Option<Self>> {
         let mut rows = Self { cursor, limit, cut: None };
         Ok((rows.is_visible()? || rows.advance()?).then_some(rows))
     }
 
     /// Returns whether the row at the cursor is visible, and stores its visible part if that differs.
     fn is_visible(&mut self) -> io::Result<bool> {
+        let Some(limit) = self.limit else { return Ok(true) };
         let (key, value) = (self.cursor.key(), self.cursor.value());
-        let visible = visible(Table::of_key(key), key, value, self.limit);
+        let visible = visible(Table::of_key(key), key, value, limit);
         match visible.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))? {
             Visible::No => return Ok(false),
             Visible::Yes => self.cut = None,

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 
 /// Number of rows after which the thread yields to others.
-const STEP: u64 = 64;
+const STEP: u64 = 512;
 
 impl Shared {
     /// Merges runs whenever there are many of about the same size, until the store is closed.
