@@ -75,7 +75,7 @@ class Crate:
 
     def imports(self, module: Module) -> set[Module]:
         paths = [path for public, path in self.uses(module) if not public]
-        paths += re.findall(r"\bcrate(?:::\w+)+", USE.sub("", self.files[module]))
+        paths += re.findall(r"\b(?:crate|super|self)(?:::\w+)+", USE.sub("", self.files[module]))
         items = (self.absolute(module, path) for path in paths)
         return {self.definer(item) for item in items if item is not None} - {module}
 

@@ -98,7 +98,7 @@ pub(crate) fn recorded_genesis(folder: &Path, caches: &CacheOptions) -> Result<O
 fn continue_with(store: &Store, genesis: &Genesis) -> Result<(), BackendError> {
     let view = store.view()?;
     let expected = genesis.block().header.hash;
-    let found = view.canonical_hash(0)?.unwrap_or_default();
+    let found = view.canonical_hash(0)?.ok_or(BackendError::UnknownBlock(0))?;
     if found != expected {
         return Err(StoreError::OtherGenesis { found, expected }.into());
     }
@@ -132,7 +132,7 @@ pub(crate) fn log_chain(
 ) -> Result<(), CommandError> {
     let (chain_id, view) = (genesis.spec.chain_id, backend.view()?);
     // The backend has the hash; computing it again would require the root of the whole genesis state.
-    let (head, first) = (view.head(), view.canonical_hash(0)?.unwrap_or_default());
+    let (head, first) = (view.head(), view.canonical_hash(0)?.ok_or(BackendError::UnknownBlock(0))?);
     let (genesis, number, hash) = (format!("{first:#x}"), head.number, format!("{:#x}", head.hash));
     let place = folder.map_or_else(
         || "the chain is kept in memory and lost when the server stops".to_owned(),

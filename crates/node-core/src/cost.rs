@@ -22,6 +22,8 @@ pub enum Cost {
 }
 
 impl Cost {
+    /// Reading a block that exists, or all its receipts.
+    pub const BLOCK: Self = Self::Brief;
     /// Running a call or an estimate.
     pub const CALL: Self = Self::Code;
     /// Creating, polling or removing a filter.
@@ -40,7 +42,7 @@ impl Cost {
 
     /// Reading a block, or all its receipts.
     pub fn of_block(block: impl Into<BlockId>) -> Self {
-        Self::of_reading(block).max(Self::Brief)
+        Self::of_reading(block).max(Self::BLOCK)
     }
 
     /// Summing up the fees of `blocks` blocks.

@@ -97,9 +97,7 @@ pub trait Executor: Send + Sync {
     fn contracts(&self, fork: Fork) -> Contracts;
 
     /// Returns the statistics of each of its caches; empty if it has none. Must not wait for other work.
-    fn caches(&self) -> Vec<CacheUse> {
-        Vec::new()
-    }
+    fn caches(&self) -> Vec<CacheUse>;
 }
 
 /// The contracts that are part of a fork's rules.

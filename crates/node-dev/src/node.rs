@@ -297,7 +297,7 @@ impl DevNodeBuilder {
             Backend::Given(backend) => backend,
         };
         let view = backend.view()?;
-        let found = view.canonical_hash(0)?.unwrap_or_default();
+        let found = view.canonical_hash(0)?.ok_or(BackendError::UnknownBlock(0))?;
         if found != expected {
             return Err(DevNodeError::OtherGenesis { found, expected });
         }

@@ -131,7 +131,7 @@ pub(crate) async fn run(
         admission::report_refusal(&refusal.error, refusal.origin.as_deref(), &service);
     }
     let reason = refusal.as_ref().map(|refusal| refusal.error.to_string());
-    let cost = message.cost();
+    let cost = message.cost(&service.node);
     let (whole, worker) = (context.clone(), service.clone());
     let work = Box::new(move |context: &Context| {
         let control = reason.as_deref().map_or(Ok(()), Err);

@@ -4,6 +4,7 @@ use crate::answer::Id;
 use crate::error::{RpcError, plain};
 use crate::method::Method;
 use node_core::cost::Cost;
+use node_core::node::Node;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, SeqAccess, Visitor};
 use serde_json::value::RawValue;
@@ -94,11 +95,11 @@ impl Message {
     }
 
     /// Returns the cost of the message as a whole.
-    pub fn cost(&self) -> Cost {
+    pub fn cost(&self, node: &Node) -> Cost {
         match self {
-            Self::Single(request) => request.cost(),
+            Self::Single(request) => request.cost(node),
             Self::Batch(requests) => {
-                let cost = requests.iter().map(Request::cost).max().unwrap_or(Cost::Instant);
+                let cost = requests.iter().map(|request| request.cost(node)).max().unwrap_or(Cost::Instant);
                 match cost {
                     Cost::Instant if requests.len() <= SHORT_BATCH => Cost::Instant,
                     // A brief request may be restarted, which must not repeat changes made by other requests of the
@@ -174,9 +175,9 @@ impl Request {
         }
     }
 
-    fn cost(&self) -> Cost {
+    fn cost(&self, node: &Node) -> Cost {
         match &self.call {
-            Ok(Call { method, parameters }) => method.cost(parameters.as_deref().map_or("", RawValue::get)),
+            Ok(Call { method, parameters }) => method.cost(node, parameters.as_deref().map_or("", RawValue::get)),
             Err(_) => Cost::Instant,
         }
     }

@@ -4,6 +4,7 @@ use crate::error::RpcError;
 use crate::parameters::{self, Parameters};
 use crate::scope::Scope;
 use node_core::cost::Cost;
+use node_core::node::Node;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::fmt;
@@ -15,7 +16,7 @@ pub struct Method {
     name: &'static str,
     parameters: &'static [&'static str],
     about: &'static str,
-    cost: fn(&str) -> Cost,
+    cost: fn(&Node, &str) -> Cost,
     /// Whether it may change the chain or the pool, in which case later requests need a new view.
     pub(crate) changes: bool,
     controls: bool,
@@ -57,7 +58,7 @@ impl Method {
             name,
             parameters,
             about,
-            cost: |_| Cost::Instant,
+            cost: |_, _| Cost::Instant,
             changes: false,
             controls: false,
             sends: false,
@@ -67,16 +68,16 @@ impl Method {
 
     /// Declares that the method may take long.
     pub fn long(self) -> Self {
-        Self { cost: |_| Cost::Long, ..self }
+        Self { cost: |_, _| Cost::Long, ..self }
     }
 
     /// Declares that the method executes code.
     pub fn code(self) -> Self {
-        Self { cost: |_| Cost::Code, ..self }
+        Self { cost: |_, _| Cost::Code, ..self }
     }
 
-    /// Declares that the cost of the method depends on its parameters, which `cost` receives as JSON.
-    pub fn costing(self, cost: fn(&str) -> Cost) -> Self {
+    /// Declares the cost of the method, which may depend on the node and on the parameters as JSON.
+    pub fn costing(self, cost: fn(&Node, &str) -> Cost) -> Self {
         Self { cost, ..self }
     }
 
@@ -103,7 +104,7 @@ impl Method {
             let message = format!("the method {name} is switched off (`api`)");
             Err(RpcError::new(RpcError::METHOD_NOT_FOUND, message))
         };
-        Self { cost: |_| Cost::Instant, changes: false, controls: false, sends: false, run: Box::new(run), ..self }
+        Self { cost: |_, _| Cost::Instant, changes: false, controls: false, sends: false, run: Box::new(run), ..self }
     }
 
     /// Returns the name of the method, as it is in requests.
@@ -126,11 +127,11 @@ impl Method {
         self.controls
     }
 
-    /// Returns the cost of a call with these parameters as JSON.
-    pub fn cost(&self, parameters: &str) -> Cost {
+    /// Returns the cost of a call on `node` with these parameters as JSON.
+    pub fn cost(&self, node: &Node, parameters: &str) -> Cost {
         // Assembling the pending block executes code. The tag may be written with escapes.
         let may_be_pending = parameters.contains("\"pending\"") || parameters.contains('\\');
-        if may_be_pending { Cost::Code } else { (self.cost)(parameters) }
+        if may_be_pending { Cost::Code } else { (self.cost)(node, parameters) }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Writing a genesis as geth's JSON.
 
 use super::{Genesis, GenesisAccount};
-use node_core::forks::{Activation, ChainSpec, Fork, UPGRADES, Upgrade};
+use node_core::forks::{Activation, BlobParams, ChainSpec, Fork, UPGRADES, Upgrade};
 use serde_json::{Map, Value, json};
 
 /// Returns the JSON of a file from which [`Genesis::parse`] produces the same genesis.
@@ -90,7 +90,7 @@ fn config(spec: &ChainSpec) -> Value {
         put("depositContractAddress", json!(format!("{contract:#x}")));
     }
     let mut blob_schedule = Map::new();
-    for (upgrade, (params, at)) in blob_upgrades(spec).zip(&spec.blob_schedule) {
+    for (upgrade, (params, at)) in blob_upgrades(spec) {
         if let Activation::BlobTime { key } = upgrade.activation {
             put(key, json!(at));
         }
@@ -105,18 +105,16 @@ fn config(spec: &ChainSpec) -> Value {
     config.into()
 }
 
-/// Returns the upgrades that set the blob parameters of a chain, in the order of its schedule. Osaka is included only
-/// if there are parameters that start at its activation time.
-fn blob_upgrades(spec: &ChainSpec) -> impl Iterator<Item = &'static Upgrade> {
-    let time_of = |fork| spec.time_forks.iter().find(|(active, _)| *active == fork).map(|(_, time)| *time);
-    let [cancun, prague, osaka] = [Fork::Cancun, Fork::Prague, Fork::Osaka].map(time_of);
-    let before_osaka = usize::from(cancun.is_some()) + usize::from(prague.is_some());
-    let osaka_sets = osaka.is_some() && spec.blob_schedule.get(before_osaka).map(|(_, time)| *time) == osaka;
-    UPGRADES.iter().filter(move |upgrade| match (upgrade.fork, upgrade.activation) {
-        (_, Activation::BlobTime { .. }) => true,
-        (Fork::Cancun, _) => cancun.is_some(),
-        (Fork::Prague, _) => prague.is_some(),
-        (Fork::Osaka, _) => osaka_sets,
-        _ => false,
+/// Returns the blob parameters of a chain with the upgrades that set them. An upgrade other than a change of blob
+/// parameters sets them only if there are parameters that start at its activation time.
+fn blob_upgrades(spec: &ChainSpec) -> impl Iterator<Item = (&'static Upgrade, &(BlobParams, u64))> {
+    let mut schedule = spec.blob_schedule.iter().peekable();
+    UPGRADES.iter().filter(|upgrade| upgrade.fork >= Fork::Cancun).filter_map(move |upgrade| {
+        let starts = spec.time_forks.iter().find(|(fork, _)| *fork == upgrade.fork).map(|(_, time)| *time);
+        let entry = match upgrade.activation {
+            Activation::BlobTime { .. } => schedule.next(),
+            _ => schedule.next_if(|(_, at)| Some(*at) == starts),
+        };
+        Some((upgrade, entry?))
     })
 }

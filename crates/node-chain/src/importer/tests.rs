@@ -295,6 +295,10 @@ impl Executor for Refusing {
     ) -> Result<AccessListOutcome, ExecutionError> {
         Err(REFUSAL.into())
     }
+
+    fn caches(&self) -> Vec<CacheUse> {
+        Vec::new()
+    }
 }
 
 /// A block that cannot be finished.

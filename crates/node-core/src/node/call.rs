@@ -173,7 +173,7 @@ mod tests {
                 Ok(CallOutcome::Failed(CallFailure::GasCap { cap: 5 })),
                 limited(
                     "gas required exceeds allowance (5), the least of its gas limit, what the balance pays, the block's gas \
-                     limit, and the node's cap",
+                     limit, the cap of a transaction (EIP-7825), and the node's cap",
                     Some(Limit::GasCap),
                     &["gas"],
                 ),

@@ -142,7 +142,25 @@ impl NodeError {
             Self::TraceTooLarge { .. } => Some(Limit::TraceBytes),
             Self::Interrupted(Interrupted::DeadlineExceeded) => Some(Limit::CallTimeout),
             Self::ExecutionFailed { limit, .. } => *limit,
-            _ => None,
+            Self::Interrupted(Interrupted::Cancelled)
+            | Self::Invalid(_)
+            | Self::BlockNotFound { .. }
+            | Self::TransactionNotFound { .. }
+            | Self::FilterNotFound
+            | Self::StatePruned { .. }
+            | Self::Edited(_)
+            | Self::ExecutionReverted { .. }
+            | Self::NoPendingBlock { .. }
+            | Self::NotBuilt(_)
+            | Self::TransactionRejected(_)
+            | Self::Control(_)
+            | Self::Importing
+            | Self::NotProducing
+            | Self::UnknownAccount(_)
+            | Self::GenesisNotTraceable
+            | Self::Backend(_)
+            | Self::PendingBlock(_)
+            | Self::Proof { .. } => None,
         }
     }
 
@@ -343,7 +361,7 @@ impl From<CallFailure> for NodeError {
             CallFailure::GasCap { cap } => Self::ExecutionFailed {
                 reason: format!(
                     "gas required exceeds allowance ({cap}), the least of its gas limit, what the balance pays, the block's gas \
-                     limit, and the node's cap"
+                     limit, the cap of a transaction (EIP-7825), and the node's cap"
                 ),
                 limit: Some(Limit::GasCap),
                 fields: vec![Field::TransactionProperty("gas")],

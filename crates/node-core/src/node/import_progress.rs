@@ -17,6 +17,6 @@ pub struct ImportProgress {
 /// What an import has reported.
 pub(super) struct Importing {
     pub(super) starting_block: BlockNumber,
-    /// 0 if it is not known.
-    pub(super) highest_block: BlockNumber,
+    /// `None` if it is not known yet.
+    pub(super) highest_block: Option<BlockNumber>,
 }

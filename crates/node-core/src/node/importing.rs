@@ -14,14 +14,14 @@ impl Node {
     /// [`NodeError::Backend`].
     pub fn begin_import(&self) -> Result<(), NodeError> {
         let starting_block = self.backend.view()?.head().number;
-        *self.importing.lock() = Some(Importing { starting_block, highest_block: 0 });
+        *self.importing.lock() = Some(Importing { starting_block, highest_block: None });
         Ok(())
     }
 
     /// Sets the highest block of the running import, once it is known.
     pub fn set_highest_block(&self, number: BlockNumber) {
         if let Some(importing) = &mut *self.importing.lock() {
-            importing.highest_block = number;
+            importing.highest_block = Some(number);
         }
     }
 
@@ -37,7 +37,8 @@ impl Node {
     pub fn import_progress(&self, context: &Context) -> Result<Option<ImportProgress>, NodeError> {
         let Some(Importing { starting_block, highest_block }) = *self.importing.lock() else { return Ok(None) };
         let current_block = self.block_number(context)?;
-        Ok(Some(ImportProgress { starting_block, current_block, highest_block: highest_block.max(current_block) }))
+        let highest_block = highest_block.map_or(current_block, |highest| highest.max(current_block));
+        Ok(Some(ImportProgress { starting_block, current_block, highest_block }))
     }
 
     /// Refuses a transaction while the chain is being imported.

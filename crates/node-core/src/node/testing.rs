@@ -3,6 +3,7 @@
 use super::{Finality, Limits, Node};
 use crate::backend::{MemoryBackend, View};
 use crate::block::{ExecutedBlock, RecoveredTransaction};
+use crate::caches::CacheUse;
 use crate::clock::ManualClock;
 use crate::context::Context;
 use crate::crypto::{BlobError, BlobVerifier, SenderRecovery, SignatureError};
@@ -180,6 +181,10 @@ impl Executor for FakeExecutor {
         let storage_keys = vec![H256::from_low_u64_be(header.number)];
         let access_list = vec![AccessListItem { address: call.from, storage_keys }];
         Ok(AccessListOutcome { access_list, gas_used: GAS, error: None })
+    }
+
+    fn caches(&self) -> Vec<CacheUse> {
+        Vec::new()
     }
 }
 

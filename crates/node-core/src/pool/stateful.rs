@@ -5,18 +5,13 @@ use super::{FeeCap, PoolError, PoolLimits, PoolTransaction};
 use crate::backend::{BackendError, StateView};
 use crate::crypto::SenderRecovery;
 use crate::executor::TransactionError;
-use crate::fees;
+use crate::fees::highest_cost;
 use crate::state::AccountState;
 use node_types::consensus::TransactionBody;
 use node_types::{Address, U256};
 
 /// Prefix of a delegation designator; the address of the delegate follows it (EIP-7702).
 const DELEGATION_PREFIX: [u8; 3] = [0xef, 0x01, 0x00];
-
-/// Returns the maximum cost of a transaction to its sender in wei. Saturates at 2^256 - 1, which no balance covers.
-pub(super) fn cost(body: &TransactionBody) -> U256 {
-    fees::highest_cost(body).unwrap_or(U256::MAX)
-}
 
 /// The sender of a transaction in one state.
 pub(super) struct Sender {
@@ -80,8 +75,10 @@ pub(super) fn check(
     if sender.is_contract {
         reasons.push(TransactionError::SenderHasCode(address).into());
     }
-    let fees = cost(body) - body.value();
-    let required = contents.pending_cost_without(address, nonce).saturating_add(cost(body));
+    // No balance covers the cost if it is beyond 256 bits.
+    let cost = highest_cost(body).unwrap_or(U256::MAX);
+    let fees = cost - body.value();
+    let required = contents.pending_cost_without(address, nonce).saturating_add(cost);
     if account.balance < required {
         let fees_exceed_value = fees > body.value();
         reasons

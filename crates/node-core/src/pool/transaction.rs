@@ -1,6 +1,7 @@
 //! A transaction of the pool.
 
 use crate::block::RecoveredTransaction;
+use crate::fees::highest_cost;
 use node_types::consensus::{BlobSidecar, TransactionBody};
 use node_types::{Address, H256, U256};
 
@@ -42,9 +43,9 @@ impl PoolTransaction {
         self.body().nonce()
     }
 
-    /// Returns its maximum cost to its sender, in wei.
+    /// Returns its maximum cost to its sender, in wei. Saturates at 2^256 - 1, which no balance covers.
     pub fn cost(&self) -> U256 {
-        super::stateful::cost(self.body())
+        highest_cost(self.body()).unwrap_or(U256::MAX)
     }
 
     /// Returns its cap on the blob base fee in wei per blob gas, or `None` if it carries no blobs.

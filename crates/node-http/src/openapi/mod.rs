@@ -31,7 +31,8 @@ every fault of the request with its location.
 **Limits.** These apply to every request: a body of at most 5 MiB (`max-body`), received within 10 s; path, query and headers of at \
 most 16 KiB within 10 s; work of at most 5 s (`call-timeout`). All clients together may have 4,096 connections (`max-connections`) and \
 16,384 requests (`max-requests`) at a time; the operator may limit the requests per second of each client (`rate-limit`). Further limits \
-are listed with the operations. Names in parentheses are options of the server; a response that reports an exceeded limit mentions its option.
+are listed with the operations. All numbers are defaults; names in parentheses are options that change them, and a response that \
+reports an exceeded limit mentions its option.
 
 Paths also work without the slash at the end, and with `node_` before the name of the operation.";
 

@@ -9,6 +9,7 @@ use crate::rate::TooFast;
 use crate::report;
 use crate::request_id::RequestId;
 use crate::sent::Sent;
+use node_core::executor::CallFailure;
 use node_core::node::{Field, Limits, NodeError};
 use node_core::pool::{PoolError, Rejection};
 use node_types::wire::{BodyError, ErrorDetail};
@@ -121,12 +122,7 @@ fn errors() -> Vec<(&'static str, &'static str, HttpError)> {
         (
             "execution-failed",
             "The call cannot be completed",
-            NodeError::ExecutionFailed {
-                reason: format!("gas required exceeds allowance ({})", limits.gas_cap),
-                limit: None,
-                fields: Vec::new(),
-            }
-            .into(),
+            NodeError::from(CallFailure::GasCap { cap: limits.gas_cap }).into(),
         ),
         ("transaction-rejected", "The pool rejects the transaction", rejected.into()),
         ("limit-exceeded", "The result would be too large", too_many.into()),

@@ -17,14 +17,14 @@ pub(super) fn methods() -> Vec<Method> {
             "A block of the canonical chain, with full transactions or with their hashes.",
             |scope, (tag, whole): (BlockNumberParam, Option<bool>), out| block(scope, tag.0.into(), whole, out),
         )
-        .costing(|_| Cost::Brief),
+        .costing(|_, _| Cost::BLOCK),
         Method::writing(
             "eth_getBlockByHash",
             &["hash", "hydrated?"],
             "A block of any branch, with full transactions or with their hashes.",
             |scope, (hash, whole): (Block32, Option<bool>), out| block(scope, BlockId::Hash(hash.0), whole, out),
         )
-        .costing(|_| Cost::Brief),
+        .costing(|_, _| Cost::BLOCK),
         header_by_number("eth_getHeaderByNumber"),
         header_by_number("erigon_getHeaderByNumber"),
         Method::new(
@@ -43,7 +43,7 @@ pub(super) fn methods() -> Vec<Method> {
                 Err(error) => Err(error.into()),
             },
         )
-        .costing(|_| Cost::Brief),
+        .costing(|_, _| Cost::BLOCK),
         Method::new(
             "eth_getBlockTransactionCountByNumber",
             &["block"],

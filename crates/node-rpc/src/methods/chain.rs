@@ -69,7 +69,7 @@ pub(super) fn methods() -> Vec<Method> {
                 Ok(FeeHistory::from(scope.node.fee_history(scope.context, count, newest.0, &percentiles)?))
             },
         )
-        .costing(by_blocks),
+        .costing(|_, parameters| by_blocks(parameters)),
     ]
 }
 

@@ -6,6 +6,7 @@ use crate::error::RpcError;
 use crate::method::Method;
 use crate::scope::Scope;
 use crate::wire::{Block32, BlockParam};
+use node_core::cost::Cost;
 use node_core::node::{FoundBlock, NodeError};
 use node_types::consensus::Receipt;
 use node_types::wire::{BytesData, Data};
@@ -25,7 +26,7 @@ pub(super) fn methods() -> Vec<Method> {
         Method::new("debug_getRawBlock", &["block"], "A block as RLP.", |scope, (id,): (BlockParam,)| {
             encoded(found(scope, id)?.encode())
         })
-        .long(),
+        .costing(|_, _| Cost::BLOCK),
         Method::new(
             "debug_getRawReceipts",
             &["block"],
@@ -43,7 +44,7 @@ pub(super) fn methods() -> Vec<Method> {
                     .collect::<Vec<BytesData>>())
             },
         )
-        .long(),
+        .costing(|_, _| Cost::BLOCK),
         Method::new(
             "debug_codeByHash",
             &["hash", "block?"],

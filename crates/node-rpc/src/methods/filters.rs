@@ -33,7 +33,7 @@ pub(super) fn methods() -> Vec<Method> {
                 Ok(logs(scope.node.get_logs(scope.context, &filter.query()?)?))
             },
         )
-        .costing(|_| Cost::of_logs([None, None])),
+        .costing(|_, _| Cost::of_logs([None, None])),
         Method::new(
             "eth_newFilter",
             &["filter"],
@@ -43,21 +43,21 @@ pub(super) fn methods() -> Vec<Method> {
                 Ok(scope.node.new_filter(scope.context, filter.criteria(), range)?.to_string())
             },
         )
-        .costing(|_| Cost::FILTER),
+        .costing(|_, _| Cost::FILTER),
         Method::new(
             "eth_newBlockFilter",
             &[],
             "Installs a filter that reports the hashes of new blocks.",
             |scope, ()| Ok(scope.node.new_block_filter(scope.context)?.to_string()),
         )
-        .costing(|_| Cost::FILTER),
+        .costing(|_, _| Cost::FILTER),
         Method::new(
             "eth_newPendingTransactionFilter",
             &[],
             "Installs a filter that reports the hashes of transactions that enter the pool.",
             |scope, ()| Ok(scope.node.new_pending_transaction_filter(scope.context)?.to_string()),
         )
-        .costing(|_| Cost::FILTER),
+        .costing(|_, _| Cost::FILTER),
         Method::new(
             "eth_getFilterChanges",
             &["id"],
@@ -77,7 +77,7 @@ pub(super) fn methods() -> Vec<Method> {
                 }
             },
         )
-        .costing(|_| Cost::FILTER),
+        .costing(|_, _| Cost::FILTER),
         Method::new(
             "eth_getFilterLogs",
             &["id"],
@@ -88,9 +88,9 @@ pub(super) fn methods() -> Vec<Method> {
                 Ok(logs(found))
             },
         )
-        .costing(|_| Cost::FILTER),
+        .costing(|_, _| Cost::FILTER),
         Method::new("eth_uninstallFilter", &["id"], "Uninstalls a filter; true if it existed.", uninstall)
-            .costing(|_| Cost::FILTER),
+            .costing(|_, _| Cost::FILTER),
     ]
 }
 

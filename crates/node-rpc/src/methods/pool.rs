@@ -42,7 +42,7 @@ pub(super) fn methods() -> Vec<Method> {
             let pending = by_sender(&content.pending, Transaction::waiting);
             Ok(Parts { pending, queued: by_sender(&content.queued, Transaction::waiting) })
         })
-        .costing(|_| Cost::POOL_CONTENT),
+        .costing(|_, _| Cost::POOL_CONTENT),
         Method::new(
             "txpool_contentFrom",
             &["address"],
@@ -55,12 +55,12 @@ pub(super) fn methods() -> Vec<Method> {
                 Ok(Parts { pending: of_sender(&content.pending), queued: of_sender(&content.queued) })
             },
         )
-        .costing(|_| Cost::POOL_CONTENT),
+        .costing(|_, _| Cost::POOL_CONTENT),
         Method::new("txpool_inspect", &[], "A short description of each transaction of the pool.", |scope, ()| {
             let content = scope.node.pool_content(scope.context)?;
             Ok(Parts { pending: by_sender(&content.pending, summary), queued: by_sender(&content.queued, summary) })
         })
-        .costing(|_| Cost::POOL_CONTENT),
+        .costing(|_, _| Cost::POOL_CONTENT),
     ]
 }
 

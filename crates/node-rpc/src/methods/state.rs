@@ -5,10 +5,13 @@ use crate::method::Method;
 use crate::options::with_option;
 use crate::scope::Scope;
 use crate::wire::{BlockParam, Hex, Proof, Slot};
+use node_core::cost::Cost;
 use node_core::node::Limit;
 use node_types::wire::{AddressData, BytesData, Data, HashData, Word};
 use node_types::{H256, U256};
 use serde::Serialize;
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
 pub(super) fn methods() -> Vec<Method> {
@@ -57,7 +60,7 @@ pub(super) fn methods() -> Vec<Method> {
                 })
             },
         )
-        .long(),
+        .costing(|node, _| Cost::of_proof(node.proves_quickly(), 0)),
         Method::new(
             "eth_getStorageAt",
             &["address", "slot", "block?"],
@@ -81,8 +84,15 @@ pub(super) fn methods() -> Vec<Method> {
                 Ok(Proof::new(address.0, proof, &slots))
             },
         )
-        .long(),
+        .costing(|node, parameters| Cost::of_proof(node.proves_quickly(), number_of_slots(parameters))),
     ]
+}
+
+/// Returns the number of slots in the parameters of eth_getProof, or `usize::MAX` if they are invalid.
+fn number_of_slots(parameters: &str) -> usize {
+    let parameters = serde_json::from_str::<Vec<&RawValue>>(parameters).unwrap_or_default();
+    let slots = parameters.get(1).and_then(|slots| serde_json::from_str::<Vec<IgnoredAny>>(slots.get()).ok());
+    slots.map_or(usize::MAX, |slots| slots.len())
 }
 
 /// The result of eth_getAccountInfo.

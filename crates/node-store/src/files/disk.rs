@@ -75,6 +75,10 @@ impl Folder for DiskFolder {
     fn path(&self) -> Option<&Path> {
         Some(&self.path)
     }
+
+    fn is_volatile(&self) -> bool {
+        false
+    }
 }
 
 /// Creates a folder and its missing parents. Each new name is synced, by calling `sync` with the folder that contains

@@ -5,6 +5,7 @@ use parking_lot::{Mutex, RwLock};
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 
 /// A folder in memory, for a store that is lost when the process exits.
@@ -40,6 +41,10 @@ impl Folder for MemoryFolder {
 
     fn sync(&self) -> io::Result<()> {
         Ok(())
+    }
+
+    fn path(&self) -> Option<&Path> {
+        None
     }
 
     fn is_volatile(&self) -> bool {

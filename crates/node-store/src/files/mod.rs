@@ -43,14 +43,10 @@ pub trait Folder: Debug + Send + Sync {
     fn sync(&self) -> io::Result<()>;
 
     /// Returns the path with symbolic links resolved, or `None` if this is not a folder of the operating system.
-    fn path(&self) -> Option<&Path> {
-        None
-    }
+    fn path(&self) -> Option<&Path>;
 
     /// Returns whether all files are lost when the process ends, in which case no log is kept.
-    fn is_volatile(&self) -> bool {
-        false
-    }
+    fn is_volatile(&self) -> bool;
 }
 
 /// Fixed content that can be read in parts, such as an open file or an object in an object store. Threads may share

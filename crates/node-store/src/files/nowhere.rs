@@ -2,6 +2,7 @@
 
 use super::{File, Folder, Object};
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 /// A folder that discards everything written to it, for the log of a store in memory. Also its files.
@@ -27,6 +28,10 @@ impl Folder for Nowhere {
 
     fn sync(&self) -> io::Result<()> {
         Ok(())
+    }
+
+    fn path(&self) -> Option<&Path> {
+        None
     }
 
     fn is_volatile(&self) -> bool {

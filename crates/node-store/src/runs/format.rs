@@ -3,11 +3,7 @@
 use super::damage;
 use crate::codec::put_varint;
 use crate::files::Object;
-use lz4_flex::block::{
-    CompressTable, compress_into_with_table, decompress_into, get_maximum_output_size, uncompressed_size,
-};
 use std::io;
-use std::iter::repeat_n;
 use std::sync::Arc;
 use twox_hash::XxHash3_64;
 
@@ -57,19 +53,15 @@ const LZ4: u8 = 1;
 /// Length of the checksum at the end of a frame.
 const CHECKSUM: usize = 8;
 
-/// Appends the frame of `content`: a byte for its encoding, the content, a checksum. `table` is only working memory.
-pub(super) fn put_frame(out: &mut Vec<u8>, run: RunId, offset: u64, content: &[u8], table: &mut CompressTable) {
+/// Appends the frame of `content`: a byte for its encoding, the content, a checksum.
+pub(super) fn put_frame(out: &mut Vec<u8>, run: RunId, offset: u64, content: &[u8]) {
     let start = out.len();
-    out.push(LZ4);
-    out.extend_from_slice(&(content.len() as u32).to_le_bytes());
-    let compressed = out.len();
-    out.resize(compressed + get_maximum_output_size(content.len()), 0);
-    let length = compress_into_with_table(content, &mut out[compressed..], table).unwrap_or(usize::MAX);
+    let compressed = lz4_flex::block::compress_prepend_size(content);
     // If the content hardly shrinks, decompression costs more than it saves.
-    if length.saturating_add(4) < content.len() / 16 * 15 {
-        out.truncate(compressed + length);
+    if compressed.len() < content.len() / 16 * 15 {
+        out.push(LZ4);
+        out.extend_from_slice(&compressed);
     } else {
-        out.truncate(start);
         out.push(PLAIN);
         out.extend_from_slice(content);
     }
@@ -87,12 +79,7 @@ fn open_frame(run: RunId, offset: u64, frame: &[u8]) -> io::Result<Arc<[u8]>> {
         let (encoding, content) = rest.split_first()?;
         match *encoding {
             PLAIN => Some(Arc::from(content)),
-            LZ4 => {
-                let (length, compressed) = uncompressed_size(content).ok()?;
-                let mut content: Arc<[u8]> = repeat_n(0, length).collect();
-                let written = decompress_into(compressed, Arc::get_mut(&mut content)?).ok()?;
-                (written == length).then_some(content)
-            }
+            LZ4 => lz4_flex::block::decompress_size_prepended(content).ok().map(Arc::from),
             _ => None,
         }
     };

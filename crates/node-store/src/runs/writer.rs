@@ -7,7 +7,6 @@ use super::{Properties, TableSize};
 use crate::codec::put_varint;
 use crate::files::{File, Folder};
 use crate::keys::filter_part;
-use lz4_flex::block::CompressTable;
 use node_types::BlockNumber;
 use std::io;
 use std::ops::RangeInclusive;
@@ -48,8 +47,6 @@ pub(crate) struct RunWriter {
     /// The levels above the partitions: last keys with handles.
     levels: Vec<BlockBuilder>,
     tables: Vec<TableSize>,
-    /// Memory that every compression uses again.
-    compression: CompressTable,
 }
 
 impl RunWriter {
@@ -70,7 +67,6 @@ impl RunWriter {
             hashes: Vec::new(),
             levels: vec![BlockBuilder::default()],
             tables: Vec::new(),
-            compression: CompressTable::default(),
         })
     }
 
@@ -185,7 +181,7 @@ impl RunWriter {
     fn frame(&mut self, content: &[u8]) -> io::Result<Handle> {
         let start = self.unwritten.len();
         let offset = self.offset + start as u64;
-        put_frame(&mut self.unwritten, self.id, offset, content, &mut self.compression);
+        put_frame(&mut self.unwritten, self.id, offset, content);
         let length = (self.unwritten.len() - start) as u64;
         if self.unwritten.len() >= WRITE {
             self.write()?;

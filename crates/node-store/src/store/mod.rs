@@ -71,7 +71,7 @@ impl Default for Options {
         Self {
             cache_bytes: 256 << 20,
             sync: SyncPolicy::Always,
-            commit_rows: 200_000,
+            commit_rows: 100_000,
             blocks_in_memory: 128,
             memory_bytes: 64 << 20,
             merge: true,

@@ -128,4 +128,8 @@ impl Folder for SnapshotFolder {
     fn path(&self) -> Option<&Path> {
         Some(&self.path)
     }
+
+    fn is_volatile(&self) -> bool {
+        false
+    }
 }

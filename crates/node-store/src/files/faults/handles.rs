@@ -6,6 +6,7 @@ use crate::files::memory::position;
 use crate::files::{File, Folder, Object};
 use parking_lot::{Mutex, MutexGuard};
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 #[derive(Debug)]
@@ -60,6 +61,14 @@ impl Folder for FaultyFolder {
         disk.unsynced_names.clear();
         disk.durable_names = disk.names.clone();
         Ok(())
+    }
+
+    fn path(&self) -> Option<&Path> {
+        None
+    }
+
+    fn is_volatile(&self) -> bool {
+        false
     }
 }
 
