@@ -87,7 +87,7 @@ impl Recorder {
         if !request.is_null() {
             example.insert("request".to_owned(), request);
         }
-        example.insert("answer".to_owned(), response);
+        example.insert("response".to_owned(), response);
         self.examples.insert(operation.to_owned(), example.into());
         plain
     }

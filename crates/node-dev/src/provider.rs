@@ -132,7 +132,7 @@ impl Connection {
     fn respond(&self, message: &RawValue) -> Option<Vec<u8>> {
         let client = Client { session: Some(&self.session), control: Ok(()), ..Client::default() };
         let reply: Reply = match self.rpc.read(message.get().as_bytes()) {
-            Ok(message) => self.rpc.answer(&Context::holding_view(), &message, client),
+            Ok(message) => self.rpc.respond(&Context::holding_view(), &message, client),
             Err(error) => error.into(),
         };
         reply.calls.iter().for_each(|call| call.log_failure(None));

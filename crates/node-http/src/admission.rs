@@ -91,7 +91,7 @@ pub(crate) fn may_control(request: &HttpRequest, service: &Service, sender: &Sen
         return Err(HttpError::ControlOff);
     }
     if config.control_listen.is_some() && !sender.is_at_control {
-        return Err(HttpError::ControlElsewhere);
+        return Err(HttpError::ControlOnOtherAddress);
     }
     if let Some(tokens) = config.tokens.as_ref().filter(|tokens| tokens.have(Role::Control)) {
         let may = granted(request, tokens) == Some(Role::Control);

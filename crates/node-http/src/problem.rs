@@ -51,7 +51,7 @@ pub(crate) enum HttpError {
     #[error("control of the chain is switched off (`no-control`)")]
     ControlOff,
     #[error("control of the chain is served on another address (`control-listen`)")]
-    ControlElsewhere,
+    ControlOnOtherAddress,
     #[error("the token does not have the role {0} (`token-file`)")]
     RoleMissing(&'static str),
     #[error("the operation {0} is switched off (`api`)")]
@@ -202,7 +202,7 @@ fn classify(error: &HttpError) -> (StatusCode, Option<ProblemPage>) {
         HttpError::ControlRefused
         | HttpError::ControlForwarded(_)
         | HttpError::ControlOff
-        | HttpError::ControlElsewhere
+        | HttpError::ControlOnOtherAddress
         | HttpError::RoleMissing(_)
         | HttpError::ForeignOrigin
         | HttpError::ControlFromPage

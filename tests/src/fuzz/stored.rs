@@ -100,7 +100,7 @@ fn records() -> Vec<Vec<u8>> {
         let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
         let message = rpc.read(message.as_bytes()).expect("the message is valid");
         let client = Client { control: Ok(()), ..Client::default() };
-        let reply = rpc.answer(&Context::holding_view(), &message, client);
+        let reply = rpc.respond(&Context::holding_view(), &message, client);
         assert!(reply.error().is_none(), "{method}: {:?}", reply.error());
     }
     let mut records = Vec::new();

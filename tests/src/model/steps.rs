@@ -294,7 +294,7 @@ impl Run {
         self.at.what = "a revert to a snapshot";
         let recent = &self.snapshots[self.snapshots.len().saturating_sub(4)..];
         let id = if recent.is_empty() || self.random.chance(5) { 1 << 40 } else { *self.random.pick(recent) };
-        let done = self.world.node().revert(&Context::unbounded(), id).expect("it is answered");
+        let done = self.world.node().revert(&Context::unbounded(), id).expect("it succeeds");
         assert_eq!(done, self.model.revert(id), "snapshot {id}");
         if done {
             self.summary.reorganizations += 1;
@@ -310,7 +310,7 @@ impl Run {
             true if self.sent.is_empty() => return,
             true => self.random.pick(&self.sent).clone(),
         };
-        let done = self.world.node().drop_transaction(&Context::unbounded(), sent.hash).expect("it is answered");
+        let done = self.world.node().drop_transaction(&Context::unbounded(), sent.hash).expect("it succeeds");
         let there = waiting.iter().any(|waiting| waiting.hash == sent.hash);
         assert_eq!(done, there, "{:#x}", sent.hash);
         if there {
@@ -471,7 +471,7 @@ impl Run {
     fn uninstall(&mut self) {
         self.at.what = "a filter is ended";
         let Some(id) = self.any_filter() else { return };
-        assert!(self.world.node().uninstall_filter(&Context::unbounded(), id).expect("it is answered"));
+        assert!(self.world.node().uninstall_filter(&Context::unbounded(), id).expect("it succeeds"));
         self.model.filters.remove(&id);
         let gone = self.world.node().get_filter_changes(&Context::unbounded(), id);
         assert!(matches!(gone, Err(NodeError::FilterNotFound)), "{gone:?}");

@@ -163,7 +163,7 @@ impl Node {
     }
 
     fn snapshot_of(&self, context: &Context, snapshot: RequestView) -> Result<RequestView, NodeError> {
-        context.answered_from(snapshot.mined_head()?);
+        context.record_head(snapshot.mined_head()?);
         Ok(snapshot)
     }
 
