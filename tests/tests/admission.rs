@@ -436,7 +436,7 @@ fn refused_control_over_json_rpc_names_the_option_and_is_logged() {
     assert_eq!(server.logged("operation=\"eth_blockNumber\""), 1);
     assert!(!server.log().contains("refused a page"), "{}", server.log());
     let refused = error(&server.send("POST", "/", &headers, &body("evm_mine")));
-    let reason = "a page of another origin may control the chain only if `cors-origins` lists that origin itself";
+    let reason = "a page of another origin may control the chain only if `cors-origins` lists that origin explicitly";
     assert_eq!(refused, format!("evm_mine is refused: {reason}"));
     assert_eq!(server.logged("only its name in --cors-origins allows it"), 1);
 }

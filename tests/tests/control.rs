@@ -144,7 +144,7 @@ fn edits_and_impersonation() {
     assert_eq!(refused.problem_faults(422), NONE);
     assert_eq!(
         refused.field("detail"),
-        &json!(format!("unknown account {contract}: the node has no key of it, and does not impersonate it"))
+        &json!(format!("unknown account {contract}: the node has no key for it, and does not impersonate it"))
     );
     let own = done(&server, "sendTransaction", json!({"Transaction": {"From": ALICE, "To": BOB}}));
     assert_eq!(status(&server, own["TransactionHash"].as_str().unwrap()), "mined");
@@ -176,7 +176,7 @@ fn refusals_have_a_reason() {
             json!({"Blocks": "1000000000000000000"}),
             "1000000000000000000 blocks are more than the 4294967296 that one request may produce".to_owned(),
         ),
-        ("reorganize", json!({"Blocks": 3}), "3 blocks cannot be replaced, at most 2 can".to_owned()),
+        ("reorganize", json!({"Blocks": 3}), "cannot replace 3 blocks: at most 2 can be replaced".to_owned()),
         (
             "setNextBlockTimestamp",
             json!({"Timestamp": 5}),

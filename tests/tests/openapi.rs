@@ -48,7 +48,7 @@ fn compare(path: &str, expected: &Value) {
     if std::env::var_os("UPDATE_OPENAPI").is_some() {
         std::fs::write(&file, format!("{expected:#}\n")).unwrap();
     } else if read(&file) != *expected {
-        panic!("{path} is out of date; UPDATE_OPENAPI=1 cargo test --workspace --test openapi writes it anew");
+        panic!("{path} is out of date; UPDATE_OPENAPI=1 cargo test --workspace --test openapi writes it again");
     }
 }
 

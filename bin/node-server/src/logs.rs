@@ -130,7 +130,7 @@ pub(crate) enum FilterError {
     /// A part of it is neither a level nor `target=level`.
     #[error(transparent)]
     Parse(#[from] ParseError),
-    /// A part of it is one word that is no level.
+    /// A part of it is a single word that is not a level.
     #[error("'{0}' is not a level: expected off, error, warn, info, debug or trace, or TARGET=LEVEL")]
     NotALevel(String),
 }

@@ -174,8 +174,8 @@ fn selfdestruct_and_recreation_in_one_block() {
         gone.changes.accounts[&created],
         AccountChange { account: None, storage_cleared: true, storage: Default::default() }
     );
-    let anew = london.extend(&[destroy(1), create(2)]);
-    let change = &anew.changes.accounts[&created];
+    let again = london.extend(&[destroy(1), create(2)]);
+    let change = &again.changes.accounts[&created];
     assert!(change.storage_cleared, "what was stored before is gone");
     assert_eq!(change.storage.iter().collect::<Vec<_>>(), [(&slot(9), &wei(7))]);
     assert_eq!(change.account.unwrap().nonce, 1);

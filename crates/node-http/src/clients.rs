@@ -195,7 +195,7 @@ impl Drop for Permit {
 
 /// A resource, or a client's share of it, is exhausted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("at most {capacity} {} are possible at a time, and a client may hold as much as it leaves to others (`{}`)", .resource.plural(), .resource.option())]
+#[error("the server allows at most {capacity} {} at a time; one client may hold at most half of what the others leave free (`{}`)", .resource.plural(), .resource.option())]
 pub(crate) struct Exhausted {
     pub(crate) resource: Resource,
     /// The amount that all clients together may hold.

@@ -25,7 +25,7 @@ pub(crate) enum HttpError {
     Parameters(Vec<ErrorDetail>),
     #[error("the path cannot be decoded: every % must begin an escape, and the decoded path must be UTF-8")]
     Path,
-    #[error("there is nothing under this path")]
+    #[error("no operation has this path")]
     UnknownRoute,
     #[error("this path accepts {allow} only")]
     MethodNotAllowed { allow: &'static str },
@@ -35,7 +35,7 @@ pub(crate) enum HttpError {
     NoWebSocket,
     #[error("this is not a valid request of HTTP/1.1: {0}")]
     NotHttp(&'static str),
-    #[error("this port expects TLS, and the request came without: use https")]
+    #[error("this port requires TLS; use https")]
     NoTls,
     #[error("the headers did not arrive in time")]
     HeadersTimeout,
@@ -58,7 +58,7 @@ pub(crate) enum HttpError {
     SwitchedOff(&'static str),
     #[error("`cors-origins` does not allow pages of this origin to do this")]
     ForeignOrigin,
-    #[error("a page of another origin may control the chain only if `cors-origins` lists that origin itself")]
+    #[error("a page of another origin may control the chain only if `cors-origins` lists that origin explicitly")]
     ControlFromPage,
     #[error(transparent)]
     Exhausted(#[from] Exhausted),

@@ -143,7 +143,7 @@ fn start(index: usize, service: web::Data<Service>) -> io::Result<mpsc::Unbounde
                     };
                     match response {
                         Ok(response) => respond(response, reply).await,
-                        Err(error) => tracing::error!(%error, "a request could not be responded to"),
+                        Err(error) => tracing::error!(%error, "cannot respond to a request"),
                     }
                 });
             }

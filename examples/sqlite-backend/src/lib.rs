@@ -148,7 +148,7 @@ impl StateBackend for SqliteBackend {
         self.memory.caches()
     }
 
-    // Each change is tried anew, so no failure lasts.
+    // Each change is tried again, so no failure is permanent.
     fn health(&self) -> BackendHealth {
         self.health.lock().clone()
     }

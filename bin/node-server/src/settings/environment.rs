@@ -1,4 +1,4 @@
-//! Environment variables: their earlier names, the values of flags, and names that are no setting.
+//! Environment variables: their earlier names, the values of flags, and names that are not settings.
 
 use super::nearest::{MAX_EDITS, nearest};
 use clap::builder::{BoolishValueParser, OsStr, Resettable, TypedValueParser};
@@ -12,10 +12,10 @@ const PREFIX: &str = "ETHNODE_";
 /// What their names began with in earlier versions.
 const EARLIER_PREFIX: &str = "NODE_";
 
-/// Options of a single run of a command, which are no settings.
+/// Options of a single run of a command, which are not settings.
 const OF_ONE_RUN: [&str; 8] = ["before", "force", "from", "json", "timeout", "to", "without-control", "yaml"];
 
-/// Makes an option read the variable of its name, unless the option is no setting.
+/// Makes an option read the variable of its name, unless the option is not a setting.
 pub(super) fn with_variable(argument: Arg) -> Arg {
     match (argument.get_long(), argument.get_action()) {
         (Some(long), ArgAction::Set | ArgAction::Append | ArgAction::SetTrue) if !OF_ONE_RUN.contains(&long) => {
