@@ -160,7 +160,7 @@ def damage(binary):
                 path.write_bytes(content)
             wait_for("/ready after the repair", lambda: not unready(server))
             wait_for("a line about the repair", lambda: "the whole database can be read again" in server.log())
-            line = next(line for line in server.log().splitlines() if "a part of the database" in line)
+            line = next(line for line in server.log().splitlines() if "a part of the storage" in line)
             print(f"repaired: /ready is 200; the log: {line}")
             server.stop()
 

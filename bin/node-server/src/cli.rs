@@ -27,7 +27,7 @@ use std::path::PathBuf;
 pub(crate) struct CommandLine {
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// Configuration file in TOML, with the long names of options as keys; the command line and the environment take precedence
+    /// Settings file in TOML, with the long names of options as keys; the command line and the environment take precedence
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
 }

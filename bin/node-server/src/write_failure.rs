@@ -32,8 +32,8 @@ pub(crate) fn watch(options: &OperationOptions, backend: &Arc<dyn StateBackend>)
             "changes can be stored again",
         );
         let mut reads = Failing::new(
-            "a part of the database cannot be read, and requests for it fail until it can",
-            "the whole database can be read again",
+            "a part of the storage cannot be read, and requests for it fail until it can",
+            "all of the storage can be read again",
         );
         while let Some(backend) = backend.upgrade() {
             let BackendHealth { failed_writes, write_failure, failed_reads, read_failure, .. } = backend.health();

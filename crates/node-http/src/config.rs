@@ -80,8 +80,8 @@ pub struct HttpConfig {
     /// refused as a defence against DNS rebinding
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME", help_heading = "Access", value_delimiter = ','))]
     pub allowed_hosts: Vec<AllowedHost>,
-    /// Origins of web pages whose scripts may read responses (CORS), or * for any [default: none; of dev
-    /// loopback,extensions]
+    /// Origins of web pages whose scripts may read responses (CORS), or * for any [default: none; for
+    /// dev: loopback,extensions]
     #[cfg_attr(feature = "clap", arg(long, value_name = "ORIGIN", help_heading = "Access", value_delimiter = ','))]
     pub cors_origins: Vec<Origin>,
     /// Requests per second for each client, or off; auto is 1000 for clients on other machines

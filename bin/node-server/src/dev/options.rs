@@ -90,7 +90,7 @@ pub(crate) struct ChainArguments {
     /// system clock for later blocks]
     #[arg(long, value_name = "SECONDS")]
     pub(crate) timestamp: Option<u64>,
-    /// Deploy only the CREATE2 deployer, and not Multicall3, Permit2, CreateX, and EntryPoint 0.7 and 0.8
+    /// Deploy only the CREATE2 deployer, without Multicall3, Permit2, CreateX, and EntryPoint 0.7 and 0.8
     #[arg(long)]
     bare: bool,
     /// Address that receives the fees

@@ -1,4 +1,4 @@
-//! Reading settings from the command line, the environment, the configuration file and the defaults, in this order of
+//! Reading settings from the command line, the environment, the settings file and the defaults, in this order of
 //! precedence.
 //!
 //! Options are declared once, for clap. The arguments are first parsed to determine which options the command line
