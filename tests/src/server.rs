@@ -410,14 +410,14 @@ impl Drop for Server {
     }
 }
 
-/// Reads a response as far as the server sends it.
-/// The scheme and the address in the line with which a server says where it listens, as text or as JSON.
+/// Returns the scheme and the address in the line with which a server says where it listens, as text or as JSON.
 pub fn listening_on(line: &str) -> Option<String> {
     let (scheme, rest) = line.split_once("listening on ")?.1.split_once("://")?;
     let address = rest.split(['"', '/']).next()?;
     Some(format!("{scheme}://{address}"))
 }
 
+/// Reads a response as far as the server sends it.
 fn read_response(stream: &mut TcpStream, has_body: bool) -> Response {
     let mut response = Response::parse("");
     let mut bytes = Vec::new();

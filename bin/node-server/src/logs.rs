@@ -137,7 +137,7 @@ pub(crate) enum FilterError {
 
 /// Parses a filter. Messages from actix about connections are left out, unless the filter mentions actix.
 ///
-/// A word that is not a level is refused. [`Targets`] takes it for the name of a target, whose lines alone would then be logged.
+/// A word that is not a level is refused: [`Targets`] would interpret it as a target and log only that target.
 fn parse(filter: &str) -> Result<Targets, FilterError> {
     let is_level = |word: &str| word.is_empty() || word.contains('=') || word.parse::<LevelFilter>().is_ok();
     if let Some(word) = filter.split(',').map(str::trim).find(|word| !is_level(word)) {

@@ -44,7 +44,7 @@ pub trait SimulatedExecution {
 pub struct SimulatedCall {
     /// Return data. Empty if the transaction failed.
     pub output: Bytes,
-    /// Logs with their indices in the block, including those of transfers of ether. Reverted logs also take an index.
+    /// Logs with their indices in the block, including those of transfers of ether. Reverted logs also use up an index.
     pub logs: Vec<(u64, Log)>,
     /// Gas used, after refunds.
     pub gas_used: u64,

@@ -31,7 +31,7 @@ const ARRIVAL_TIMEOUT: Duration = Duration::from_secs(10);
 const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// 128 kbit/s, which is less than any current mobile network provides.
-const LEAST_READ_RATE: NonZero<u32> = NonZero::new(16 * 1024).expect("it is not zero");
+const LEAST_READ_RATE: NonZero<u32> = NonZero::new(16 * 1024).expect("16 KiB is not zero");
 
 /// Proxies close connections that are idle for 30 s or more.
 const STREAM_KEEP_ALIVE: Duration = Duration::from_secs(15);

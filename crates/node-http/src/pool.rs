@@ -57,8 +57,8 @@ struct Queue {
     latest: Option<ClientId>,
     /// Number of threads without a job.
     idle: usize,
-    /// Those of them that sleep. The one that fell asleep last is woken first: what it needs is in the caches of its processor, and its
-    /// allocator has memory at hand.
+    /// The idle threads that sleep. The last one to fall asleep is woken first, because its data is still in the
+    /// processor's caches.
     asleep: Vec<Thread>,
     refused: u64,
     closed: bool,

@@ -1,4 +1,4 @@
-//! The sender of a request, and the way that it took.
+//! The sender of a request, and the route it took: directly or through a proxy.
 
 use crate::clients::{Client, Clients};
 use crate::closer::Closer;

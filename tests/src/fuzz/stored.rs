@@ -114,7 +114,7 @@ fn records() -> Vec<Vec<u8>> {
     records
 }
 
-/// Opens a node over a backend with this record: it opens, or says why not.
+/// Opens a node over a backend with this record: opening succeeds or returns an error.
 fn record_check() -> Check {
     let genesis = node_chain::dev_genesis();
     let spec = Arc::new(genesis.spec.clone());

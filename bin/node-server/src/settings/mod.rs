@@ -88,7 +88,7 @@ pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Requ
     }
 }
 
-/// Returns the format of log lines that the arguments or the environment ask for, before they are checked.
+/// Returns the format of log lines specified by the arguments or the environment, before these are checked.
 pub(crate) fn log_format(arguments: &[OsString]) -> LogFormat {
     let mut arguments = arguments.iter().filter_map(|argument| argument.to_str());
     let given = arguments.by_ref().find_map(|argument| argument.strip_prefix("--log-format"));

@@ -323,7 +323,7 @@ mod tests {
             parent = BlockRef { number, hash: header.hash };
         }
         assert_eq!(blocks.len(), times.len());
-        assert_eq!(world.backend.view().unwrap().head(), head, "nothing of it stays");
+        assert_eq!(world.backend.view().unwrap().head(), head, "the simulation changes nothing");
         let simulation = Simulation { blocks: vec![at(None, None)], validation: true, ..Simulation::default() };
         let valid = world.node.simulate(&Context::unbounded(), simulation, BlockId::earliest()).unwrap();
         let header = &valid[0].block.header.header;

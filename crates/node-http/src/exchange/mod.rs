@@ -1,7 +1,7 @@
 //! One HTTP request and its response.
 //!
-//! [`input`] reads the request, [`drain`] what is left of it, [`operation`] runs an operation of the node and responds with its output, and
-//! [`response`] writes responses of every kind.
+//! [`input`] reads the request, [`drain`] discards the rest of a body, [`operation`] runs an operation of the node and
+//! responds with its output, and [`response`] writes responses of every kind.
 
 mod drain;
 mod input;

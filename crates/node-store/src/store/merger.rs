@@ -22,7 +22,7 @@ impl Shared {
             };
             let merged = MutexGuard::unlocked(&mut end, || {
                 let mut rows = 0u64;
-                let go_on = &mut || {
+                let check = &mut || {
                     rows += 1;
                     if rows.is_multiple_of(STEP) {
                         thread::yield_now();
@@ -32,7 +32,7 @@ impl Shared {
                     }
                     Ok(())
                 };
-                let merged = catch_unwind(AssertUnwindSafe(|| self.archive.merge(&plan, go_on)));
+                let merged = catch_unwind(AssertUnwindSafe(|| self.archive.merge(&plan, check)));
                 let merged = merged.unwrap_or(Err(StoreError::Poisoned));
                 if merged.is_ok() {
                     // The flusher's thread publishes them, because the lock that every change needs must not be held

@@ -302,7 +302,7 @@ fn write_fixture(target: &Path) {
     println!("replaced {:#x}, side {:#x}", contents.replaced.header.hash, contents.side.header.hash);
 }
 
-/// Blocks whose rows have every form that layout 1 has.
+/// Blocks whose rows have every form that a layout has.
 fn new_contents() -> Contents {
     let accounts = (2..=20).map(|index| (Address::repeat_byte(index), change(u64::from(index), 1_000)));
     // Both slots begin with the same nibble when hashed, so that the root of the storage trie is an extension.

@@ -65,7 +65,7 @@ fn logs_are_delivered_once_from_creation_on() {
     world.mine(plan(0, &[1]));
     let filters = open(&world, FilterLimits::default());
     let id = filters.install(&context(), all_logs(0, None)).unwrap();
-    assert_eq!(poll(&filters, id), [], "what was before is not a change");
+    assert_eq!(poll(&filters, id), [], "earlier logs are not reported");
     world.mine(plan(0, &[2, 3]));
     world.mine(plan(0, &[4]));
     assert_eq!(poll(&filters, id), [(2, 2), (2, 3), (3, 4)]);

@@ -226,7 +226,7 @@ fn listeners_receive_each_arrival_once() {
 
     let block = vec![mined(&pool, pending)];
     world.mine(Plan { transactions: block, ..Default::default() });
-    assert_eq!(heard(), [], "nothing came");
+    assert_eq!(heard(), [], "no event arrived");
     world.reorganize(0, vec![]);
     assert_eq!(heard(), [(pending, PoolStatus::Pending)], "it came back");
 }

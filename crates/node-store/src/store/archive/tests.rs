@@ -222,7 +222,7 @@ fn play(seed: u64, steps: usize, failures: bool) {
                 continue;
             }
             model = before;
-            // The store writes again what failed, with which nothing is doubtful any more.
+            // The store writes again what failed, so its state is known again.
             archive.set_genesis_file(b"").unwrap();
         }
         check(&archive, &model);
