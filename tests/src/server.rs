@@ -606,7 +606,8 @@ pub fn conformance_chain() -> [String; 4] {
     ["--genesis".to_owned(), file("genesis.json"), "--import".to_owned(), file("chain.rlp")]
 }
 
-/// The server's executable: what the variable NODE_SERVER says, to test another version, or the one beside the test's.
+/// The server's executable: the one that the variable NODE_SERVER specifies, to test another version, or the one in
+/// the test's folder.
 /// `cargo test --workspace` has just built it; otherwise it is built here if it is missing or older than the sources.
 fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();

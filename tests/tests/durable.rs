@@ -183,7 +183,7 @@ fn refuses_unusable_folders_with_one_line() {
     fs::write(&log, flipped).unwrap();
     refused(&fixture, &[], "is damaged at byte");
     fs::write(&log, good).unwrap();
-    assert_eq!(Server::start(fixture.data_dir()).get("/health").status, 200, "mended");
+    assert_eq!(Server::start(fixture.data_dir()).get("/health").status, 200, "the log is repaired");
 
     let manifest = files(&data).find(|name| name.starts_with("manifest-")).unwrap();
     fs::write(Path::new(&data).join(&manifest), b"no manifest").unwrap();

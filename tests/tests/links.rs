@@ -1,4 +1,4 @@
-//! Every link in responses leads somewhere, behind every combination of base path, public URL and proxy.
+//! Every link in responses resolves, for every combination of base path, public URL and proxy.
 
 #![allow(clippy::unwrap_used)]
 

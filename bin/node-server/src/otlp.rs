@@ -222,7 +222,7 @@ impl Visit for Request {
 }
 
 impl Request {
-    /// Returns whether this is a call of a batch, which has no response of its own.
+    /// Returns whether this is a call of a batch, which has no separate response.
     fn is_part(&self) -> bool {
         self.status.is_none() && self.bytes.is_none()
     }
@@ -285,7 +285,7 @@ impl Request {
 
 /// Eight random bytes in hexadecimal. They need not be unpredictable.
 fn random() -> String {
-    // Each state has keys of its own.
+    // Each state has different random keys.
     format!("{:016x}", RandomState::new().hash_one(()).max(1))
 }
 

@@ -256,7 +256,7 @@ fn execute(
 /// them.
 fn known(view: &dyn View, block: &[u8]) -> Option<BlockNumber> {
     let header = Rlp::new(block).at(0).ok()?;
-    // Most blocks of an import are above the head, so that nothing has to be hashed.
+    // Most blocks of an import are above the head, so no hash has to be computed.
     let number = header.val_at::<BlockNumber>(NUMBER_IN_HEADER).ok().filter(|number| *number <= view.head().number)?;
     (view.canonical_hash(number).ok()? == Some(keccak256(header.as_raw()))).then_some(number)
 }

@@ -150,7 +150,7 @@ impl Connection {
 async fn serve(connection: Arc<Connection>, signal: Arc<Signal>, mut interface: ConnectionInterface) {
     let mut changes = signal.0.subscribe();
     // Whether there may be more notifications.
-    let mut behind = false;
+    let mut must_read = false;
     loop {
         let message = tokio::select! {
             message = interface.recv_from_frontend() => match message {
@@ -158,8 +158,8 @@ async fn serve(connection: Arc<Connection>, signal: Arc<Signal>, mut interface: 
                 None => return,
             },
             // The sender is not dropped before this function returns.
-            _ = changes.changed(), if !behind => None,
-            () = ready(()), if behind => None,
+            _ = changes.changed(), if !must_read => None,
+            () = ready(()), if must_read => None,
         };
         let worker = connection.clone();
         let work = spawn_blocking(move || {
@@ -168,7 +168,7 @@ async fn serve(connection: Arc<Connection>, signal: Arc<Signal>, mut interface: 
         });
         let sent = match work.await {
             Ok((response, notifications)) => {
-                behind = !notifications.is_empty();
+                must_read = !notifications.is_empty();
                 response.into_iter().chain(notifications).try_for_each(|message| send(&interface, &message))
             }
             // The node panicked.

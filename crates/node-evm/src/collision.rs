@@ -139,7 +139,7 @@ fn occupied_address(ctx: &mut EvmContext<'_>, inputs: &CreateInputs) -> Result<O
     if account.is_none_or(|account| account.nonce != 0 || !account.is_empty_code_hash()) {
         return Ok(None);
     }
-    // The database does not include what this transaction has stored so far, but this does not matter: the
+    // The database does not include the slots that this transaction has written so far, but this does not matter: the
     // transaction stored only in accounts whose code it ran. Such an account has code or a nonce, or was created
     // before EIP-161, in which case no other creation has the same address.
     Ok(journal.database.has_storage(address)?.then_some(address))

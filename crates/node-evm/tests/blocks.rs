@@ -16,7 +16,7 @@ fn transfer(nonce: u64, to: Address, value: u64) -> node_core::block::RecoveredT
 
 #[test]
 fn a_transfer_moves_value_and_pays_fees() {
-    // Fork; what the miner gets for 21,000 gas at a price of 10 wei, including the block reward.
+    // Fork; amount that the miner receives for 21,000 gas at a price of 10 wei, including the block reward.
     let reward = |ether: u64| wei(ether) * wei(ETHER);
     for (fork, miner) in [
         (Fork::Frontier, reward(5) + 210_000),
@@ -176,7 +176,7 @@ fn selfdestruct_and_recreation_in_one_block() {
     );
     let again = london.extend(&[destroy(1), create(2)]);
     let change = &again.changes.accounts[&created];
-    assert!(change.storage_cleared, "what was stored before is gone");
+    assert!(change.storage_cleared, "earlier storage is cleared");
     assert_eq!(change.storage.iter().collect::<Vec<_>>(), [(&slot(9), &wei(7))]);
     assert_eq!(change.account.unwrap().nonce, 1);
     assert_eq!(london.view.state(2).unwrap().storage(created, slot(9)).unwrap(), wei(7));

@@ -228,5 +228,5 @@ fn traces_match_those_of_geth() {
             assert_eq!(execution.gas_used(), outcome.gas_used, "{name}");
         }
     });
-    assert!(recorded.is_empty(), "not every block was met");
+    assert!(recorded.is_empty(), "not every block was executed");
 }

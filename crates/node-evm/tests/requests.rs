@@ -29,7 +29,7 @@ fn stores_beacon_roots_and_block_hashes() {
 
     let cancun = Genesis::at(Fork::Cancun).code(HISTORY_STORAGE_ADDRESS, system_code::HISTORY_STORAGE).build();
     let changed: Vec<_> = cancun.execute(&[]).unwrap().changes.accounts.into_keys().collect();
-    assert_eq!(changed, [BEACON_ROOTS_ADDRESS], "only what is in force is called");
+    assert_eq!(changed, [BEACON_ROOTS_ADDRESS], "only contracts of active forks are called");
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn a_block_is_invalid_without_the_request_contracts() {
                 }
                 other => panic!("{code:?}: {other:?}"),
             }
-            assert!(genesis(Fork::Cancun).build().execute(&[]).is_ok(), "before Prague nothing is asked for");
+            assert!(genesis(Fork::Cancun).build().execute(&[]).is_ok(), "blocks before Prague have no requests");
         }
         let world = Genesis::at(Fork::Prague).code(address, QUIET).build();
         assert_eq!(world.execute(&[]).unwrap().requests, Some(vec![]));

@@ -206,6 +206,6 @@ mod tests {
 
         let request = TestRequest::with_uri("/?foo=1&BlockNumber=%").to_http_request();
         let locations: Vec<_> = Parameters::no_query(&request).into_iter().map(|fault| fault.location).collect();
-        assert_eq!(locations, ["query.foo", "query.BlockNumber"], "where none is taken");
+        assert_eq!(locations, ["query.foo", "query.BlockNumber"], "an operation without a query");
     }
 }

@@ -223,7 +223,7 @@ fn pooled(input: &[u8]) -> Result<bool, String> {
     same_again(input, PooledTransaction::decode(input).ok().map(|decoded| decoded.encode()))
 }
 
-/// What is accepted is encoded to the same bytes again.
+/// Accepted input is encoded to the same bytes again.
 fn same_again(input: &[u8], encoded: Option<Vec<u8>>) -> Result<bool, String> {
     match encoded {
         None => Ok(false),

@@ -136,7 +136,7 @@ fn read_more(stream: &mut TcpStream, received: &mut Vec<u8>) -> std::io::Result<
     }
 }
 
-/// Sends each input over a connection of its own, after `start`. Whether the server accepts it is not known, except that
+/// Sends each input over a separate connection, after `start`. Whether the server accepts it is not known, except that
 /// it responded.
 fn connections(start: &'static [u8]) -> Check {
     let server = self::start();

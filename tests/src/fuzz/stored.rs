@@ -1,4 +1,4 @@
-//! What is read from a data folder, and texts that clients send back.
+//! The contents of a data folder, and texts that clients send back.
 
 use super::consensus::executed;
 use super::{Check, Format, Target};
@@ -45,7 +45,7 @@ fn segments() -> Vec<Vec<u8>> {
     disk.content(SEGMENT).into_iter().collect()
 }
 
-/// Opens a log with this segment. What it returns then must be there after a power cut, too.
+/// Opens a log with this segment. The entries that it returns must survive a power failure.
 fn segment(input: &[u8]) -> Result<bool, String> {
     let disk = FaultyDisk::new();
     disk.put(SEGMENT, input.to_vec());

@@ -3,7 +3,7 @@
 //! The first transaction deploys a contract. The first transaction of every other block stores a word in it, which
 //! emits a log;
 //! the accounts of the development chain take turns. The other transactions first deploy *holders*: copies of the
-//! contract with a word of their own. After that, each transfers one wei or stores a word, in a holder if there are any, else in
+//! contract, each with a different word. After that, each transfers one wei or stores a word, in a holder if there are any, else in
 //! the contract.
 //!
 //! With accounts in the genesis, transfers go to them and words to those that are holders: most to a few of them, some to any.
@@ -314,7 +314,7 @@ fn tag(seed: u64, index: u64) -> H256 {
     keccak256([b"tag".as_slice(), &seed.to_be_bytes(), &index.to_be_bytes()].concat())
 }
 
-/// The random choices of one transaction: a hash of the seed and its index. Each choice uses bytes of its own.
+/// The random choices of one transaction: a hash of the seed and its index. Each choice uses different bytes.
 struct Dice(H256);
 
 impl Dice {

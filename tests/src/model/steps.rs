@@ -105,7 +105,7 @@ impl Run {
         let mut reasons = self.model.pool.refusals(sent, has_blobs, state, gas_limit, base_fee, chain_id);
         let half_order = U256::from_str_radix("7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0", 16);
         if sent.transaction.signature.s > half_order.expect("a number") {
-            // The sender cannot be recovered, so that nothing about it is checked.
+            // The sender cannot be recovered, so it is not checked.
             reasons.retain(|reason| !of_sender(reason));
             reasons.push(TransactionError::Signature(SignatureError::HighS).into());
         }

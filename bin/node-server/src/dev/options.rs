@@ -233,7 +233,7 @@ impl DevOptions {
         }
     }
 
-    /// Returns the log filter. What a terminal shows is not logged as well.
+    /// Returns the log filter. Events that the terminal shows are not logged, too.
     pub(crate) fn log(&self) -> &str {
         match &*self.server.operation.log {
             _ if self.output.silent => "error",

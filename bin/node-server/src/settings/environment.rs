@@ -6,10 +6,10 @@ use clap::{Arg, ArgAction, Command};
 use std::env;
 use std::ffi::OsString;
 
-/// What the names of all variables begin with.
+/// The prefix of the names of all variables.
 const PREFIX: &str = "ETHNODE_";
 
-/// What their names began with in earlier versions.
+/// The prefix in earlier versions.
 const EARLIER_PREFIX: &str = "NODE_";
 
 /// Options of a single run of a command, which are not settings.
@@ -26,7 +26,7 @@ pub(super) fn with_variable(argument: Arg) -> Arg {
     }
 }
 
-/// Makes an option read the variable of its earlier name if that has a value and the one of its own name has none.
+/// Makes an option read the variable with the earlier prefix if that is set and the one with the current prefix is not.
 pub(super) fn accept_earlier_name(argument: Arg) -> Arg {
     let Some(name) = argument.get_env() else { return argument };
     let value = env::var_os(name);

@@ -104,7 +104,7 @@ fn a_genesis_that_is_written_reads_back() {
             file["config"]["depositContractAddress"] = json!("0x00000000000000000000000000000000000000aa");
         },
         |file, _| file["config"] = json!({"chainId": 5, "homesteadBlock": 3}),
-        // Osaka sets parameters of its own.
+        // Osaka has its own parameters.
         |file, blobs| {
             file["config"]["blobSchedule"]["osaka"] = blobs;
         },

@@ -367,7 +367,7 @@ mod tests {
             let context = Context::unbounded().with_gas_budget(budget);
             world.node.simulate(&context, simulation(calls), BlockId::latest())
         };
-        // What is left of the budget, and not more than what is left of the block.
+        // The rest of the budget, but at most the rest of the gas limit of the block.
         assert_eq!(limits(&run(100_000, 2).unwrap()), [100_000, 100_000 - GAS, 100_000 - 2 * GAS]);
         assert_eq!(limits(&run(u64::MAX, 2).unwrap()), [GAS_LIMIT, GAS_LIMIT - GAS, GAS_LIMIT]);
         match run(2 * GAS, 2) {

@@ -72,7 +72,7 @@ impl World {
     }
 }
 
-/// A call that an executor was asked to run.
+/// A call that an executor received.
 #[derive(Clone, Debug)]
 pub(super) struct SeenCall {
     pub(super) block: BlockNumber,

@@ -168,7 +168,7 @@ impl Archive {
         unlisted.iter().try_for_each(|name| self.folder.remove(name))
     }
 
-    /// Merges runs if there are too many because merging has fallen behind. This bounds the number of runs that a
+    /// Merges runs if there are too many because merging is too slow. This bounds the number of runs that a
     /// read searches.
     pub(super) fn keep_up(&self) {
         while self.tables().parts_of(Table::Accounts).len() >= MAX_KEYED {

@@ -64,7 +64,7 @@ impl Shared {
         let mut chain = ChainVersion::clone(&self.current.read());
         chain.rows.tables = self.archive.tables();
         self.publish(chain);
-        // What cannot be removed now is removed after the next time.
+        // Files that cannot be removed now are removed after the next merge.
         MutexGuard::unlocked(writer, || drop(self.archive.remove_unlisted()));
     }
 }

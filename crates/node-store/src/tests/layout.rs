@@ -110,7 +110,7 @@ fn dump(folder: &Path) -> String {
         writeln!(lines, "log {} {}", entry.sequence.0, to_hex(&entry.payload)).unwrap();
     }
     drop(log);
-    // Merging joins chunks of logs, so it must not depend on time what is merged.
+    // Merging joins chunks of logs, so the merged runs must not depend on timing.
     Store::open_existing(folder, Options::default()).unwrap().wait_for_merges();
 
     let store = Store::open_existing(folder, Options::default()).unwrap();

@@ -1,7 +1,7 @@
 //! Decoding of request bodies that finds every fault, not only the first.
 //!
 //! Decoders walk the raw JSON text. Therefore numbers of any length keep their digits, duplicate properties are
-//! detected, and nested values that no type asks for are skipped without recursion.
+//! detected, and nested values that no type reads are skipped without recursion.
 
 pub use super::fault::{Faults, Location};
 use super::problem::ErrorDetail;

@@ -127,7 +127,7 @@ wire_objects! {
         v: Quantity64,
     }
 
-    /// The response of getTransactionExtras: what the form of a transaction has no room for.
+    /// The response of getTransactionExtras: fields for which other responses with transactions have no place.
     response GetTransactionExtrasOutput as Output_getTransactionExtras {
         /// Authorizations (EIP-7702); null for types without them.
         authorization_list: Option<Vec<Authorization>>,

@@ -90,8 +90,8 @@ impl Contents {
         Err(full)
     }
 
-    /// Iterates over the transactions in order of eviction in favour of `newcomer`, without those of its own sender
-    /// that it depends on.
+    /// Iterates over the transactions in order of eviction in favour of `newcomer`, without those of the
+    /// same sender that it depends on.
     fn evictable<'a>(
         &'a self,
         newcomer: &'a PoolTransaction,

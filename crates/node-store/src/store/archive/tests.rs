@@ -23,7 +23,7 @@ struct Model {
     logs: BTreeMap<u8, Vec<LogId>>,
     code: BTreeMap<u8, ()>,
     record: Option<u8>,
-    /// Number of calls of `add`, by which what one of them changed is recognized.
+    /// Number of calls of `add`, to recognize what one of them changed.
     additions: u64,
     floor: BlockNumber,
 }
@@ -140,7 +140,7 @@ fn check(archive: &Archive, model: &Model) {
             tables.newest_first(&account(key), at, visit).unwrap();
             let expected = model.accounts.range((key, 0)..=(key, at)).next_back();
             let expected = expected.map(|((_, version), value)| (*version, value.clone()));
-            // Below the floor, a row that says that there is nothing may be missing.
+            // Below the floor, rows with an empty value may be missing.
             let same = |row: &Option<(BlockNumber, Vec<u8>)>| row.clone().filter(|(_, value)| !value.is_empty());
             if model.floor == 0 {
                 assert_eq!(newest, expected, "account {key} at {at} of {head}");

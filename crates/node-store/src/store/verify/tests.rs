@@ -90,7 +90,7 @@ fn key_of(key: &Key, version: u64) -> Vec<u8> {
     key.versioned(version)[1..].to_vec()
 }
 
-/// Opens the folder after `change`, so that nothing is cached, and verifies it.
+/// Opens the folder after `change`, with empty caches, and verifies it.
 fn difference_after(change: impl Fn(&Store) -> Rows, floor: u64) -> Difference {
     let disk = FaultyDisk::new();
     let chain = Random(11).chain(60);
