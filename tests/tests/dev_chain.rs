@@ -252,7 +252,7 @@ fn time_increases_from_the_head() {
     let chain = chain(Mining::Manual);
     let producer = chain.producer().unwrap();
     let start = head(&chain).header.timestamp;
-    // The clock stands, and each block is a second after the one before.
+    // The clock does not advance, and each block is one second after its parent.
     producer.mine(30, None, Vec::new()).unwrap();
     assert_eq!(head(&chain).header.timestamp, start + 30);
     producer.increase_time(60).unwrap();

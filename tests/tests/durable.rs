@@ -211,7 +211,7 @@ fn a_folder_is_bound_to_its_fork_schedule() {
     let data = fixture.path("data");
     let arguments = ["--data-dir", &data, "--genesis", &genesis];
     Server::start(arguments).end("TERM");
-    // Without a genesis file, the folder says which chain it is.
+    // Without a genesis file, the folder determines the chain.
     let server = Server::start(fixture.data_dir());
     assert_eq!(server.get("/getBlockByNumber/0/").field("Block")["ExtraData"], "0x01");
     server.end("TERM");

@@ -42,7 +42,7 @@ const DEBUG: LevelFilter = LevelFilter::DEBUG;
 /// Counts the lines that were dropped because the queue was full.
 static DROPPED: OnceLock<ErrorCounter> = OnceLock::new();
 
-/// Counts the lines that could not be written, because the reader has gone or the disk is full.
+/// Counts the lines that could not be written, because the reader has closed the pipe or the disk is full.
 static UNWRITTEN: AtomicU64 = AtomicU64::new(0);
 
 /// The filter, which can be changed while the program runs.

@@ -195,7 +195,7 @@ impl Sent {
     }
 }
 
-/// Returns the part of a JSON object that `part` names: a property, or with an index, an element of a property.
+/// Returns the part of a JSON object that `part` specifies: a property, or with an index, an element of a property.
 fn member<'a>(json: &'a str, part: &str) -> Option<&'a str> {
     let (name, index) = match part.strip_suffix(']').and_then(|part| part.split_once('[')) {
         Some((name, index)) => (name, Some(index.parse::<usize>().ok()?)),

@@ -375,7 +375,7 @@ impl Run {
                 self.model.edit(address, |account| account.nonce = nonce);
             }
             2 => {
-                // Accounts that sign rarely get code: afterwards they cannot sign any more.
+                // Accounts that sign rarely get code: afterwards they can no longer sign.
                 let own = self.generator.accounts.iter().any(|account| account.address() == address);
                 let code = match self.random.below(4) {
                     0 => Bytes::new(),

@@ -226,7 +226,7 @@ mod tests {
         let chain = Arc::downgrade(&backend);
         drop((node, backend));
         assert!(chain.upgrade().is_none());
-        // The pool does not follow the chain any more.
+        // The pool no longer follows the chain.
         let world = World::new();
         let pool = Arc::downgrade(world.node.pool());
         drop(world.node);

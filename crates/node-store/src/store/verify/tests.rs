@@ -282,7 +282,7 @@ fn computes_the_earliest_state_from_its_leaves() {
             let flip = |store: &Store| {
                 let mut rows = all_rows(store, table);
                 rows.retain(|(key, _)| crate::keys::version_of(table.suffix(), key).unwrap() <= floor);
-                // The newest of each position: older ones may not be in use any more.
+                // The newest of each position: older ones may no longer be in use.
                 rows.dedup_by(|(next, _), (key, _)| next[..next.len() - 5] == key[..key.len() - 5]);
                 let (key, mut value) = rows[index % rows.len()].clone();
                 flip_last(&mut value);
