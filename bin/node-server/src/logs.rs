@@ -1,7 +1,7 @@
 //! The log: lines on standard error, as text or as JSON.
 //!
-//! A background thread writes the lines, so logging does not block. If lines arrive faster than they can be written, some are
-//! dropped, and their number is reported at the end. Nothing waits for a reader that has stopped reading.
+//! A background thread writes the lines, so logging does not block. If lines arrive faster than they can be written,
+//! some are dropped, and their number is reported at the end. Nothing waits for a reader that has stopped reading.
 
 use crate::dev::RequestLayer;
 use crate::otlp::TraceLayer;

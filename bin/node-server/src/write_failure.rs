@@ -68,8 +68,8 @@ impl Failing {
         Self { begins, ends, failures: 0, failed: false }
     }
 
-    /// Logs a change. `failures` is how often the operation has failed so far, and `failure` is the reason if it currently
-    /// fails.
+    /// Logs a change. `failures` is how often the operation has failed so far, and `failure` is the reason if it
+    /// currently fails.
     fn note(&mut self, failures: u64, failure: Option<&str>) {
         let is_over = failure.is_none() && failures > self.failures;
         if !self.failed && (failure.is_some() || is_over) {

@@ -109,8 +109,8 @@ enum Step {
 /// Imports a chain file of any length: concatenated RLP-encoded blocks. Blocks that are already stored are recognized
 /// by their headers and skipped.
 ///
-/// Blocks are stored by the calling thread, while other threads read, decode and execute later ones. `progress` is called after
-/// each block.
+/// Blocks are stored by the calling thread, while other threads read, decode and execute later ones. `progress` is
+/// called after each block.
 ///
 /// # Errors
 /// Returns a [`FileError`] for the first block that cannot be read, decoded or imported. The blocks before it stay

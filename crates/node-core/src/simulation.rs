@@ -34,8 +34,8 @@ pub trait SimulatedExecution {
     /// Executes the next transaction. If it is refused, nothing changes.
     fn transact(&mut self, transaction: &RecoveredTransaction) -> Result<SimulatedCall, ExecutionError>;
 
-    /// Finishes the block as [`BlockExecution::finish`](crate::executor::BlockExecution::finish) does. Receipts leave out the
-    /// logs of transfers of ether.
+    /// Finishes the block as [`BlockExecution::finish`](crate::executor::BlockExecution::finish) does. Receipts leave
+    /// out the logs of transfers of ether.
     fn finish(self: Box<Self>, withdrawals: Option<&[Withdrawal]>) -> Result<BlockOutcome, ExecutionError>;
 }
 

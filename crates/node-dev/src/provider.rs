@@ -21,9 +21,9 @@ use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
 impl DevNode {
-    /// Returns an alloy provider of this chain. Its requests are JSON-RPC messages that do not leave the process, and it
-    /// supports subscriptions. It estimates gas, sets nonces, and signs with the keys of the chain's accounts; the first
-    /// account is the sender of transactions without one.
+    /// Returns an alloy provider of this chain. Its requests are JSON-RPC messages that do not leave the process, and
+    /// it supports subscriptions. It estimates gas, sets nonces, and signs with the keys of the chain's accounts; the
+    /// first account is the sender of transactions without one.
     ///
     /// Nonces are read from the chain for each transaction, so the chain may be reverted at any time. Send
     /// transactions of one account one after another, or set their nonces.

@@ -1,7 +1,7 @@
 //! The rule that existing storage prevents the creation of a contract (EIP-7610, in force from genesis).
 //!
-//! revm refuses to create a contract at an address that has code or a nonce. Before EIP-161 a contract could end up with
-//! storage but neither of these. Such accounts still exist, and creations at their addresses fail as well.
+//! revm refuses to create a contract at an address that has code or a nonce. Before EIP-161 a contract could end up
+//! with storage but neither of these. Such accounts still exist, and creations at their addresses fail as well.
 
 use crate::database::DatabaseError;
 use crate::evm_context::{EvmContext, Instructions};

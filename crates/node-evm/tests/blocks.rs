@@ -263,7 +263,8 @@ fn opcodes_return_the_block_environment() {
 
 #[test]
 fn constantinople_uses_net_gas_metering() {
-    // Stores 1 and then 0 into an empty slot: EIP-1283 charges 20,000 + 200 and refunds 19,800, at most half of the gas used.
+    // Stores 1 and then 0 into an empty slot: EIP-1283 charges 20,000 + 200 and refunds 19,800, at most half of the gas
+    // used.
     let pushes = 4 * 3;
     for (fork, expected) in [
         (Fork::Byzantium, 21_000 + pushes + 20_000 + 5_000 - 15_000),

@@ -1,4 +1,5 @@
-//! Executes a recorded chain that activates every fork from Frontier to BPO2, and compares the results with its headers.
+//! Executes a recorded chain that activates every fork from Frontier to BPO2, and compares the results with its
+//! headers.
 #![allow(clippy::unwrap_used)]
 
 use node_core::backend::{MemoryBackend, StateBackend, View};
@@ -105,8 +106,8 @@ fn shared() -> PathBuf {
         .join("conformance")
 }
 
-/// Executes each block, passes it to `check` with the state before it and its outcome, and appends it. The backend checks
-/// its state root.
+/// Executes each block, passes it to `check` with the state before it and its outcome, and appends it. The backend
+/// checks its state root.
 fn import(
     shared: &Path,
     mut check: impl FnMut(&EvmExecutor, &dyn View, &Header, &[RecoveredTransaction], &BlockOutcome),

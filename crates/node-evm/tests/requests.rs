@@ -21,7 +21,8 @@ fn stores_beacon_roots_and_block_hashes() {
     let header = world.next_header();
     let outcome = world.execute(&[]).unwrap();
     let stored = |address: Address| outcome.changes.accounts[&address].storage.clone();
-    // EIP-4788: the timestamp at slot timestamp mod 8191, the root 8191 slots later. EIP-2935: the parent's hash at its number.
+    // EIP-4788: the timestamp at slot timestamp mod 8191, the root 8191 slots later. EIP-2935: the parent's hash at its
+    // number.
     let expected = [(slot(12), wei(12)), (slot(12 + 8191), word(&[0x88; 32]))];
     assert_eq!(stored(BEACON_ROOTS_ADDRESS).into_iter().collect::<Vec<_>>(), expected);
     let expected = [(slot(0), word(header.parent_hash.as_bytes()))];

@@ -29,8 +29,8 @@ pub(crate) enum Access {
     Sending,
 }
 
-/// Checks host, size, rate and token of a request whose head is `length` bytes long. Returns the permit that counts it as in
-/// progress.
+/// Checks host, size, rate and token of a request whose head is `length` bytes long. Returns the permit that counts it
+/// as in progress.
 pub(crate) fn admit(
     request: &HttpRequest,
     service: &Service,

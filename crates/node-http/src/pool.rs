@@ -177,7 +177,8 @@ impl Queue {
         self.idle - idle
     }
 
-    /// Removes the newest job of the client that has the most in the queue, if it has at least two more than `client` has.
+    /// Removes the newest job of the client that has the most in the queue, if it has at least two more than `client`
+    /// has.
     fn displace_for(&mut self, client: Option<ClientId>) -> Option<Queued> {
         let mut counts = HashMap::<_, usize>::new();
         for queued in &self.jobs {

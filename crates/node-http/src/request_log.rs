@@ -32,8 +32,8 @@ pub(crate) struct Responded<'a> {
 }
 
 impl Responded<'_> {
-    /// Counts the request, and writes its log line. The lines of a batch's requests come before it, on the same thread, and
-    /// traces rely on that.
+    /// Counts the request, and writes its log line. The lines of a batch's requests come before it, on the same thread,
+    /// and traces rely on that.
     pub(crate) fn record(&self, metrics: &Metrics) {
         let Self { id, trace, client, line, operation, status, problem, calls, bytes, elapsed } = *self;
         let (method, path) = (line.map(|(method, _)| bounded(method)), line.map(|(_, path)| bounded(path)));

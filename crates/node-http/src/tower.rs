@@ -1,4 +1,5 @@
-//! The routes as a [`tower::Service`](tower_service::Service), for servers that are not built on actix-web, such as axum.
+//! The routes as a [`tower::Service`](tower_service::Service), for servers that are not built on actix-web, such as
+//! axum.
 
 use crate::config::HttpConfig;
 use crate::mount;

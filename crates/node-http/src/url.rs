@@ -36,8 +36,8 @@ impl FromStr for BasePath {
     }
 }
 
-/// The URL at which clients reach the server, such as `https://node.example/v1`: scheme, authority, and the path prefix that
-/// a proxy adds, if any. Has no trailing slash.
+/// The URL at which clients reach the server, such as `https://node.example/v1`: scheme, authority, and the path prefix
+/// that a proxy adds, if any. Has no trailing slash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublicUrl(String);
 

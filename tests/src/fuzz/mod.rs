@@ -1,5 +1,5 @@
-//! Decoders and interfaces against mutated input: nothing panics or hangs, what is accepted survives another encoding, and
-//! where alloy decodes the same object, both accept the same bytes.
+//! Decoders and interfaces against mutated input: nothing panics or hangs, what is accepted survives another encoding,
+//! and where alloy decodes the same object, both accept the same bytes.
 //!
 //! Inputs are mutations of valid ones, which are made in code. Accepted inputs are mutated further. The same seed
 //! yields the same inputs, so a finding can be reproduced from its seed or from its bytes.
@@ -63,8 +63,8 @@ pub fn server_targets() -> Vec<Target> {
     frames::targets()
 }
 
-/// Runs `target` on mutated inputs for as long as `continues` returns true. `inspect` is called with each input before it
-/// is tried.
+/// Runs `target` on mutated inputs for as long as `continues` returns true. `inspect` is called with each input before
+/// it is tried.
 ///
 /// # Errors
 /// The first input for which the target panics, takes too long or finds a fault.

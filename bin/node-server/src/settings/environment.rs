@@ -40,8 +40,8 @@ pub(super) fn accept_earlier_name(argument: Arg) -> Arg {
     }
 }
 
-/// Makes a flag accept all usual booleans from its variable, and ignore the variable if it is false, so that the flag does not
-/// conflict with other options.
+/// Makes a flag accept all usual booleans from its variable, and ignore the variable if it is false, so that the flag
+/// does not conflict with other options.
 pub(super) fn accept_booleans(argument: Arg) -> Arg {
     if !matches!(argument.get_action(), ArgAction::SetTrue) {
         return argument;
@@ -68,8 +68,8 @@ fn is_false(value: OsString) -> bool {
     BoolishValueParser::new().parse_ref(&Command::new(""), None, &value).is_ok_and(|value| !value)
 }
 
-/// Returns a warning for each variable with our prefix that no command reads, and for those with the earlier prefix, which other
-/// programs use as well, that differ little from one that is read.
+/// Returns a warning for each variable with our prefix that no command reads, and for those with the earlier prefix,
+/// which other programs use as well, that differ little from one that is read.
 pub(super) fn warnings(root: &Command) -> Vec<String> {
     let known: Vec<_> = root
         .get_subcommands()

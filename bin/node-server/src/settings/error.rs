@@ -58,7 +58,8 @@ impl From<clap::Error> for UsageError {
 }
 
 impl UsageError {
-    /// Adds notes to an error in the arguments of `command`: about the sources of values, and about options of other commands of `root`.
+    /// Adds notes to an error in the arguments of `command`: about the sources of values, and about options of other
+    /// commands of `root`.
     pub(super) fn new(mut error: clap::Error, root: &Command, command: &Command, sources: &Sources) -> Self {
         let mut named = Vec::new();
         for kind in [ContextKind::InvalidArg, ContextKind::PriorArg] {

@@ -41,7 +41,8 @@ impl RequestView {
         Ok(BlockRef { number, hash })
     }
 
-    /// Returns the height of `tag`, which may be above the head. `pending` is `latest` if the view has no pending block.
+    /// Returns the height of `tag`, which may be above the head. `pending` is `latest` if the view has no pending
+    /// block.
     pub(super) fn height(&self, tag: BlockNumberOrTag) -> BlockNumber {
         let latest = self.latest();
         match tag {

@@ -1,7 +1,7 @@
 //! The OpenAPI 3.1 description of the whole interface.
 //!
-//! It is derived from the declarations of operations in `routes` and the wire types (`node_types::wire::schema`). Examples were
-//! recorded on a development chain.
+//! It is derived from the declarations of operations in `routes` and the wire types (`node_types::wire::schema`).
+//! Examples were recorded on a development chain.
 
 mod headers;
 mod operation;

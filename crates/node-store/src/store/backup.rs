@@ -19,8 +19,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
-/// Bytes after which the thread yields, reports progress and checks for cancellation. Without yielding, a thread keeps its
-/// core for milliseconds even if its priority is low.
+/// Bytes after which the thread yields, reports progress and checks for cancellation. Without yielding, a thread keeps
+/// its core for milliseconds even if its priority is low.
 const STEP: usize = 64 << 10;
 
 /// The content of a finished backup.

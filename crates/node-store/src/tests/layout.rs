@@ -1,5 +1,5 @@
-//! The layout on the disk. A folder of each layout version is kept in `tests/fixtures` and must stay readable; blocks and
-//! records that are written again must have the same bytes.
+//! The layout on the disk. A folder of each layout version is kept in `tests/fixtures` and must stay readable; blocks
+//! and records that are written again must have the same bytes.
 
 use super::OneSender;
 use super::small;

@@ -113,10 +113,11 @@ macro_rules! decode_object {
 }
 pub(super) use decode_object;
 
-/// Declares structs that are sent as objects, with property names in Pascal case. The name after `as` is that of the schema.
+/// Declares structs that are sent as objects, with property names in Pascal case. The name after `as` is that of the
+/// schema.
 ///
-/// A `response` is serialized and deserialized by serde alone. A `request` is decoded by [`decode_object`], whose notation
-/// follows the type of each field, also when it is deserialized.
+/// A `response` is serialized and deserialized by serde alone. A `request` is decoded by [`decode_object`], whose
+/// notation follows the type of each field, also when it is deserialized.
 macro_rules! wire_objects {
     () => {};
     (

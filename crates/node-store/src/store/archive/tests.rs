@@ -1,4 +1,5 @@
-//! The runs of a store compared with maps: blocks are added and leave the chain, runs are merged and pruned, the power fails.
+//! The runs of a store compared with maps: blocks are added and leave the chain, runs are merged and pruned, the power
+//! fails.
 
 use super::*;
 use crate::files::faults::FaultyDisk;
