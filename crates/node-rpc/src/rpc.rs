@@ -37,16 +37,16 @@ impl Default for RpcLimits {
     }
 }
 
-/// The response to a message, and the outcomes of its requests.
+/// The response to a message, and reports on its requests.
 #[derive(Debug, Default)]
 pub struct Reply {
     /// The complete response; `None` if the message consists of notifications.
     pub body: Option<Vec<u8>>,
-    /// The outcome of each request, including notifications.
+    /// A report on each request, including notifications.
     pub calls: Vec<CallReport>,
 }
 
-/// The outcome of one request of a message.
+/// A report on one request of a message.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct CallReport {
