@@ -173,7 +173,7 @@ def main():
         seconds.append(usage.seconds)
         print(f"{chain.blocks:>9}{'':>6}{usage.seconds:>9.1f}{usage.processor:>8.1f}{usage.memory / 1e6:>7.0f}"
               f"{usage.written / 1e6:>12.0f}{usage.written / stats['bytes']:>8.2f}"
-              f"{stats['run_bytes'] / stats['bytes']:>13.2f}{stats['trie_bytes_a_leaf']:>13.1f}", flush=True)
+              f"{stats['run_bytes'] / stats['bytes']:>13.2f}{stats['trie_bytes_per_leaf']:>13.1f}", flush=True)
     for (short, chain), (long, longer) in zip(zip(seconds, chains), zip(seconds[1:], chains[1:])):
         print(f"{chain.blocks} to {longer.blocks} blocks: {long / short:.1f} times the time")
 

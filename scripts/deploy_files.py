@@ -53,7 +53,7 @@ def check_compose(binary):
     if not (DEPLOY / node["build"]["context"] / node["build"]["dockerfile"]).is_file():
         raise Failure("the Dockerfile of the compose file does not exist")
     environment = {**os.environ, **node["environment"]}
-    # A warning names a variable that is no setting.
+    # A warning identifies a variable that is not a setting.
     settings = run(binary, "config", *node["command"], env=environment)
     if "warning" in settings or settings.count("ETHNODE_") != len(node["environment"]):
         raise Failure(f"settings of the compose file: {settings}")

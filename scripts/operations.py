@@ -159,8 +159,8 @@ def damage(binary):
             for path, content in runs.items():
                 path.write_bytes(content)
             wait_for("/ready after the repair", lambda: not unready(server))
-            wait_for("a line about the repair", lambda: "the whole database can be read again" in server.log())
-            line = next(line for line in server.log().splitlines() if "a part of the database" in line)
+            wait_for("a line about the repair", lambda: "all of the storage can be read again" in server.log())
+            line = next(line for line in server.log().splitlines() if "a part of the storage" in line)
             print(f"repaired: /ready is 200; the log: {line}")
             server.stop()
 

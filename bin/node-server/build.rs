@@ -1,4 +1,5 @@
-//! Records the commit that the program is built from: that of the repository, or of the variable `BUILD_COMMIT` for a build without one.
+//! Records the commit that the program is built from: that of the repository, or of the variable `BUILD_COMMIT` for a
+//! build without one.
 
 use std::env;
 use std::process::Command;

@@ -1,8 +1,7 @@
 //! Recorded JSON-RPC exchanges, replayed and compared.
 //!
 //! A file consists of comments (`//`), and of requests (`>> `), each followed by the recorded response (`<< `). Values
-//! and error
-//! codes must be equal; messages may differ. If a comment contains `speconly`, only the structure must match.
+//! and error codes must be equal; messages may differ. If a comment contains `speconly`, only the structure must match.
 
 use serde_json::{Map, Value};
 use std::fs;

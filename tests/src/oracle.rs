@@ -40,8 +40,7 @@ pub struct Departures {
 }
 
 /// Recomputes the blocks of `range`, which must exist, from their encodings and receipts: hashes, roots, blooms, gas,
-/// base
-/// fees, excess blob gas, requests and senders. State roots are not recomputed.
+/// base fees, excess blob gas, requests and senders. State roots are not recomputed.
 ///
 /// # Panics
 /// If anything differs.

@@ -101,8 +101,7 @@ impl Begun {
 
 impl Server {
     /// Starts `node-server run --port 0` with more arguments, and waits until it listens. Unless `arguments` specify a
-    /// folder, the
-    /// chain is stored in memory.
+    /// folder, the chain is stored in memory.
     ///
     /// # Panics
     /// If the server ends before it listens.
@@ -110,7 +109,8 @@ impl Server {
         Self::listening(&mut command(arguments), Transport::Http1, None)
     }
 
-    /// Like [`start`](Self::start), with `folder` as the working folder and that of the user, of temporary files and of data.
+    /// Like [`start`](Self::start), with `folder` as the working folder and that of the user, of temporary files and of
+    /// data.
     ///
     /// # Panics
     /// If the server ends before it listens.
@@ -410,14 +410,14 @@ impl Drop for Server {
     }
 }
 
-/// Reads a response as far as the server sends it.
-/// The scheme and the address in the line with which a server says where it listens, as text or as JSON.
+/// Returns the scheme and the address in the line with which a server says where it listens, as text or as JSON.
 pub fn listening_on(line: &str) -> Option<String> {
     let (scheme, rest) = line.split_once("listening on ")?.1.split_once("://")?;
     let address = rest.split(['"', '/']).next()?;
     Some(format!("{scheme}://{address}"))
 }
 
+/// Reads a response as far as the server sends it.
 fn read_response(stream: &mut TcpStream, has_body: bool) -> Response {
     let mut response = Response::parse("");
     let mut bytes = Vec::new();
@@ -434,8 +434,7 @@ fn read_response(stream: &mut TcpStream, has_body: bool) -> Response {
 }
 
 /// Runs `node-server run --port 0` with more arguments, sends `signal` (a name that `kill` accepts) when a log line
-/// contains
-/// `mark`, and waits for the process to end. Returns its status, and the log after that line.
+/// contains `mark`, and waits for the process to end. Returns its status, and the log after that line.
 ///
 /// # Panics
 /// If no line contains `mark`.
@@ -594,7 +593,8 @@ pub fn free_port() -> u16 {
     listener.local_addr().expect("it is bound").port()
 }
 
-/// Server arguments that import the recorded chain, from `../shared` beside the workspace or the folder in `NODE_SHARED`.
+/// Server arguments that import the recorded chain, from `../shared` beside the workspace or the folder in
+/// `NODE_SHARED`.
 ///
 /// # Panics
 /// If the chain is not there. Tests that call this are ignored by default.
@@ -606,7 +606,8 @@ pub fn conformance_chain() -> [String; 4] {
     ["--genesis".to_owned(), file("genesis.json"), "--import".to_owned(), file("chain.rlp")]
 }
 
-/// The server's executable: what the variable NODE_SERVER says, to test another version, or the one beside the test's.
+/// The server's executable: the one that the variable NODE_SERVER specifies, to test another version, or the one in
+/// the test's folder.
 /// `cargo test --workspace` has just built it; otherwise it is built here if it is missing or older than the sources.
 fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();

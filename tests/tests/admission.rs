@@ -177,7 +177,7 @@ fn only_programs_on_this_machine_control_the_chain() {
         for header in forwarded {
             assert_refused(&mine(&server, &[header]), 403, "trusted-proxies");
             assert!(!call(&server, &[header], "evm_mine"), "{transport:?} {header:?}");
-            assert!(call(&server, &[header], "eth_blockNumber"), "what does not control is served");
+            assert!(call(&server, &[header], "eth_blockNumber"), "methods that only read are allowed");
         }
         let warnings = server.logged("--trusted-proxies makes its clients known");
         assert_eq!(warnings, 1, "{}", server.log());
@@ -235,12 +235,12 @@ fn pages_read_and_control_as_their_origin_allows() {
         // One line for reading and one for control, however often it tries.
         assert_eq!(log.matches("origin=\"https://evil.example\"").count(), 2, "{log}");
         assert!(
-            log.contains("its name in --cors-origins allows it") && !log.contains("origin=\"https://wallet"),
+            log.contains("add the origin to --cors-origins to allow it") && !log.contains("origin=\"https://wallet"),
             "{log}"
         );
 
         let server = Server::dev_over(transport, ["--cors-origins", "*"]);
-        assert_eq!(rights(&server, &[("Origin", "null")]), [true, true, false], "reading is not controlling");
+        assert_eq!(rights(&server, &[("Origin", "null")]), [true, true, false], "reading is allowed");
         let own = ("Host", "localhost:1");
         assert_eq!(rights(&server, &[own, ("Origin", "http://localhost:1")]), all, "{transport:?}");
     }
@@ -271,7 +271,7 @@ fn limits_connections() {
         assert_eq!(response.status, 200, "{transport:?}: another client is served");
         drop(silent);
         while server.send("GET", "/health", &[], "").status != 200 {
-            assert!(Instant::now() < deadline, "connections that are gone still count");
+            assert!(Instant::now() < deadline, "closed connections still count");
             thread::sleep(Duration::from_millis(10));
         }
     }
@@ -316,7 +316,7 @@ fn limits_requests() {
         let statuses: Vec<_> = waiting.into_iter().map(|begun| begun.finish("}")).collect();
         assert!(statuses.contains(&200), "{transport:?}: {statuses:?}");
         while server.get("/chainId/").status != 200 {
-            assert!(Instant::now() < deadline, "requests that are over still count");
+            assert!(Instant::now() < deadline, "finished requests still count");
         }
     }
 }
@@ -341,7 +341,7 @@ fn limits_sizes() {
             assert_refused(&server.send("POST", "/getLogs/", headers.as_slice(), "{}"), 415, "");
         }
         let empty = server.send("POST", "/getLogs/", &[("Content-Length", "0")], "");
-        assert_eq!(empty.problem_faults(400), NONE, "nothing is of no type");
+        assert_eq!(empty.problem_faults(400), NONE, "an empty body needs no media type");
     }
 }
 
@@ -436,9 +436,9 @@ fn refused_control_over_json_rpc_names_the_option_and_is_logged() {
     assert_eq!(server.logged("operation=\"eth_blockNumber\""), 1);
     assert!(!server.log().contains("refused a page"), "{}", server.log());
     let refused = error(&server.send("POST", "/", &headers, &body("evm_mine")));
-    let reason = "a page of another origin may control the chain only if `cors-origins` lists that origin itself";
+    let reason = "a page of another origin may control the chain only if `cors-origins` lists that origin explicitly";
     assert_eq!(refused, format!("evm_mine is refused: {reason}"));
-    assert_eq!(server.logged("only its name in --cors-origins allows it"), 1);
+    assert_eq!(server.logged("add its origin to --cors-origins to allow it"), 1);
 }
 
 #[test]

@@ -159,7 +159,7 @@ fn a_killed_backup_leaves_no_copy_that_looks_complete() {
             break;
         }
     }
-    assert!(in_the_middle > 0, "no kill came in time");
+    assert!(in_the_middle > 0, "no backup was interrupted");
     // Incomplete copies do not affect later backups, and the folder itself is unchanged.
     let result = backup(&data, &dest).unwrap();
     assert_eq!(result["head"]["number"], 150);

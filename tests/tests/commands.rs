@@ -173,8 +173,8 @@ fn stats_count_the_imported_rows() {
     let table = |name: &str, of: &str| {
         stats["tables"].as_array().unwrap().iter().find(|table| table["name"] == name).unwrap()[of].as_f64().unwrap()
     };
-    assert_eq!(number("trie_bytes_a_leaf"), table("trie", "disk_bytes") / number("changed_leaves"));
-    assert_eq!(number("bytes_a_block"), number("run_bytes") / (BLOCKS + 1) as f64);
+    assert_eq!(number("trie_bytes_per_leaf"), table("trie", "disk_bytes") / number("changed_leaves"));
+    assert_eq!(number("bytes_per_block"), number("run_bytes") / (BLOCKS + 1) as f64);
     let on_disk: f64 =
         stats["tables"].as_array().unwrap().iter().map(|table| table["disk_bytes"].as_f64().unwrap()).sum();
     assert!(on_disk < number("run_bytes"), "{stats}");

@@ -103,7 +103,11 @@ fn snapshots_reorganizations_and_the_pool() {
     assert_eq!(head(&server), before);
     assert_ne!(server.get(&format!("/getBalance/{BOB}/")).field("Balance"), &json!("5"));
     assert_ne!(status(&server, &second), "mined");
-    assert_eq!(done(&server, "revert", json!({"SnapshotId": snapshot}))["Result"], false, "it is used up");
+    assert_eq!(
+        done(&server, "revert", json!({"SnapshotId": snapshot}))["Result"],
+        false,
+        "a snapshot can be used once"
+    );
 
     let replaced = done(&server, "reorganize", json!({"Blocks": 1}));
     assert_eq!(replaced["Removed"], json!([before["Hash"]]));
@@ -121,7 +125,7 @@ fn snapshots_reorganizations_and_the_pool() {
     assert_eq!(send(&server, transfer(0)), first, "a dropped transaction can be sent again");
     assert_eq!(status(&server, &first), "pending");
     done(&server, "mine", json!({}));
-    assert_eq!(send(&server, transfer(0)), first, "and a mined one, too");
+    assert_eq!(send(&server, transfer(0)), first, "a mined transaction can be sent again, too");
     assert_eq!(status(&server, &first), "mined");
 }
 
@@ -144,12 +148,16 @@ fn edits_and_impersonation() {
     assert_eq!(refused.problem_faults(422), NONE);
     assert_eq!(
         refused.field("detail"),
-        &json!(format!("unknown account {contract}: the node has no key of it, and does not impersonate it"))
+        &json!(format!("unknown account {contract}: the node has no key for it, and does not impersonate it"))
     );
     let own = done(&server, "sendTransaction", json!({"Transaction": {"From": ALICE, "To": BOB}}));
     assert_eq!(status(&server, own["TransactionHash"].as_str().unwrap()), "mined");
     assert_eq!(done(&server, "impersonate", json!({"Address": contract}))["Result"], true);
-    assert_eq!(done(&server, "impersonate", json!({"Address": contract}))["Result"], false, "it is already");
+    assert_eq!(
+        done(&server, "impersonate", json!({"Address": contract}))["Result"],
+        false,
+        "it is already impersonated"
+    );
     let hash = done(&server, "sendTransaction", sent.clone())["TransactionHash"].as_str().unwrap().to_owned();
     assert_eq!(status(&server, &hash), "mined");
     let transaction = server.get(&format!("/getTransactionByHash/{hash}/")).field("Transaction").clone();
@@ -176,7 +184,7 @@ fn refusals_have_a_reason() {
             json!({"Blocks": "1000000000000000000"}),
             "1000000000000000000 blocks are more than the 4294967296 that one request may produce".to_owned(),
         ),
-        ("reorganize", json!({"Blocks": 3}), "3 blocks cannot be replaced, at most 2 can".to_owned()),
+        ("reorganize", json!({"Blocks": 3}), "cannot replace 3 blocks: at most 2 can be replaced".to_owned()),
         (
             "setNextBlockTimestamp",
             json!({"Timestamp": 5}),

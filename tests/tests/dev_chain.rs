@@ -192,8 +192,8 @@ fn sets_the_fields_of_blocks() {
     assert_eq!((block.header.beneficiary, block.header.mix_hash), (coinbase, randao));
     let block = mine(&chain);
     assert_eq!(block.header.beneficiary, coinbase);
-    assert_ne!(block.header.mix_hash, randao, "of one block alone");
-    assert_eq!(edited_blocks(&**chain.backend()).unwrap(), [], "others take them for valid");
+    assert_ne!(block.header.mix_hash, randao, "the value applies to one block");
+    assert_eq!(edited_blocks(&**chain.backend()).unwrap(), [], "other nodes would accept the blocks");
 
     // A small change of the gas limit is valid; a large one makes the block invalid for other nodes.
     let limit = genesis.header.gas_limit;
@@ -206,8 +206,8 @@ fn sets_the_fields_of_blocks() {
     let edited = edited_blocks(&**chain.backend()).unwrap();
     assert_eq!(edited.len(), 1);
     assert!(edited[0].0 == block.block_ref() && edited[0].1.gas_limit, "{edited:?}");
-    assert_eq!(mine(&chain).header.gas_limit, 50_000, "from then on");
-    assert_eq!(edited_blocks(&**chain.backend()).unwrap().len(), 1, "only the first of them is far from its parent");
+    assert_eq!(mine(&chain).header.gas_limit, 50_000, "the limit also applies to later blocks");
+    assert_eq!(edited_blocks(&**chain.backend()).unwrap().len(), 1, "only the first block exceeds the limit of change");
     let refused = chain.send_transaction(&context(), TransactionRequest { gas: Some(50_001), ..transfer(&chain, 0) });
     assert!(matches!(refused, Err(NodeError::TransactionRejected(_))), "{refused:?}");
     for none in [4_999, 1 << 63] {
@@ -237,7 +237,7 @@ fn sets_the_time() {
     assert_eq!(producer.set_block_interval(Some(30)).unwrap(), None);
     assert_eq!([mine(&chain), mine(&chain)].map(|block| block.header.timestamp), [start + 30, start + 60]);
     producer.set_next_timestamp(start + 1_000).unwrap();
-    assert_eq!(mine(&chain).header.timestamp, start + 1_000, "a wish comes first");
+    assert_eq!(mine(&chain).header.timestamp, start + 1_000, "a set timestamp has precedence");
     assert_eq!(mine(&chain).header.timestamp, start + 1_030);
     assert_eq!(producer.set_block_interval(None).unwrap(), Some(30));
     assert_eq!(producer.set_time(start + 5_000).unwrap(), 4_000);
@@ -252,7 +252,7 @@ fn time_increases_from_the_head() {
     let chain = chain(Mining::Manual);
     let producer = chain.producer().unwrap();
     let start = head(&chain).header.timestamp;
-    // The clock stands, and each block is a second after the one before.
+    // The clock does not advance, and each block is one second after its parent.
     producer.mine(30, None, Vec::new()).unwrap();
     assert_eq!(head(&chain).header.timestamp, start + 30);
     producer.increase_time(60).unwrap();

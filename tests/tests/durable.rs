@@ -183,7 +183,7 @@ fn refuses_unusable_folders_with_one_line() {
     fs::write(&log, flipped).unwrap();
     refused(&fixture, &[], "is damaged at byte");
     fs::write(&log, good).unwrap();
-    assert_eq!(Server::start(fixture.data_dir()).get("/health").status, 200, "mended");
+    assert_eq!(Server::start(fixture.data_dir()).get("/health").status, 200, "the log is repaired");
 
     let manifest = files(&data).find(|name| name.starts_with("manifest-")).unwrap();
     fs::write(Path::new(&data).join(&manifest), b"no manifest").unwrap();
@@ -211,7 +211,7 @@ fn a_folder_is_bound_to_its_fork_schedule() {
     let data = fixture.path("data");
     let arguments = ["--data-dir", &data, "--genesis", &genesis];
     Server::start(arguments).end("TERM");
-    // Without a genesis file, the folder says which chain it is.
+    // Without a genesis file, the folder determines the chain.
     let server = Server::start(fixture.data_dir());
     assert_eq!(server.get("/getBlockByNumber/0/").field("Block")["ExtraData"], "0x01");
     server.end("TERM");

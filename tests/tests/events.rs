@@ -90,10 +90,10 @@ fn resumes_across_restarts_and_reorganizations() {
     expected.iter_mut().for_each(|log| log["Removed"] = true.into());
     assert_eq!(removed, expected);
     assert_eq!(added, all_logs(&server));
-    assert_eq!(data(&events)[..removed.len()], removed, "removed ones come first");
+    assert_eq!(data(&events)[..removed.len()], removed, "removed logs come first");
     let genesis = server.get("/getBlockByNumber/0/").body["Block"]["Hash"].clone();
     let ids: Vec<_> = events[..removed.len()].iter().filter_map(|event| event.id.clone()).collect();
-    assert_eq!(ids, [genesis.as_str().unwrap()], "only the last has an id");
+    assert_eq!(ids, [genesis.as_str().unwrap()], "only the last removed log has an id");
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn streams_are_limited() {
     assert_eq!(refused.problem_faults(503), Vec::<String>::new());
     assert!(refused.header("retry-after").is_some());
     let wrong = server.get("/events/?Stream=all");
-    assert_eq!(wrong.status, 422, "faults go first");
+    assert_eq!(wrong.status, 422, "invalid parameters are reported first");
     drop(only);
     // The server notices a moment later.
     while let Err(error) = Events::try_listen(&format!("{}/events/", server.url()), None) {

@@ -48,7 +48,8 @@ fn signals_end_an_import_with_success() {
     }
 }
 
-/// Sends a call that runs until its gas is used up, and waits until it does. `metrics` is the port of the server's metrics.
+/// Sends a call that runs until its gas is used up, and waits until it does. `metrics` is the port of the server's
+/// metrics.
 fn begin_endless_call(server: &Server, metrics: u16) -> TcpStream {
     let mut stream = TcpStream::connect(server.address()).unwrap();
     // JUMPDEST PUSH1 0 JUMP.
@@ -423,7 +424,8 @@ fn the_end_is_announced_before_the_listener_closes() {
     assert_eq!(events.next_event(), None);
     let close = socket.inner().read().unwrap();
     assert!(matches!(&close, Message::Close(Some(frame)) if frame.code == CloseCode::Away), "{close:?}");
-    // GOAWAY without an error, after an acknowledgement of SETTINGS and WINDOW_UPDATE: no more streams; at the end, that none was processed.
+    // GOAWAY without an error, after an acknowledgement of SETTINGS and WINDOW_UPDATE: no more streams; at the end,
+    // that none was processed.
     let go_away = |last: [u8; 4]| [&[0, 0, 8, 7, 0, 0, 0, 0, 0][..], &last, &[0; 4]].concat();
     let mut announced = [0; 9 + 13 + 17];
     http2.read_exact(&mut announced).unwrap();

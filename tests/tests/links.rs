@@ -1,4 +1,4 @@
-//! Every link in responses leads somewhere, behind every combination of base path, public URL and proxy.
+//! Every link in responses resolves, for every combination of base path, public URL and proxy.
 
 #![allow(clippy::unwrap_used)]
 
@@ -49,7 +49,8 @@ fn links(response: &Response) -> Vec<String> {
     found
 }
 
-/// Adds the links of a JSON document: addresses of schemas, kinds of problems, and of the servers of an OpenAPI document.
+/// Adds the links of a JSON document: addresses of schemas, kinds of problems, and of the servers of an OpenAPI
+/// document.
 fn collect(value: &Value, found: &mut Vec<String>) {
     for key in ["$schema", "$id", "type"] {
         found.extend(
@@ -64,7 +65,8 @@ fn collect(value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// Follows all links from a few responses. `base` is the path of the server itself, `outside` the URL at which clients reach it.
+/// Follows all links from a few responses. `base` is the path of the server itself, `outside` the URL at which clients
+/// reach it.
 fn follow(server: &Server, base: &str, outside: &str, headers: &[(&str, &str)]) -> BTreeSet<String> {
     let get = |path: &str| server.send("GET", &[base, path].concat(), headers, "");
     let mut seen = BTreeSet::new();

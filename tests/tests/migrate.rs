@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// A development chain of layout 1: 86 blocks, in which slot 1 of [`CONTRACT`] changes, one transaction in the pool, and a block
-/// filter. The server was killed, so that the last blocks are only in the log.
+/// A development chain of layout 1: 86 blocks, in which slot 1 of [`CONTRACT`] changes, one transaction in the pool,
+/// and a block filter. The server was killed, so that the last blocks are only in the log.
 const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/layout-1.tar.gz");
 const CONTRACT: &str = "0x5fbdb2315678afecb367f032d93f642f64180aa3";
 const HEAD: &str = "0x3929285a831afe5f72ab16076e8c3b32a59ec26d69766a652ea4b383680a0205";

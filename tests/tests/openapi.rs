@@ -1,10 +1,8 @@
 //! The examples in the OpenAPI document are real: a development chain returns each of them. And `docs/openapi.json`
-//! equals the
-//! document that is served.
+//! equals the document that is served.
 //!
 //! `UPDATE_OPENAPI=1 cargo test --workspace --test openapi` updates both; after a change of the examples it must run
-//! twice,
-//! because the document contains them.
+//! twice, because the document contains them.
 
 #![allow(clippy::unwrap_used)]
 
@@ -48,7 +46,7 @@ fn compare(path: &str, expected: &Value) {
     if std::env::var_os("UPDATE_OPENAPI").is_some() {
         std::fs::write(&file, format!("{expected:#}\n")).unwrap();
     } else if read(&file) != *expected {
-        panic!("{path} is out of date; UPDATE_OPENAPI=1 cargo test --workspace --test openapi writes it anew");
+        panic!("{path} is out of date; UPDATE_OPENAPI=1 cargo test --workspace --test openapi writes it again");
     }
 }
 
@@ -87,7 +85,7 @@ impl Recorder {
         if !request.is_null() {
             example.insert("request".to_owned(), request);
         }
-        example.insert("answer".to_owned(), response);
+        example.insert("response".to_owned(), response);
         self.examples.insert(operation.to_owned(), example.into());
         plain
     }
@@ -309,8 +307,8 @@ fn examples_are_complete_and_match_their_schemas() {
     }
 }
 
-/// The places of an operation that name a block: the name with its description, and the request that has `block` there and
-/// otherwise the data of the examples.
+/// The places of an operation that name a block: the name with its description, and the request that has `block` there
+/// and otherwise the data of the examples.
 fn block_names(document: &Value, path: &str, described: &Value, block: &str) -> Vec<(String, String, String, Value)> {
     const NAMES: [&str; 4] = ["BlockNumber", "FromBlock", "ToBlock", "NewestBlock"];
     let parameters = described["parameters"].as_array().cloned().unwrap_or_default();

@@ -72,8 +72,8 @@ fn cursors_are_bound_to_their_request() {
         assert_eq!(response.problem_faults(status), NONE, "{name}: {}", response.text);
         assert_eq!(response.locations().first(), Some(&"query.cursor"), "{name}: {}", response.text);
     }
-    let behind_its_block = format!("{}{:016x}{}", &cursor[..16], u64::MAX, &cursor[32..]);
-    assert_eq!(server.post(&with(&behind_its_block), body.to_string()).status, 200);
+    let after_its_block = format!("{}{:016x}{}", &cursor[..16], u64::MAX, &cursor[32..]);
+    assert_eq!(server.post(&with(&after_its_block), body.to_string()).status, 200);
     let nothing = json!({"FromBlock": "0", "Topics": [format!("0x{:064x}", 7)]});
     let last = server.send("POST", "/v1/getLogs/", &PAGE, &nothing.to_string());
     assert_eq!((logs(&last), last.next_page()), (Vec::new(), None), "{}", last.text);

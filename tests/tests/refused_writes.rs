@@ -1,4 +1,4 @@
-//! A transaction whose send is answered by an error, because it cannot be stored, is never mined.
+//! A transaction that is refused with an error, because it cannot be stored, is never mined.
 
 #![allow(clippy::unwrap_used)]
 

@@ -256,8 +256,7 @@ fn headers_accounts_and_raw_transactions() {
 }
 
 /// Init code of a token that stores balances at the hash of the two words in its call data, and returns them. It first
-/// reads
-/// slot 1, and reverts if it is set.
+/// reads slot 1, and reverts if it is set.
 const TOKEN: &str =
     concat!("0x601b8060095f395ff3", "600154601757", "604060045f37", "60405f20545f5260205ff3", "5b5f5ffd");
 
@@ -286,8 +285,7 @@ fn deals_tokens() {
     assert_eq!(balance(), number(1));
 
     // Not a token; a contract that always returns the same; one that multiplies a global rate by each account's shares;
-    // and one
-    // whose balance is in the upper bits.
+    // and one whose balance is in the upper bits.
     let other = "0x00000000000000000000000000000000000000aa";
     let slot = |slot: &str| call(&server, "eth_getStorageAt", json!([other, slot, "latest"]));
     let refused = [

@@ -121,7 +121,7 @@ fn cached_blocks_equal_uncached_ones() {
         let flag = path.contains("true");
         let named = server.get(&format!("/getBlockByHash/{hash}/{flag}/"));
         assert_eq!(named.field("Block"), first.field("Block"), "{path}");
-        assert_eq!(server.get(&format!("{path}?x=1")).status, 422, "a query is a fault all the same");
+        assert_eq!(server.get(&format!("{path}?x=1")).status, 422, "a query is refused here, too");
     }
 }
 
@@ -146,7 +146,7 @@ fn responses_have_the_head_of_their_view() {
         }
         assert_eq!(server.post("/dev/mine/", "{}").status, 200);
     }
-    assert_eq!(head(&server.get("/chainId/")), (None, None), "nothing of the chain was read");
+    assert_eq!(head(&server.get("/chainId/")), (None, None), "the chain was not read");
 }
 
 #[test]
@@ -236,17 +236,17 @@ fn other_origins_cannot_read_responses_unless_listed() {
 
     let any = Server::dev(["--cors-origins", "*"]);
     assert_eq!(any.send("GET", "/chainId/", &[origin], "").header("access-control-allow-origin"), Some("*"));
-    assert_eq!(any.send("POST", "/dev/mine/", &[origin, json], "{}").status, 403, "reading is not controlling");
+    assert_eq!(any.send("POST", "/dev/mine/", &[origin, json], "{}").status, 403, "reading is allowed");
 }
 
 #[test]
 fn ready_reports_a_head_that_is_too_old() {
     let server = Server::dev(["--max-head-age", "1h"]);
-    assert_eq!(server.get("/ready").problem_faults(503), NONE, "the genesis is of the past");
+    assert_eq!(server.get("/ready").problem_faults(503), NONE, "the genesis block is too old");
     assert_eq!(server.post("/dev/mine/", "{}").status, 200);
     let ready = server.get("/ready/");
     assert_eq!((ready.status, ready.field("Status"), ready.field("BlockNumber")), (200, &json!("ok"), &json!("1")));
     let (server, _folder) = imported(&[]);
-    assert_eq!(server.get("/ready").field("BlockNumber"), "10", "any age will do");
+    assert_eq!(server.get("/ready").field("BlockNumber"), "10", "any age is accepted");
     assert_eq!(server.get("/health").field("Status"), "ok");
 }

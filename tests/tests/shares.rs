@@ -37,7 +37,7 @@ fn streams_and_websockets() {
     drop(streams);
     let deadline = Instant::now() + Duration::from_secs(60);
     while Socket::connect(server.address(), &[]).is_err() {
-        assert!(Instant::now() < deadline, "streams that are over still count");
+        assert!(Instant::now() < deadline, "ended streams still count");
     }
 }
 

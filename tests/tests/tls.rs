@@ -31,7 +31,7 @@ fn serves_only_tls() {
     plain.write_all(b"GET /chainId/ HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
     let mut response = String::new();
     plain.read_to_string(&mut response).unwrap();
-    assert!(response.starts_with("HTTP/1.1 400") && response.contains("expects TLS"), "{response}");
+    assert!(response.starts_with("HTTP/1.1 400") && response.contains("requires TLS"), "{response}");
     assert_eq!(server.end("TERM").code(), Some(0));
 }
 

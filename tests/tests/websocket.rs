@@ -208,7 +208,7 @@ fn limits_of_a_connection() {
     assert_eq!(closed(&mut socket), CloseCode::Protocol);
 }
 
-/// Each subscription reports each block, however many are mined at once and whoever else listens.
+/// Each subscription reports each block, even if several are mined at once, and regardless of other subscribers.
 #[test]
 fn no_subscription_misses_a_block() {
     let server = Server::dev(["--log", "error"]);

@@ -27,7 +27,8 @@ use std::path::PathBuf;
 pub(crate) struct CommandLine {
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// Configuration file in TOML, with the long names of options as keys; the command line and the environment take precedence
+    /// Settings file in TOML, with the long names of options as keys; the command line and the environment take
+    /// precedence
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
 }
@@ -37,14 +38,14 @@ pub(crate) struct CommandLine {
 pub(crate) enum Command {
     /// Serve a development chain with funded accounts whose keys are public.
     ///
-    /// The accounts are derived from a mnemonic, and the genesis funds them. The chain is stored in memory, or in a folder with
-    /// --data-dir.
+    /// The accounts are derived from a mnemonic, and the genesis funds them. The chain is stored in memory, or in a
+    /// folder with --data-dir.
     Dev(Box<DevOptions>),
     /// Import chain files and serve the chain, without producing blocks.
     ///
-    /// The chain starts at the genesis and consists of the blocks of the chain files. It is stored in a folder, or in memory with
-    /// --data-dir :memory:. The node does not produce blocks and does not join a network: transactions that are sent to it
-    /// stay in the pool and appear in the pending block.
+    /// The chain starts at the genesis and consists of the blocks of the chain files. It is stored in a folder, or in
+    /// memory with --data-dir :memory:. The node does not produce blocks and does not join a network: transactions that
+    /// are sent to it stay in the pool and appear in the pending block.
     Run(Box<RunOptions>),
     /// Import chain files into a folder.
     ///
@@ -66,8 +67,8 @@ pub(crate) enum Command {
     Prune(PruneOptions),
     /// Copy a folder to another folder, even while a server uses it.
     ///
-    /// The copy is a complete snapshot: blocks, states, pool and filters. It is written next to the destination under a temporary
-    /// name and renamed at the end, so the destination is never incomplete.
+    /// The copy is a complete snapshot: blocks, states, pool and filters. It is written next to the destination under a
+    /// temporary name and renamed at the end, so the destination is never incomplete.
     Backup(CopyOptions),
     /// Copy a folder of storage layout 1 to a new folder of the current layout, and verify it.
     ///

@@ -50,7 +50,8 @@ pub(crate) fn read(path: &Path, context: &Context) -> Result<Vec<u8>, CommandErr
     }
 }
 
-/// Fails if a file cannot be read, so that nothing is created before that is known. A pipe is not opened: whoever writes to it would notice.
+/// Fails if a file cannot be read. Called before anything is created. A pipe is not opened, because its writer would
+/// notice.
 pub(crate) fn check(path: &Path) -> Result<(), CommandError> {
     let metadata = path.metadata();
     let checked = metadata.and_then(|found| if found.is_file() { File::open(path).map(drop) } else { Ok(()) });

@@ -33,8 +33,7 @@ pub(crate) struct HealthOptions {
     /// certificate
     #[arg(long, value_name = "FILE")]
     pub(crate) tls_cert: Option<PathBuf>,
-    /// PEM file of certificates to trust for https, of certificate authorities or of servers [default: Mozilla's list
-    /// of authorities]
+    /// PEM file of CA or server certificates to trust for https [default: Mozilla's list of authorities]
     #[arg(long, value_name = "FILE")]
     pub(crate) ca_file: Option<PathBuf>,
     /// Time limit for the response

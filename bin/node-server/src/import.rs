@@ -29,8 +29,8 @@ pub(crate) struct ImportOptions {
     pub(crate) genesis: GenesisOptions,
     #[command(flatten)]
     pub(crate) storage: StorageOptions,
-    /// Number of blocks after which the import is made durable; a crash loses at most these [default: 1000 blocks or
-    /// a second, whichever is first]
+    /// Number of blocks after which the import is made durable; a crash loses at most this many [default: 1000 blocks
+    /// or a second, whichever is first]
     #[arg(long, value_name = "BLOCKS", help_heading = "Storage")]
     pub(crate) sync_every: Option<NonZeroU64>,
     #[command(flatten)]

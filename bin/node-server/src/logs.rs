@@ -1,7 +1,7 @@
 //! The log: lines on standard error, as text or as JSON.
 //!
-//! A background thread writes the lines, so logging does not block. If lines arrive faster than they can be written, some are
-//! dropped, and their number is reported at the end. Nothing waits for a reader that has stopped reading.
+//! A background thread writes the lines, so logging does not block. If lines arrive faster than they can be written,
+//! some are dropped, and their number is reported at the end. Nothing waits for a reader that has stopped reading.
 
 use crate::dev::RequestLayer;
 use crate::otlp::TraceLayer;
@@ -42,7 +42,7 @@ const DEBUG: LevelFilter = LevelFilter::DEBUG;
 /// Counts the lines that were dropped because the queue was full.
 static DROPPED: OnceLock<ErrorCounter> = OnceLock::new();
 
-/// Counts the lines that could not be written, because the reader has gone or the disk is full.
+/// Counts the lines that could not be written, because the reader has closed the pipe or the disk is full.
 static UNWRITTEN: AtomicU64 = AtomicU64::new(0);
 
 /// The filter, which can be changed while the program runs.
@@ -130,14 +130,14 @@ pub(crate) enum FilterError {
     /// A part of it is neither a level nor `target=level`.
     #[error(transparent)]
     Parse(#[from] ParseError),
-    /// A part of it is one word that is no level.
+    /// A part of it is a single word that is not a level.
     #[error("'{0}' is not a level: expected off, error, warn, info, debug or trace, or TARGET=LEVEL")]
     NotALevel(String),
 }
 
 /// Parses a filter. Messages from actix about connections are left out, unless the filter mentions actix.
 ///
-/// A word that is not a level is refused. [`Targets`] takes it for the name of a target, whose lines alone would then be logged.
+/// A word that is not a level is refused: [`Targets`] would interpret it as a target and log only that target.
 fn parse(filter: &str) -> Result<Targets, FilterError> {
     let is_level = |word: &str| word.is_empty() || word.contains('=') || word.parse::<LevelFilter>().is_ok();
     if let Some(word) = filter.split(',').map(str::trim).find(|word| !is_level(word)) {

@@ -7,8 +7,8 @@ use crate::options::ServerOptions;
 use node_http::{HttpConfig, MetricsServer, Tokens};
 use std::path::Path;
 
-/// Serves the metrics of `http` on the address in the options until the returned server is dropped. Returns `None` if no address
-/// is set.
+/// Serves the metrics of `http` on the address in the options until the returned server is dropped. Returns `None` if
+/// no address is set.
 pub(crate) fn serve(options: &ServerOptions, http: &HttpConfig) -> Result<Option<MetricsServer>, CommandError> {
     let Some(address) = options.operation.metrics_addr else { return Ok(None) };
     http.metrics.set_build(VERSION, COMMIT);

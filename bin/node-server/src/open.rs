@@ -149,8 +149,8 @@ pub(crate) struct Backend {
     pub(crate) store: Option<Arc<Store>>,
 }
 
-/// Opens the chain in `folder`, or creates it there; without a folder, starts a chain in memory. This is the only place that
-/// chooses a backend.
+/// Opens the chain in `folder`, or creates it there; without a folder, starts a chain in memory. This is the only place
+/// that chooses a backend.
 pub(crate) fn backend(
     folder: Option<&Path>,
     start: &Start,

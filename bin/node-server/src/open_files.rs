@@ -5,8 +5,8 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 /// Files that the server opens besides connections: runs of the chain, the log, listeners and pipes.
 const OTHERS: u64 = 256;
 
-/// Raises the limit of open files as far as the system permits. Warns if it is still too low for `connections` connections: a
-/// server without free descriptors accepts nobody, and so cannot report its health either.
+/// Raises the limit of open files as far as the system permits. Warns if it is still too low for `connections`
+/// connections: a server without free descriptors accepts nobody, and so cannot report its health either.
 pub(crate) fn raise(connections: usize) {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;

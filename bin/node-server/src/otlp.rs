@@ -1,8 +1,8 @@
 //! Traces for OpenTelemetry: a span for each request, sent to a collector as OTLP over HTTP in JSON.
 //!
 //! Spans are derived from the log events of requests, regardless of the log's filter; those of the calls of a batch are
-//! children of the batch's span. A separate thread sends them. If the collector is slow or unreachable, spans are dropped;
-//! requests do not wait.
+//! children of the batch's span. A separate thread sends them. If the collector is slow or unreachable, spans are
+//! dropped; requests do not wait.
 
 use crate::build_info::VERSION;
 use crate::dev::RequestLayer;
@@ -222,13 +222,13 @@ impl Visit for Request {
 }
 
 impl Request {
-    /// Returns whether this is a call of a batch, which has no response of its own.
+    /// Returns whether this is a call of a batch, which has no separate response.
     fn is_part(&self) -> bool {
         self.status.is_none() && self.bytes.is_none()
     }
 
-    /// Returns the spans of a request that ended at `end`, and of its `parts`, the calls of a batch, which ran one after the
-    /// other. Empty for requests whose sender does not record their trace.
+    /// Returns the spans of a request that ended at `end`, and of its `parts`, the calls of a batch, which ran one
+    /// after the other. Empty for requests whose sender does not record their trace.
     fn spans(&self, parts: &[Self], end: SystemTime) -> Vec<Value> {
         let is_sampled = u8::from_str_radix(&self.trace_flags, 16).is_ok_and(|flags| flags & 1 == 1);
         if !self.trace_id.is_empty() && !is_sampled {
@@ -285,7 +285,7 @@ impl Request {
 
 /// Eight random bytes in hexadecimal. They need not be unpredictable.
 fn random() -> String {
-    // Each state has keys of its own.
+    // Each state has different random keys.
     format!("{:016x}", RandomState::new().hash_one(()).max(1))
 }
 

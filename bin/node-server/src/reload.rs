@@ -40,8 +40,8 @@ fn needing_a_restart(before: &[String], now: &[String]) -> Vec<String> {
     names.into_iter().collect()
 }
 
-/// Applies the filter `log`, and reads the files of `options`. If the filter or a file cannot be used, this is logged, and
-/// the old one stays in use.
+/// Applies the filter `log`, and reads the files of `options`. If the filter or a file cannot be used, this is logged,
+/// and the old one stays in use.
 pub(crate) fn reload(options: &ServerOptions, log: &str, settings: &[String]) {
     let changed = needing_a_restart(SETTINGS.get().map_or(&[], Vec::as_slice), settings);
     if !changed.is_empty() {

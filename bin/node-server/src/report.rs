@@ -1,7 +1,7 @@
 //! The output of a command: progress and a result, as text or as JSON.
 //!
-//! As text, progress is a bar on a terminal or lines on standard error, and the result goes to standard output. With `--json`
-//! both are lines of JSON on standard output.
+//! As text, progress is a bar on a terminal or lines on standard error, and the result goes to standard output. With
+//! `--json` both are lines of JSON on standard output.
 
 use crate::error::{CommandError, Sources};
 use crate::progress::bar;

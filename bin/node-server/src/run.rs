@@ -172,8 +172,8 @@ fn join(server: JoinHandle<Result<(), CommandError>>) -> Result<(), CommandError
     server.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Returns the number of the last block of the chain files. Skips pipes, which cannot be read twice, and files that cannot be
-/// read, which the import reports.
+/// Returns the number of the last block of the chain files. Skips pipes, which cannot be read twice, and files that
+/// cannot be read, which the import reports.
 fn highest_block(paths: &[PathBuf], context: &Context) -> BlockNumber {
     let files = paths.iter().filter(|path| path.is_file()).filter_map(|path| File::open(path).ok());
     files.map_while(|file| node_chain::highest_block(file, context).ok()).max().unwrap_or_default()

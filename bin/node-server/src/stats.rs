@@ -33,8 +33,8 @@ fn value(stats: &Stats) -> Value {
         "tables": stats.tables.iter().map(table).collect::<Vec<_>>(),
         "rows": sum(stats, |table| table.rows),
         "bytes": sum(stats, |table| table.stored_bytes),
-        "bytes_a_block": stats.bytes_a_block(),
-        "changed_leaves": stats.changed_leaves(), "trie_bytes_a_leaf": stats.trie_bytes_a_leaf(),
+        "bytes_per_block": stats.bytes_per_block(),
+        "changed_leaves": stats.changed_leaves(), "trie_bytes_per_leaf": stats.trie_bytes_per_leaf(),
         "runs": stats.runs, "run_bytes": stats.run_bytes, "log_file_bytes": stats.log_file_bytes,
     })
 }
@@ -56,8 +56,8 @@ impl fmt::Display for Text<'_> {
         line(f, "total", rows, bytes, sum(stats, |table| table.disk_bytes))?;
         writeln!(f)?;
         writeln!(f, "head {}, states from block {} on", stats.head, stats.earliest_state)?;
-        writeln!(f, "{:.0} bytes on disk per block", stats.bytes_a_block())?;
-        let (leaves, bytes) = (stats.changed_leaves(), stats.trie_bytes_a_leaf());
+        writeln!(f, "{:.0} bytes on disk per block", stats.bytes_per_block())?;
+        let (leaves, bytes) = (stats.changed_leaves(), stats.trie_bytes_per_leaf());
         writeln!(f, "{bytes:.1} bytes of tries on disk for each of {leaves} changed leaves")?;
         write!(f, "files: {} runs with {} bytes, log {} bytes", stats.runs, stats.run_bytes, stats.log_file_bytes)
     }

@@ -32,8 +32,8 @@ pub(crate) fn watch(options: &OperationOptions, backend: &Arc<dyn StateBackend>)
             "changes can be stored again",
         );
         let mut reads = Failing::new(
-            "a part of the database cannot be read, and requests for it fail until it can",
-            "the whole database can be read again",
+            "a part of the storage cannot be read, and requests for it fail until it can",
+            "all of the storage can be read again",
         );
         while let Some(backend) = backend.upgrade() {
             let BackendHealth { failed_writes, write_failure, failed_reads, read_failure, .. } = backend.health();
@@ -68,8 +68,8 @@ impl Failing {
         Self { begins, ends, failures: 0, failed: false }
     }
 
-    /// Logs a change. `failures` is how often the operation has failed so far, and `failure` is the reason if it currently
-    /// fails.
+    /// Logs a change. `failures` is how often the operation has failed so far, and `failure` is the reason if it
+    /// currently fails.
     fn note(&mut self, failures: u64, failure: Option<&str>) {
         let is_over = failure.is_none() && failures > self.failures;
         if !self.failed && (failure.is_some() || is_over) {

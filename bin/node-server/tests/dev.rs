@@ -63,7 +63,7 @@ fn the_request_in_the_banner_works_and_the_file_matches_the_banner() {
     let path = folder.path().join("config.json");
     // One that others could read.
     fs::write(&path, "x".repeat(10_000)).expect("it can be written");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("it is ours");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("chmod works");
     let server = Server::start(&["--port", "0", "--accounts", "3", "--config-out", path.to_str().expect("UTF-8")]);
     let (host, answer) = server.follow_curl();
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
@@ -117,7 +117,7 @@ fn silent_prints_only_errors() {
         .expect("it starts");
     // The file is written once it listens.
     while fs::read(&path).map_or(true, |bytes| !bytes.ends_with(b"}\n")) {
-        assert!(server.try_wait().expect("it can be asked").is_none(), "it ended");
+        assert!(server.try_wait().expect("the status can be read").is_none(), "it ended");
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     let stop = Command::new("kill").arg(server.id().to_string()).status().expect("kill runs");

@@ -88,8 +88,8 @@ impl BlockImporter {
     /// branch stays.
     ///
     /// # Errors
-    /// Returns an [`ImportError`] if the block is invalid, its parent is unknown, the backend fails or `context` interrupts
-    /// the import. The chain is then unchanged.
+    /// Returns an [`ImportError`] if the block is invalid, its parent is unknown, the backend fails or `context`
+    /// interrupts the import. The chain is then unchanged.
     pub fn import(&self, context: &Context, block: PreparedBlock) -> Result<Imported, ImportError> {
         context.check()?;
         let mut side_tip = self.writing.lock();

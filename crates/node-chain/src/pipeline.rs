@@ -109,8 +109,8 @@ enum Step {
 /// Imports a chain file of any length: concatenated RLP-encoded blocks. Blocks that are already stored are recognized
 /// by their headers and skipped.
 ///
-/// Blocks are stored by the calling thread, while other threads read, decode and execute later ones. `progress` is called after
-/// each block.
+/// Blocks are stored by the calling thread, while other threads read, decode and execute later ones. `progress` is
+/// called after each block.
 ///
 /// # Errors
 /// Returns a [`FileError`] for the first block that cannot be read, decoded or imported. The blocks before it stay
@@ -256,7 +256,7 @@ fn execute(
 /// them.
 fn known(view: &dyn View, block: &[u8]) -> Option<BlockNumber> {
     let header = Rlp::new(block).at(0).ok()?;
-    // Most blocks of an import are above the head, so that nothing has to be hashed.
+    // Most blocks of an import are above the head, so no hash has to be computed.
     let number = header.val_at::<BlockNumber>(NUMBER_IN_HEADER).ok().filter(|number| *number <= view.head().number)?;
     (view.canonical_hash(number).ok()? == Some(keccak256(header.as_raw()))).then_some(number)
 }

@@ -15,8 +15,8 @@ const LONGEST_PREFIX: u64 = 9;
 /// Index of the number in a header.
 pub(crate) const NUMBER_IN_HEADER: usize = 8;
 
-/// Number of bytes that are read at once to look at headers: about a dozen empty blocks, and little more than the header of a
-/// full one.
+/// Number of bytes that are read at once to look at headers: about a dozen empty blocks, and little more than the
+/// header of a full one.
 const HEADERS_BUFFER: usize = 8 << 10;
 
 /// One encoded block of a chain file.
@@ -85,7 +85,8 @@ impl<R: Read> BlockStream<R> {
         Ok(Some(RawBlock { offset, bytes }))
     }
 
-    /// Returns the bytes before the payload of the next block, and the length of the whole block; `None` at the end of the stream.
+    /// Returns the bytes before the payload of the next block, and the length of the whole block; `None` at the end of
+    /// the stream.
     fn read_prefix(&mut self) -> Result<Option<(Vec<u8>, u64)>, StreamError> {
         let offset = self.offset;
         let mut bytes = Vec::new();
@@ -131,8 +132,8 @@ impl<R: Read> BlockStream<R> {
 }
 
 impl<R: Read + Seek> BlockStream<BufReader<R>> {
-    /// Returns the number of the next block, without reading its body; `None` at the end of the stream, and for a block whose
-    /// header cannot be decoded.
+    /// Returns the number of the next block, without reading its body; `None` at the end of the stream, and for a block
+    /// whose header cannot be decoded.
     fn skip_block(&mut self) -> Result<Option<BlockNumber>, StreamError> {
         let Some((mut bytes, length)) = self.read_prefix()? else { return Ok(None) };
         let prefix = bytes.len();
@@ -149,8 +150,8 @@ impl<R: Read + Seek> BlockStream<BufReader<R>> {
     }
 }
 
-/// Returns the highest block number in a chain file, or 0 if the file is empty. Reads only the headers, and ends where the file is
-/// damaged.
+/// Returns the highest block number in a chain file, or 0 if the file is empty. Reads only the headers, and ends where
+/// the file is damaged.
 ///
 /// # Errors
 /// If `context` interrupts it.

@@ -43,7 +43,7 @@ impl NextHeader for ProtocolHeader {
 }
 
 /// Returns the header of the block after `parent`, with the fields that are known before execution. `now` is the Unix
-/// time in seconds. The timestamp is at least one second after the parent's, even if the clock is behind it.
+/// time in seconds. The timestamp is at least one second after the parent's, even if the clock is earlier.
 ///
 /// This function chooses the values that a consensus client or a miner would provide: PREVRANDAO is the Keccak-256 of
 /// the parent's hash, the parent beacon block root is zero, blocks before the merge have no proof of work, and
@@ -226,7 +226,7 @@ mod tests {
             ("times that passed before the merge", Some(101), 5, &new, 5_000, Fork::London, LIMIT, false),
             ("merged before Cancun", Some(100), 5, &new, 1_999, Fork::Shanghai, LIMIT, false),
             ("Cancun", Some(100), 5, &new, 2_000, Fork::Cancun, LIMIT, true),
-            ("a clock behind the parent", Some(100), 5, &new, 5, Fork::Shanghai, LIMIT, false),
+            ("a clock before the parent", Some(100), 5, &new, 5, Fork::Shanghai, LIMIT, false),
         ];
         for (name, terminal, london, parent, now, fork, gas_limit, blobs) in cases {
             let spec = cancun(terminal, london);

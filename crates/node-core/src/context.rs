@@ -148,7 +148,7 @@ impl Context {
     }
 
     /// Records the newest mined block of the view that the request reads. Retried work records it again.
-    pub(crate) fn answered_from(&self, head: BlockRef) {
+    pub(crate) fn record_head(&self, head: BlockRef) {
         *self.shared.head.lock() = Some(head);
     }
 

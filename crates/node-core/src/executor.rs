@@ -328,7 +328,7 @@ pub enum TransactionError {
 }
 
 impl TransactionError {
-    /// Returns the error that `balance` does not cover `required`, of which `value` is to be transferred.
+    /// Returns the error that `balance` does not cover `required`, which includes the transferred `value`.
     pub fn insufficient_funds(balance: U256, required: U256, value: U256) -> Self {
         let fees_exceed_value = required.saturating_sub(value) > value;
         Self::InsufficientFunds { balance, required, fees_exceed_value }

@@ -105,8 +105,8 @@ pub fn max_blob_gas(spec: &ChainSpec, timestamp: u64) -> Option<u64> {
 
 /// Returns `factor * e^(numerator / denominator)`, computed in integers by the Taylor series of EIP-4844.
 ///
-/// Returns the maximum if a term exceeds 256 bits. This also bounds the work: within a few hundred steps the terms either
-/// exceed 256 bits or become zero.
+/// Returns the maximum if a term exceeds 256 bits. This also bounds the work: within a few hundred steps the terms
+/// either exceed 256 bits or become zero.
 fn fake_exponential(factor: u64, numerator: u64, denominator: u64) -> U256 {
     if denominator == 0 {
         return U256::MAX;

@@ -51,8 +51,8 @@ const FLOOR_TOKEN: u64 = 10;
 /// Tokens in a non-zero byte of call data. A zero byte is one token (EIP-7623).
 const TOKENS_PER_NON_ZERO_BYTE: u64 = 4;
 
-/// Returns the intrinsic gas: the gas that is used before any code runs (Yellow Paper, section 6.2, g0). The gas limit of
-/// a transaction must not be below it.
+/// Returns the intrinsic gas: the gas that is used before any code runs (Yellow Paper, section 6.2, g0). The gas limit
+/// of a transaction must not be below it.
 pub fn intrinsic_gas(fork: Fork, body: &TransactionBody) -> u64 {
     let input = InputBytes::count(body.input());
     let non_zero_byte = if fork >= Fork::Istanbul { NON_ZERO_BYTE_ISTANBUL } else { NON_ZERO_BYTE };

@@ -153,7 +153,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// A scan finds what looking at every log finds, page by page.
+        /// A scan finds, page by page, the same logs as a look at every log.
         #[test]
         fn a_scan_finds_all_matching_logs(
             blocks in blocks(),

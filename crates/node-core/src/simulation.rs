@@ -34,8 +34,8 @@ pub trait SimulatedExecution {
     /// Executes the next transaction. If it is refused, nothing changes.
     fn transact(&mut self, transaction: &RecoveredTransaction) -> Result<SimulatedCall, ExecutionError>;
 
-    /// Finishes the block as [`BlockExecution::finish`](crate::executor::BlockExecution::finish) does. Receipts leave out the
-    /// logs of transfers of ether.
+    /// Finishes the block as [`BlockExecution::finish`](crate::executor::BlockExecution::finish) does. Receipts leave
+    /// out the logs of transfers of ether.
     fn finish(self: Box<Self>, withdrawals: Option<&[Withdrawal]>) -> Result<BlockOutcome, ExecutionError>;
 }
 
@@ -44,7 +44,7 @@ pub trait SimulatedExecution {
 pub struct SimulatedCall {
     /// Return data. Empty if the transaction failed.
     pub output: Bytes,
-    /// Logs with their indices in the block, including those of transfers of ether. Reverted logs also take an index.
+    /// Logs with their indices in the block, including those of transfers of ether. Reverted logs also use up an index.
     pub logs: Vec<(u64, Log)>,
     /// Gas used, after refunds.
     pub gas_used: u64,

@@ -33,7 +33,7 @@ pub(crate) const BALANCE: u64 = 10_000_000_000_000_000_000;
 pub(crate) const ACCOUNTS: u8 = 40;
 /// An account with 1,000 wei.
 pub(crate) const POOR: u8 = 50;
-/// An account with code of its own.
+/// An account with a contract.
 pub(crate) const CONTRACT: u8 = 51;
 /// An account that delegates to code.
 pub(crate) const DELEGATED: u8 = 52;

@@ -129,7 +129,7 @@ pub enum AccountsError {
     )]
     Checksum,
     /// The derivation path is invalid.
-    #[error("derivation path {path:?}, expected one as {DEFAULT_DERIVATION_PATH}, with at most 254 numbers")]
+    #[error("derivation path {path:?}: expected a path such as {DEFAULT_DERIVATION_PATH}, with at most 254 numbers")]
     Path { path: String, source: InvalidPath },
     /// A key on the path is not valid, which has a probability of 2^-127.
     #[error("a key on the derivation path is not valid")]

@@ -10,7 +10,11 @@
 //! let genesis = DevGenesis::default().build(accounts.addresses())?;
 //! assert_eq!(genesis.alloc[&accounts[0].address()].balance, node_types::U256::exp10(22));
 //!
-//! let body = DynamicFeeTransaction { chain_id: genesis.spec.chain_id, to: Some(accounts[1].address()), ..Default::default() };
+//! let body = DynamicFeeTransaction {
+//!     chain_id: genesis.spec.chain_id,
+//!     to: Some(accounts[1].address()),
+//!     ..Default::default()
+//! };
 //! let transaction = accounts[0].sign(TransactionBody::DynamicFee(body));
 //! assert_eq!(transaction.nonce(), 0);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

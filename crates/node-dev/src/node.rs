@@ -131,7 +131,8 @@ impl DevNode {
         &self.node
     }
 
-    /// Returns the accounts derived from the mnemonic. They are funded unless a [`genesis`](DevNodeBuilder::genesis) was given.
+    /// Returns the accounts derived from the mnemonic. They are funded unless a [`genesis`](DevNodeBuilder::genesis)
+    /// was given.
     pub fn accounts(&self) -> &Accounts {
         &self.accounts
     }

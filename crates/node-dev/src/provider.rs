@@ -21,9 +21,9 @@ use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
 impl DevNode {
-    /// Returns an alloy provider of this chain. Its requests are JSON-RPC messages that do not leave the process, and it
-    /// supports subscriptions. It estimates gas, sets nonces, and signs with the keys of the chain's accounts; the first
-    /// account is the sender of transactions without one.
+    /// Returns an alloy provider of this chain. Its requests are JSON-RPC messages that do not leave the process, and
+    /// it supports subscriptions. It estimates gas, sets nonces, and signs with the keys of the chain's accounts; the
+    /// first account is the sender of transactions without one.
     ///
     /// Nonces are read from the chain for each transaction, so the chain may be reverted at any time. Send
     /// transactions of one account one after another, or set their nonces.
@@ -132,7 +132,7 @@ impl Connection {
     fn respond(&self, message: &RawValue) -> Option<Vec<u8>> {
         let client = Client { session: Some(&self.session), control: Ok(()), ..Client::default() };
         let reply: Reply = match self.rpc.read(message.get().as_bytes()) {
-            Ok(message) => self.rpc.answer(&Context::holding_view(), &message, client),
+            Ok(message) => self.rpc.respond(&Context::holding_view(), &message, client),
             Err(error) => error.into(),
         };
         reply.calls.iter().for_each(|call| call.log_failure(None));
@@ -150,7 +150,7 @@ impl Connection {
 async fn serve(connection: Arc<Connection>, signal: Arc<Signal>, mut interface: ConnectionInterface) {
     let mut changes = signal.0.subscribe();
     // Whether there may be more notifications.
-    let mut behind = false;
+    let mut must_read = false;
     loop {
         let message = tokio::select! {
             message = interface.recv_from_frontend() => match message {
@@ -158,8 +158,8 @@ async fn serve(connection: Arc<Connection>, signal: Arc<Signal>, mut interface: 
                 None => return,
             },
             // The sender is not dropped before this function returns.
-            _ = changes.changed(), if !behind => None,
-            () = ready(()), if behind => None,
+            _ = changes.changed(), if !must_read => None,
+            () = ready(()), if must_read => None,
         };
         let worker = connection.clone();
         let work = spawn_blocking(move || {
@@ -168,7 +168,7 @@ async fn serve(connection: Arc<Connection>, signal: Arc<Signal>, mut interface: 
         });
         let sent = match work.await {
             Ok((response, notifications)) => {
-                behind = !notifications.is_empty();
+                must_read = !notifications.is_empty();
                 response.into_iter().chain(notifications).try_for_each(|message| send(&interface, &message))
             }
             // The node panicked.

@@ -1,7 +1,7 @@
 //! The rule that existing storage prevents the creation of a contract (EIP-7610, in force from genesis).
 //!
-//! revm refuses to create a contract at an address that has code or a nonce. Before EIP-161 a contract could end up with
-//! storage but neither of these. Such accounts still exist, and creations at their addresses fail as well.
+//! revm refuses to create a contract at an address that has code or a nonce. Before EIP-161 a contract could end up
+//! with storage but neither of these. Such accounts still exist, and creations at their addresses fail as well.
 
 use crate::database::DatabaseError;
 use crate::evm_context::{EvmContext, Instructions};
@@ -139,7 +139,7 @@ fn occupied_address(ctx: &mut EvmContext<'_>, inputs: &CreateInputs) -> Result<O
     if account.is_none_or(|account| account.nonce != 0 || !account.is_empty_code_hash()) {
         return Ok(None);
     }
-    // The database does not include what this transaction has stored so far, but this does not matter: the
+    // The database does not include the slots that this transaction has written so far, but this does not matter: the
     // transaction stored only in accounts whose code it ran. Such an account has code or a nonce, or was created
     // before EIP-161, in which case no other creation has the same address.
     Ok(journal.database.has_storage(address)?.then_some(address))

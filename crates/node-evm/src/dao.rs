@@ -4,8 +4,8 @@ use crate::database::{DatabaseError, StateDb};
 use revm::primitives::{Address, U256, address};
 use revm::state::AccountInfo;
 
-/// Moves the balances of the DAO and its children to the refund contract. All of these accounts exist afterwards, because
-/// empty accounts are only removed since EIP-161.
+/// Moves the balances of the DAO and its children to the refund contract. All of these accounts exist afterwards,
+/// because empty accounts are only removed since EIP-161.
 pub(crate) fn move_balances(db: &mut StateDb<'_>) -> Result<(), DatabaseError> {
     let mut sum = U256::ZERO;
     for account in ACCOUNTS {

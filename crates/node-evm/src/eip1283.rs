@@ -60,8 +60,8 @@ mod tests {
     use revm::context_interface::context::SStoreResult;
     use revm::primitives::U256;
 
-    /// The test cases of EIP-1283: the original value, the values stored in turn, the gas without that of the pushes, and
-    /// the refund.
+    /// The test cases of EIP-1283: the original value, the values stored in turn, the gas without that of the pushes,
+    /// and the refund.
     #[test]
     fn meets_the_test_cases_of_the_eip() {
         let cases: [(u64, &[u64], u64, i64); 17] = [

@@ -26,8 +26,8 @@ use revm::context::CfgEnv;
 use revm::primitives::hardfork::SpecId;
 use std::sync::Arc;
 
-/// The [`Execution`](node_core::executor::Execution) of one chain: code runs on revm, libsecp256k1 recovers senders, and
-/// c-kzg verifies blobs.
+/// The [`Execution`](node_core::executor::Execution) of one chain: code runs on revm, libsecp256k1 recovers senders,
+/// and c-kzg verifies blobs.
 #[derive(Debug)]
 pub struct EvmExecutor {
     spec: Arc<ChainSpec>,

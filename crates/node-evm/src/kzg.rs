@@ -177,7 +177,7 @@ mod tests {
                 ("blobs swapped", |(blobs, _, _)| blobs.swap(0, 1), BlobError::Proof),
                 ("proofs swapped", |(_, _, proofs)| proofs.swap(0, 1), BlobError::Proof),
                 (
-                    "a blob that is no field element",
+                    "a blob that does not consist of field elements",
                     |(list, _, _)| list[0] = vec![0xff; BYTES_PER_BLOB].into(),
                     BlobError::Proof,
                 ),

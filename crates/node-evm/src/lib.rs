@@ -23,8 +23,8 @@
 //!
 //! # Features
 //! * `tracers`, on by default: geth's tracers for the `debug_trace` methods, from revm-inspectors.
-//! * `fast-crypto`: the precompile for P-256 (EIP-7951) on AWS-LC, four times as fast, and KECCAK256 in assembler. They take a
-//!   minute to build.
+//! * `fast-crypto`: the precompile for P-256 (EIP-7951) on AWS-LC, four times as fast, and KECCAK256 in assembler. They
+//!   take a minute to build.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

@@ -1,6 +1,6 @@
 //! The indices of the logs in a simulated block.
 //!
-//! Logs are numbered as in geth: a reverted log also takes an index, which no other log in the block gets.
+//! Logs are numbered as in geth: a reverted log also uses up an index, which no other log in the block gets.
 
 /// Numbers the logs of a simulated block.
 #[derive(Debug)]

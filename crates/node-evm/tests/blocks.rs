@@ -16,7 +16,7 @@ fn transfer(nonce: u64, to: Address, value: u64) -> node_core::block::RecoveredT
 
 #[test]
 fn a_transfer_moves_value_and_pays_fees() {
-    // Fork; what the miner gets for 21,000 gas at a price of 10 wei, including the block reward.
+    // Fork; amount that the miner receives for 21,000 gas at a price of 10 wei, including the block reward.
     let reward = |ether: u64| wei(ether) * wei(ETHER);
     for (fork, miner) in [
         (Fork::Frontier, reward(5) + 210_000),
@@ -174,9 +174,9 @@ fn selfdestruct_and_recreation_in_one_block() {
         gone.changes.accounts[&created],
         AccountChange { account: None, storage_cleared: true, storage: Default::default() }
     );
-    let anew = london.extend(&[destroy(1), create(2)]);
-    let change = &anew.changes.accounts[&created];
-    assert!(change.storage_cleared, "what was stored before is gone");
+    let again = london.extend(&[destroy(1), create(2)]);
+    let change = &again.changes.accounts[&created];
+    assert!(change.storage_cleared, "earlier storage is cleared");
     assert_eq!(change.storage.iter().collect::<Vec<_>>(), [(&slot(9), &wei(7))]);
     assert_eq!(change.account.unwrap().nonce, 1);
     assert_eq!(london.view.state(2).unwrap().storage(created, slot(9)).unwrap(), wei(7));
@@ -263,7 +263,8 @@ fn opcodes_return_the_block_environment() {
 
 #[test]
 fn constantinople_uses_net_gas_metering() {
-    // Stores 1 and then 0 into an empty slot: EIP-1283 charges 20,000 + 200 and refunds 19,800, at most half of the gas used.
+    // Stores 1 and then 0 into an empty slot: EIP-1283 charges 20,000 + 200 and refunds 19,800, at most half of the gas
+    // used.
     let pushes = 4 * 3;
     for (fork, expected) in [
         (Fork::Byzantium, 21_000 + pushes + 20_000 + 5_000 - 15_000),

@@ -133,7 +133,7 @@ fn gas_is_bounded_by_the_budget() {
         assert_eq!(left, wei(expected - 21_000 - 2), "{gas:?} of {budget}");
     }
     let intrinsic = TransactionError::IntrinsicGas { limit: 20_999, required: 21_000 };
-    assert_eq!(refused(given(Some(20_999), 50_000)), intrinsic, "asked for");
+    assert_eq!(refused(given(Some(20_999), 50_000)), intrinsic, "requested gas");
     for gas in [None, Some(50_000)] {
         assert_eq!(failed(given(gas, 20_999).unwrap()), CallFailure::GasCap { cap: 20_999 }, "{gas:?}");
     }

@@ -148,8 +148,8 @@ fn other_code_sees_the_account() {
 
 #[test]
 fn the_address_is_warm_once_the_creation_starts() {
-    // EIP-2929: the address is warm once the creation starts, even if it fails. A creation that cannot be paid for does not
-    // start.
+    // EIP-2929: the address is warm once the creation starts, even if it fails. A creation that cannot be paid for does
+    // not start.
     let created = create_address(CONTRACT, 1);
     let gas_of_balance = format!("5a 73{created:x} 31 50 5a 9003 600052 60206000f3");
     let others = wei(3 + 2 + 2);
@@ -164,8 +164,8 @@ fn the_address_is_warm_once_the_creation_starts() {
 
 #[test]
 fn nested_creations() {
-    // The init code creates another contract, and returns or reverts with its address. The outer contract creates the inner
-    // one with nonce 1 since EIP-161, and with nonce 0 before.
+    // The init code creates another contract, and returns or reverts with its address. The outer contract creates the
+    // inner one with nonce 1 since EIP-161, and with nonce 0 before.
     for fork in [Fork::Homestead, Fork::Byzantium, Fork::Cancun] {
         let outer = create_address(ALICE, 0);
         let inner = create_address(outer, u64::from(fork >= Fork::SpuriousDragon));
@@ -221,7 +221,8 @@ fn touching_an_empty_account_deletes_it_with_its_storage() {
 
 #[test]
 fn storage_of_a_contract_without_code() {
-    // Stores 7 at slot 9 and deploys no code. Before EIP-161 the account then has storage but no nonce, since EIP-161 both.
+    // Stores 7 at slot 9 and deploys no code. Before EIP-161 the account then has storage but no nonce, since EIP-161
+    // both.
     for fork in [Fork::Frontier, Fork::TangerineWhistle, Fork::SpuriousDragon] {
         let mut world = Genesis::at(fork).build();
         world.extend(&[creation(0, "6007600955", 0)]);

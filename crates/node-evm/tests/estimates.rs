@@ -92,11 +92,11 @@ fn estimates_respect_gas_caps() {
     for (name, world, call, cap) in [
         ("EIP-7825", &endless, call(), 1 << 24),
         ("the budget", &prague, call(), 50_000_000),
-        ("what was asked for", &endless, Call { gas: Some(30_000), ..call() }, 30_000),
-        ("what was asked for is no transaction", &endless, Call { gas: Some(20_999), ..call() }, 1 << 24),
-        ("more was asked for", &endless, Call { gas: Some(u64::MAX), ..call() }, 1 << 24),
-        ("what can be paid", &endless, priced(10, 0), 100_000),
-        ("what can be paid after the value", &endless, priced(10, 500_000), 50_000),
+        ("the requested limit", &endless, Call { gas: Some(30_000), ..call() }, 30_000),
+        ("the requested limit is too low for a transaction", &endless, Call { gas: Some(20_999), ..call() }, 1 << 24),
+        ("a higher limit is requested", &endless, Call { gas: Some(u64::MAX), ..call() }, 1 << 24),
+        ("the affordable limit", &endless, priced(10, 0), 100_000),
+        ("the affordable limit after the value", &endless, priced(10, 500_000), 50_000),
     ] {
         assert_eq!(failed(world.estimate(&call)), CallFailure::GasCap { cap }, "{name}");
     }

@@ -23,7 +23,8 @@ use support::*;
 
 const BEEF: Address = node_types::H160([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xbe, 0xef]);
 
-/// Calls 0xbeef with STATICCALL and the call data, and returns what that returns, after a word that is 1 if it succeeded.
+/// Calls 0xbeef with STATICCALL and the call data, and returns what that returns, after a word that is 1 if it
+/// succeeded.
 const CALLER: &str = "36 5f 5f 37 5f 5f 36 5f 61beef 5a fa 5f 52 3d 5f 6020 3e 3d 6020 01 5f f3";
 
 /// Returns the call data in reverse, for 100 gas. Refuses call data that begins with 0xff, and fails for 0xfe.
@@ -84,8 +85,8 @@ fn a_precompile_can_revert_fail_and_run_out_of_gas() {
     assert_eq!(word(&returned(world.call(&call(CONTRACT, &[0xfe])).unwrap())), wei(0));
 }
 
-/// Counts its calls in slot 0 of the account that it runs for, and returns the count. A static call only reads, and one with
-/// call data reverts.
+/// Counts its calls in slot 0 of the account that it runs for, and returns the count. A static call only reads, and one
+/// with call data reverts.
 fn count(call: PrecompileCall<'_, '_>) -> PrecompileOutcome {
     counted(call).unwrap_or_else(PrecompileOutcome::NoState)
 }

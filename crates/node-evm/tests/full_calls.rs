@@ -153,7 +153,7 @@ fn moves_precompiles() {
         })
     };
     assert_eq!(run(there, moving(identity, there)).unwrap(), input);
-    assert_eq!(run(identity, moving(identity, there)).unwrap(), Bytes::new(), "there is no code any more");
+    assert_eq!(run(identity, moving(identity, there)).unwrap(), Bytes::new(), "the code is removed");
     let mut both = moving(identity, there);
     both.insert(there, AccountOverride::default());
     let refused = [

@@ -35,8 +35,9 @@ fn modexp(base: &[u8], exponent: &[u8], modulus: &[u8]) -> Bytes {
 
 #[test]
 fn modexp_costs_more() {
-    // EIP-2565: words^2 times the bits of the exponent, divided by 3, at least 200. EIP-7883: not divided by 3, doubled above
-    // 32 bytes, at least 500, and 16 per bit from 32 words on. The gas of the inputs exceeds the floor price of EIP-7623.
+    // EIP-2565: words^2 times the bits of the exponent, divided by 3, at least 200. EIP-7883: not divided by 3, doubled
+    // above 32 bytes, at least 500, and 16 per bit from 32 words on. The gas of the inputs exceeds the floor price of
+    // EIP-7623.
     let odd = |length| vec![0xff; length];
     for (name, base, exponent, modulus, before, after) in [
         ("small", odd(1), vec![3], odd(1), 200, 500),

@@ -1,4 +1,5 @@
-//! Executes a recorded chain that activates every fork from Frontier to BPO2, and compares the results with its headers.
+//! Executes a recorded chain that activates every fork from Frontier to BPO2, and compares the results with its
+//! headers.
 #![allow(clippy::unwrap_used)]
 
 use node_core::backend::{MemoryBackend, StateBackend, View};
@@ -105,8 +106,8 @@ fn shared() -> PathBuf {
         .join("conformance")
 }
 
-/// Executes each block, passes it to `check` with the state before it and its outcome, and appends it. The backend checks
-/// its state root.
+/// Executes each block, passes it to `check` with the state before it and its outcome, and appends it. The backend
+/// checks its state root.
 fn import(
     shared: &Path,
     mut check: impl FnMut(&EvmExecutor, &dyn View, &Header, &[RecoveredTransaction], &BlockOutcome),
@@ -228,5 +229,5 @@ fn traces_match_those_of_geth() {
             assert_eq!(execution.gas_used(), outcome.gas_used, "{name}");
         }
     });
-    assert!(recorded.is_empty(), "not every block was met");
+    assert!(recorded.is_empty(), "not every block was executed");
 }

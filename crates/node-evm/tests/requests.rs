@@ -21,7 +21,8 @@ fn stores_beacon_roots_and_block_hashes() {
     let header = world.next_header();
     let outcome = world.execute(&[]).unwrap();
     let stored = |address: Address| outcome.changes.accounts[&address].storage.clone();
-    // EIP-4788: the timestamp at slot timestamp mod 8191, the root 8191 slots later. EIP-2935: the parent's hash at its number.
+    // EIP-4788: the timestamp at slot timestamp mod 8191, the root 8191 slots later. EIP-2935: the parent's hash at its
+    // number.
     let expected = [(slot(12), wei(12)), (slot(12 + 8191), word(&[0x88; 32]))];
     assert_eq!(stored(BEACON_ROOTS_ADDRESS).into_iter().collect::<Vec<_>>(), expected);
     let expected = [(slot(0), word(header.parent_hash.as_bytes()))];
@@ -29,7 +30,7 @@ fn stores_beacon_roots_and_block_hashes() {
 
     let cancun = Genesis::at(Fork::Cancun).code(HISTORY_STORAGE_ADDRESS, system_code::HISTORY_STORAGE).build();
     let changed: Vec<_> = cancun.execute(&[]).unwrap().changes.accounts.into_keys().collect();
-    assert_eq!(changed, [BEACON_ROOTS_ADDRESS], "only what is in force is called");
+    assert_eq!(changed, [BEACON_ROOTS_ADDRESS], "only contracts of active forks are called");
 }
 
 #[test]
@@ -132,7 +133,7 @@ fn a_block_is_invalid_without_the_request_contracts() {
                 }
                 other => panic!("{code:?}: {other:?}"),
             }
-            assert!(genesis(Fork::Cancun).build().execute(&[]).is_ok(), "before Prague nothing is asked for");
+            assert!(genesis(Fork::Cancun).build().execute(&[]).is_ok(), "blocks before Prague have no requests");
         }
         let world = Genesis::at(Fork::Prague).code(address, QUIET).build();
         assert_eq!(world.execute(&[]).unwrap().requests, Some(vec![]));

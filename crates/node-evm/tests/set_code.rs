@@ -72,7 +72,7 @@ fn before_prague_there_are_no_delegations() {
 
         let outcome = world.execute(&[send(legacy())]).unwrap();
         assert_eq!(receipt(&outcome).outcome, ReceiptOutcome::Success(delegates), "{fork:?}");
-        assert_eq!(outcome.gas_used == 1_000_000, !delegates, "{fork:?}: the first byte is no instruction");
+        assert_eq!(outcome.gas_used == 1_000_000, !delegates, "{fork:?}: the first byte is not an instruction");
 
         let outcome = world.execute(&[send(LegacyTransaction { to: Some(caller), ..legacy() })]).unwrap();
         let stored = outcome.changes.accounts.get(&caller).and_then(|change| change.storage.get(&slot(0)).copied());

@@ -139,9 +139,9 @@ fn overrides_are_part_of_the_changes() {
     let change = &outcome.changes.accounts[&BOB];
     let account = change.account.unwrap();
     assert_eq!((account.balance, account.code_hash), (wei(3), keccak256(hex("60015f5500"))));
-    assert_eq!(outcome.changes.code[&account.code_hash], hex("60015f5500"), "the next block finds it");
+    assert_eq!(outcome.changes.code[&account.code_hash], hex("60015f5500"), "the next block can read the code");
     assert_eq!(change.storage[&slot(0)], wei(1));
-    assert!(!outcome.changes.accounts.contains_key(&CONTRACT), "what overrides nothing makes no account");
+    assert!(!outcome.changes.accounts.contains_key(&CONTRACT), "an empty override creates no account");
 }
 
 #[test]

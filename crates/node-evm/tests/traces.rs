@@ -102,7 +102,8 @@ fn digits(address: Address) -> String {
 
 #[test]
 fn records_warm_storage() {
-    // Calls the callee, which reads its slot 1; then reads slot 1 and stores to slot 2 the value it has. All slots are warm.
+    // Calls the callee, which reads its slot 1; then reads slot 1 and stores to slot 2 the value it has. All slots are
+    // warm.
     let code = format!("5f5f5f5f5f 73{} 5af150 60015450 6009600255 00", "ca".repeat(20));
     let world = Genesis::at(Fork::Osaka).code(CONTRACT, &code).slot(CONTRACT, 1, 7).slot(CONTRACT, 2, 9);
     let world = world.code(CALLEE, "60015400").slot(CALLEE, 1, 3).build();

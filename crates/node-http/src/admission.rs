@@ -29,8 +29,8 @@ pub(crate) enum Access {
     Sending,
 }
 
-/// Checks host, size, rate and token of a request whose head is `length` bytes long. Returns the permit that counts it as in
-/// progress.
+/// Checks host, size, rate and token of a request whose head is `length` bytes long. Returns the permit that counts it
+/// as in progress.
 pub(crate) fn admit(
     request: &HttpRequest,
     service: &Service,
@@ -91,7 +91,7 @@ pub(crate) fn may_control(request: &HttpRequest, service: &Service, sender: &Sen
         return Err(HttpError::ControlOff);
     }
     if config.control_listen.is_some() && !sender.is_at_control {
-        return Err(HttpError::ControlElsewhere);
+        return Err(HttpError::ControlOnOtherAddress);
     }
     if let Some(tokens) = config.tokens.as_ref().filter(|tokens| tokens.have(Role::Control)) {
         let may = granted(request, tokens) == Some(Role::Control);
@@ -168,7 +168,7 @@ pub(crate) fn origin(request: &HttpRequest) -> Option<&str> {
     request.headers().get(ORIGIN)?.to_str().ok()
 }
 
-/// What a page of another origin wanted.
+/// What a page of another origin tried to do.
 #[derive(Clone, Copy)]
 enum Use {
     Read,
@@ -181,19 +181,20 @@ fn report_origin(origin: Option<&str>, service: &Service, wanted: Use) {
     let is_named = matches!(origin.parse(), Ok(crate::url::Origin::Page(_)));
     let (subject, text) = match (wanted, is_named) {
         (Use::Read, true) => {
-            (origin.to_owned(), "refused a page of another origin; its name in --cors-origins allows it")
+            (origin.to_owned(), "refused a page of another origin; add the origin to --cors-origins to allow it")
         }
         (Use::Read, false) => {
             (origin.to_owned(), "refused a page of an origin without a name; only --cors-origins '*' allows it to read")
         }
         // The same page may have been refused for reading before.
         (Use::Control, true) => {
-            let text = "refused to let a page control the chain; only its name in --cors-origins allows it, not loopback, extensions or '*'";
+            let text = "refused control of the chain to a page; add its origin to --cors-origins to allow it: \
+                        loopback, extensions and '*' do not";
             ([origin, " controls"].concat(), text)
         }
         (Use::Control, false) => (
             [origin, " controls"].concat(),
-            "refused to let a page control the chain: its origin has no name, so nothing allows it",
+            "refused control of the chain to a page: its origin has no name, so it cannot be allowed",
         ),
     };
     service.notices.warn(&subject, || tracing::warn!(origin, "{text}"));

@@ -195,7 +195,7 @@ impl Drop for Permit {
 
 /// A resource, or a client's share of it, is exhausted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("at most {capacity} {} are possible at a time, and a client may hold as much as it leaves to others (`{}`)", .resource.plural(), .resource.option())]
+#[error("the server allows at most {capacity} {} at a time; one client may hold at most half of what the others leave free (`{}`)", .resource.plural(), .resource.option())]
 pub(crate) struct Exhausted {
     pub(crate) resource: Resource,
     /// The amount that all clients together may hold.
@@ -241,20 +241,20 @@ mod tests {
         assert_eq!(limit.taken(), 14);
         assert!(limit.take(&first, 1).is_err());
         let proxy: Vec<_> = (0..3).map_while(|_| limit.take_unshared(&first, 1).ok()).collect();
-        assert_eq!(proxy.len(), 2, "all that is left");
+        assert_eq!(proxy.len(), 2, "the rest");
         drop((held, proxy));
         assert_eq!((limit.taken(), take_all(&second).len()), (0, 8));
         assert_eq!(limit.taken(), 0);
     }
 
     #[test]
-    fn whoever_holds_nothing_may_take_all_that_is_left() {
+    fn a_client_that_holds_nothing_may_take_the_rest() {
         let limit = Limit::new(Resource::Transfers, 100);
         let [first, second] = [1, 2].map(client);
         let mut long = limit.take(&first, 80).unwrap();
-        assert!(long.grow(1).is_ok(), "it is still one response");
+        assert!(long.grow(1).is_ok(), "a single response may grow");
         assert!(limit.take(&first, 1).is_err() && limit.take(&second, 20).is_err());
-        assert_eq!(limit.taken(), 81, "refusals leave no trace");
+        assert_eq!(limit.taken(), 81, "refusals take nothing");
         assert!(limit.take(&second, 19).is_ok());
         long.give_back(81);
         assert_eq!((long.amount(), limit.taken()), (0, 0));
@@ -272,6 +272,6 @@ mod tests {
         for last in 0..4_096_u32 {
             at(&Ipv6Addr::from_bits(u128::from(last) << 64).to_string());
         }
-        assert!(clients.0.lock().clients.len() <= MIN_SWEEP, "clients that are gone are forgotten");
+        assert!(clients.0.lock().clients.len() <= MIN_SWEEP, "clients without resources are removed");
     }
 }

@@ -74,8 +74,8 @@ impl CompressedDocuments {
     }
 }
 
-/// Compresses `body` piece by piece while it is sent, and sets the headers for `encoding` in `head`. Long pieces are compressed
-/// on blocking threads.
+/// Compresses `body` piece by piece while it is sent, and sets the headers for `encoding` in `head`. Long pieces are
+/// compressed on blocking threads.
 pub(crate) fn encode(encoding: ContentEncoding, head: &mut ResponseHead, body: Bytes) -> BoxBody {
     BoxBody::new(Encoder::response(encoding, head, Pieces(body)))
 }

@@ -31,7 +31,7 @@ const ARRIVAL_TIMEOUT: Duration = Duration::from_secs(10);
 const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// 128 kbit/s, which is less than any current mobile network provides.
-const LEAST_READ_RATE: NonZero<u32> = NonZero::new(16 * 1024).expect("it is not zero");
+const LEAST_READ_RATE: NonZero<u32> = NonZero::new(16 * 1024).expect("16 KiB is not zero");
 
 /// Proxies close connections that are idle for 30 s or more.
 const STREAM_KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -76,12 +76,12 @@ pub struct HttpConfig {
     /// Certificate and key for TLS; `None` for plain HTTP.
     #[cfg_attr(feature = "clap", arg(skip))]
     pub tls: Option<Tls>,
-    /// Host names that requests may use, besides IP addresses, localhost and the host of --public-url, or * for any. Others are
-    /// refused as a defence against DNS rebinding
+    /// Host names that requests may use, besides IP addresses, localhost and the host of --public-url, or * for any.
+    /// Others are refused as a defence against DNS rebinding
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME", help_heading = "Access", value_delimiter = ','))]
     pub allowed_hosts: Vec<AllowedHost>,
-    /// Origins of web pages whose scripts may read responses (CORS), or * for any [default: none; of dev
-    /// loopback,extensions]
+    /// Origins of web pages whose scripts may read responses (CORS), or * for any [default: none; for
+    /// dev: loopback,extensions]
     #[cfg_attr(feature = "clap", arg(long, value_name = "ORIGIN", help_heading = "Access", value_delimiter = ','))]
     pub cors_origins: Vec<Origin>,
     /// Requests per second for each client, or off; auto is 1000 for clients on other machines

@@ -61,7 +61,8 @@ pub(crate) async fn respond(exchange: Exchange, input: Result<EventsInput, HttpE
     }
     let closing = service.phases.leaving();
     let reporter = exchange.reporter();
-    let body = EventBody { service, sender, stream, reporter, changes, closing, state: State::Behind, _permit: permit };
+    let body =
+        EventBody { service, sender, stream, reporter, changes, closing, state: State::MustRead, _permit: permit };
     let response = exchange.start(StatusCode::OK, EVENT_STREAM);
     exchange.finish(response.set_body(streaming_body(body, EventBody::next)))
 }
@@ -90,7 +91,7 @@ struct EventBody {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// There may be events to send.
-    Behind,
+    MustRead,
     /// All events up to the last change have been sent.
     Idle,
     /// The stream was ended by an error, or because the server is shutting down.
@@ -125,7 +126,7 @@ impl EventBody {
             if self.state == State::Idle {
                 tokio::select! {
                     biased;
-                    _ = self.changes.changed() => self.state = State::Behind,
+                    _ = self.changes.changed() => self.state = State::MustRead,
                     () = sleep(self.service.config.stream_keep_alive) => return Bytes::from_static(b": keep-alive\n\n"),
                 }
             }

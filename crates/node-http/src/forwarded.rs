@@ -50,8 +50,8 @@ impl fmt::Display for ProxyNetwork {
 #[error("expected an IP address, or one with the length of a prefix, such as 10.0.0.0/8")]
 pub struct InvalidNetwork;
 
-/// Headers in which trusted proxies describe the client. Only one family is believed, because proxies pass on headers that they do
-/// not set, as the client sent them.
+/// Headers in which trusted proxies describe the client. Only one family is believed, because proxies pass on headers
+/// that they do not set, as the client sent them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum ProxyHeaders {

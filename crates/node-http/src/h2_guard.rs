@@ -128,8 +128,8 @@ impl Guard {
         }
     }
 
-    /// If `bytes`, which are about to be sent, begin with the first SETTINGS frame, returns that frame with the limits added, and
-    /// the length of the frame that it replaces.
+    /// If `bytes`, which are about to be sent, begin with the first SETTINGS frame, returns that frame with the limits
+    /// added, and the length of the frame that it replaces.
     pub(crate) fn settings(&mut self, bytes: &[u8]) -> Option<(Vec<u8>, usize)> {
         if std::mem::replace(&mut self.is_open, true) {
             return None;

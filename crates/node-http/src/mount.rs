@@ -68,8 +68,8 @@ pub(crate) fn shared(
     Ok(service)
 }
 
-/// Checks that a server with these options could start: that its values are valid, and that it can listen on its addresses
-/// now. For programs that create files, or take long, before they serve.
+/// Checks that a server with these options could start: that its values are valid, and that it can listen on its
+/// addresses now. For programs that create files, or take long, before they serve.
 ///
 /// # Errors
 /// [`ServeError::UnknownApi`], [`ServeError::Zero`] and [`ServeError::Bind`].

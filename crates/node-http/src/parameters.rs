@@ -52,8 +52,8 @@ impl<'a> Parameters<'a> {
         }
     }
 
-    /// Reads an input. The parameters in `in_query` are in the query, where an empty value means absence; all others are in the
-    /// path.
+    /// Reads an input. The parameters in `in_query` are in the query, where an empty value means absence; all others
+    /// are in the path.
     pub(crate) fn input<I: DecodeParameters>(&mut self, in_query: &[&str]) -> Result<I, Vec<ErrorDetail>> {
         let sent = if in_query.is_empty() { Vec::new() } else { self.queries(in_query) };
         I::decode_parameters(|name| match in_query.iter().position(|known| *known == name) {
@@ -206,6 +206,6 @@ mod tests {
 
         let request = TestRequest::with_uri("/?foo=1&BlockNumber=%").to_http_request();
         let locations: Vec<_> = Parameters::no_query(&request).into_iter().map(|fault| fault.location).collect();
-        assert_eq!(locations, ["query.foo", "query.BlockNumber"], "where none is taken");
+        assert_eq!(locations, ["query.foo", "query.BlockNumber"], "an operation without a query");
     }
 }

@@ -6,7 +6,7 @@ use tokio::sync::watch::{Receiver, Sender};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
     Serving,
-    /// Requests are still served, but load balancers and clients are asked to use another server. Event streams and
+    /// Requests are still served, but load balancers and clients should use another server. Event streams and
     /// WebSockets end.
     Draining,
     /// Requests in progress are finished; new ones are not accepted.
@@ -41,7 +41,7 @@ impl Phases {
     }
 
     /// Returns a waiter for the time at which a client that is connecting now should disconnect. A client that
-    /// connects while the server is draining would reconnect if asked to leave, so it may stay until the server
+    /// connects while the server is draining would reconnect if it had to leave, so it may stay until the server
     /// closes.
     pub(crate) fn leaving(&self) -> Closing {
         let phase = if self.current() == Phase::Serving { Phase::Draining } else { Phase::Closing };

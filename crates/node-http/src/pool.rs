@@ -57,8 +57,8 @@ struct Queue {
     latest: Option<ClientId>,
     /// Number of threads without a job.
     idle: usize,
-    /// Those of them that sleep. The one that fell asleep last is woken first: what it needs is in the caches of its processor, and its
-    /// allocator has memory at hand.
+    /// The idle threads that sleep. The last one to fall asleep is woken first, because its data is still in the
+    /// processor's caches.
     asleep: Vec<Thread>,
     refused: u64,
     closed: bool,
@@ -177,7 +177,8 @@ impl Queue {
         self.idle - idle
     }
 
-    /// Removes the newest job of the client that has the most in the queue, if it has at least two more than `client` has.
+    /// Removes the newest job of the client that has the most in the queue, if it has at least two more than `client`
+    /// has.
     fn displace_for(&mut self, client: Option<ClientId>) -> Option<Queued> {
         let mut counts = HashMap::<_, usize>::new();
         for queued in &self.jobs {

@@ -1,6 +1,7 @@
 //! The scheduling priority of threads.
 
-/// Niceness of threads that run code. Under contention, each gets about a tenth of the time of a thread of normal priority.
+/// Niceness of threads that run code. Under contention, each gets about a tenth of the time of a thread of normal
+/// priority.
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 10;
 

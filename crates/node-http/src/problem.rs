@@ -25,7 +25,7 @@ pub(crate) enum HttpError {
     Parameters(Vec<ErrorDetail>),
     #[error("the path cannot be decoded: every % must begin an escape, and the decoded path must be UTF-8")]
     Path,
-    #[error("there is nothing under this path")]
+    #[error("no operation has this path")]
     UnknownRoute,
     #[error("this path accepts {allow} only")]
     MethodNotAllowed { allow: &'static str },
@@ -35,7 +35,7 @@ pub(crate) enum HttpError {
     NoWebSocket,
     #[error("this is not a valid request of HTTP/1.1: {0}")]
     NotHttp(&'static str),
-    #[error("this port expects TLS, and the request came without: use https")]
+    #[error("this port requires TLS; use https")]
     NoTls,
     #[error("the headers did not arrive in time")]
     HeadersTimeout,
@@ -51,14 +51,14 @@ pub(crate) enum HttpError {
     #[error("control of the chain is switched off (`no-control`)")]
     ControlOff,
     #[error("control of the chain is served on another address (`control-listen`)")]
-    ControlElsewhere,
+    ControlOnOtherAddress,
     #[error("the token does not have the role {0} (`token-file`)")]
     RoleMissing(&'static str),
     #[error("the operation {0} is switched off (`api`)")]
     SwitchedOff(&'static str),
     #[error("`cors-origins` does not allow pages of this origin to do this")]
     ForeignOrigin,
-    #[error("a page of another origin may control the chain only if `cors-origins` lists that origin itself")]
+    #[error("a page of another origin may control the chain only if `cors-origins` lists that origin explicitly")]
     ControlFromPage,
     #[error(transparent)]
     Exhausted(#[from] Exhausted),
@@ -202,7 +202,7 @@ fn classify(error: &HttpError) -> (StatusCode, Option<ProblemPage>) {
         HttpError::ControlRefused
         | HttpError::ControlForwarded(_)
         | HttpError::ControlOff
-        | HttpError::ControlElsewhere
+        | HttpError::ControlOnOtherAddress
         | HttpError::RoleMissing(_)
         | HttpError::ForeignOrigin
         | HttpError::ControlFromPage

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Default limit for clients on other machines, in requests per second.
-const REMOTE_DEFAULT: NonZero<u32> = NonZero::new(1_000).expect("it is not zero");
+const REMOTE_DEFAULT: NonZero<u32> = NonZero::new(1_000).expect("1,000 is not zero");
 
 /// Number of tracked clients above which clients are forgotten that have been idle long enough to have their full
 /// quota again.

@@ -3,7 +3,7 @@
 use crate::metrics::Metrics;
 use crate::request_id::{RequestId, Trace};
 use actix_web::http::StatusCode;
-use node_rpc::CallOutcome;
+use node_rpc::CallReport;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -25,15 +25,15 @@ pub(crate) struct Responded<'a> {
     /// The detail of the problem, if the response is one.
     pub(crate) problem: Option<&'a str>,
     /// The outcomes of its JSON-RPC requests; empty for other requests.
-    pub(crate) calls: &'a [CallOutcome],
+    pub(crate) calls: &'a [CallReport],
     /// Length in bytes of the response's body before compression; `None` for a stream.
     pub(crate) bytes: Option<u64>,
     pub(crate) elapsed: Duration,
 }
 
 impl Responded<'_> {
-    /// Counts the request, and writes its log line. The lines of a batch's requests come before it, on the same thread, and
-    /// traces rely on that.
+    /// Counts the request, and writes its log line. The lines of a batch's requests come before it, on the same thread,
+    /// and traces rely on that.
     pub(crate) fn record(&self, metrics: &Metrics) {
         let Self { id, trace, client, line, operation, status, problem, calls, bytes, elapsed } = *self;
         let (method, path) = (line.map(|(method, _)| bounded(method)), line.map(|(_, path)| bounded(path)));
@@ -59,7 +59,7 @@ impl Responded<'_> {
         // A JSON-RPC error is sent with status 200, which would look like success, and has its own code.
         let (status, code, error) = match (problem, calls) {
             (Some(problem), _) => (Some(status), Some(i64::from(status)), Some(problem)),
-            (None, [CallOutcome { error: Some(error), .. }]) => (None, Some(error.code), Some(error.message.as_str())),
+            (None, [CallReport { error: Some(error), .. }]) => (None, Some(error.code), Some(error.message.as_str())),
             (None, _) => (Some(status), None, None),
         };
         tracing::info!(
@@ -69,7 +69,7 @@ impl Responded<'_> {
     }
 
     /// Writes the log line of one request of a batch, which was sent to `path`.
-    fn log_call(&self, call: &CallOutcome, method: Option<&str>, path: Option<&str>) {
+    fn log_call(&self, call: &CallReport, method: Option<&str>, path: Option<&str>) {
         let (id, client, operation) = (self.id, self.client, call.name().unwrap_or(UNKNOWN_METHOD));
         let trace_id = self.trace.map(Trace::id);
         let micros = micros(call.elapsed);

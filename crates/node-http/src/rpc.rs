@@ -136,7 +136,7 @@ pub(crate) async fn run(
     let work = Box::new(move |context: &Context| {
         let control = reason.as_deref().map_or(Ok(()), Err);
         let client = Client { session: session.as_deref(), control, reads_only };
-        let response = worker.rpc.answer(context, &message, client);
+        let response = worker.rpc.respond(context, &message, client);
         // Only the time slice of `Cost::Brief` has passed, not the deadline, so the work is restarted in the pool.
         if context.check() == Err(Interrupted::DeadlineExceeded) && whole.check().is_ok() {
             return Err(NodeError::from(Interrupted::DeadlineExceeded).into());

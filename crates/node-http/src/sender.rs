@@ -1,4 +1,4 @@
-//! The sender of a request, and the way that it took.
+//! The sender of a request, and the route it took: directly or through a proxy.
 
 use crate::clients::{Client, Clients};
 use crate::closer::Closer;
@@ -58,17 +58,17 @@ impl Sender {
     /// the client.
     pub(crate) fn new(request: &HttpRequest, is_forwarded: bool, config: &HttpConfig, clients: &Clients) -> Self {
         match request.conn_data::<Peer>() {
-            Some(peer) => Self::behind(peer, request, is_forwarded, config, clients),
+            Some(peer) => Self::of_peer(peer, request, is_forwarded, config, clients),
             // An application that mounts the routes accepts the connections itself.
             None => {
                 let address = request.peer_addr().map(|peer| peer.ip());
                 let peer = Peer::new(address, clients, &config.trusted_proxies);
-                Self::behind(&peer, request, is_forwarded, config, clients)
+                Self::of_peer(&peer, request, is_forwarded, config, clients)
             }
         }
     }
 
-    fn behind(peer: &Peer, request: &HttpRequest, is_forwarded: bool, config: &HttpConfig, clients: &Clients) -> Self {
+    fn of_peer(peer: &Peer, request: &HttpRequest, is_forwarded: bool, config: &HttpConfig, clients: &Clients) -> Self {
         let forwarded = (is_forwarded && peer.is_proxy)
             .then(|| Box::new(Forwarded::read(request.headers(), config.proxy_headers, &config.trusted_proxies)));
         let origin = match &forwarded {

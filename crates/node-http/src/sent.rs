@@ -90,7 +90,7 @@ impl Sent {
                 vec![ErrorDetail::new(self.location(*field), message).with_value(&Quantity(*block))]
             }
             NodeError::TooManyLogs { to_block: None, field, .. } => {
-                let message = "a single block holds too many; narrow the filter, or ask for pages";
+                let message = "a single block holds too many; narrow the filter, or request pages with `Prefer: page`";
                 vec![ErrorDetail::new(self.location(*field), message)]
             }
             NodeError::TooManyBlocks { to_block, field, .. } => {
@@ -98,7 +98,7 @@ impl Sent {
                 vec![ErrorDetail::new(self.location(*field), message).with_value(&Quantity(*to_block))]
             }
             NodeError::TooManyFilterLogs { .. } => {
-                let message = "make a narrower filter, or ask getLogs for fewer blocks at a time";
+                let message = "create a narrower filter, or call getLogs for fewer blocks";
                 vec![ErrorDetail::new(self.location(Field::FilterId), message)]
             }
             // No other error is about a field.
@@ -195,7 +195,7 @@ impl Sent {
     }
 }
 
-/// Returns the part of a JSON object that `part` names: a property, or with an index, an element of a property.
+/// Returns the part of a JSON object that `part` specifies: a property, or with an index, an element of a property.
 fn member<'a>(json: &'a str, part: &str) -> Option<&'a str> {
     let (name, index) = match part.strip_suffix(']').and_then(|part| part.split_once('[')) {
         Some((name, index)) => (name, Some(index.parse::<usize>().ok()?)),

@@ -57,7 +57,8 @@ impl Handle {
 }
 
 impl Server {
-    /// Listens on the address of `config`, or uses its listener. Connections are accepted once [`run`](Self::run) is awaited.
+    /// Listens on the address of `config`, or uses its listener. Connections are accepted once [`run`](Self::run) is
+    /// awaited.
     ///
     /// # Errors
     /// If the address cannot be bound or threads cannot be started.

@@ -39,11 +39,12 @@ impl Role {
 pub struct Tokens(Arc<RwLock<HashMap<H256, Role>>>);
 
 impl Tokens {
-    /// Reads tokens, one per line, each alone or followed by a space and its role: `metrics`, `read`, `send` (the default) or
-    /// `control`. Skips empty lines and lines that start with `#`.
+    /// Reads tokens, one per line, each alone or followed by a space and its role: `metrics`, `read`, `send` (the
+    /// default) or `control`. Skips empty lines and lines that start with `#`.
     ///
     /// # Errors
-    /// If a token is too short or has characters that a header cannot carry, if a role is unknown, or if there is no token.
+    /// If a token is too short or has characters that a header cannot carry, if a role is unknown, or if there is no
+    /// token.
     pub fn parse(text: &str) -> Result<Self, InvalidTokens> {
         let mut tokens = HashMap::new();
         for (index, line) in text.lines().enumerate() {

@@ -1,4 +1,5 @@
-//! The routes as a [`tower::Service`](tower_service::Service), for servers that are not built on actix-web, such as axum.
+//! The routes as a [`tower::Service`](tower_service::Service), for servers that are not built on actix-web, such as
+//! axum.
 
 use crate::config::HttpConfig;
 use crate::mount;
@@ -143,7 +144,7 @@ fn start(index: usize, service: web::Data<Service>) -> io::Result<mpsc::Unbounde
                     };
                     match response {
                         Ok(response) => respond(response, reply).await,
-                        Err(error) => tracing::error!(%error, "a request could not be responded to"),
+                        Err(error) => tracing::error!(%error, "cannot respond to a request"),
                     }
                 });
             }

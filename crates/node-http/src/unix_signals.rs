@@ -6,7 +6,7 @@ use std::thread;
 use tokio::runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// A signal that does not ask for a shutdown.
+/// A signal that does not request a shutdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnixSignal {
     /// SIGHUP.

@@ -52,7 +52,8 @@ impl Packing {
     pub(crate) fn unpack(self, packed: &[u8], limit: usize) -> Result<Bytes, HttpError> {
         match self {
             Self::Gzip => read(MultiGzDecoder::new(packed), limit),
-            // RFC 1950, section 2.2. Raw data that begins like this would have a first block that is stored, with wrong padding.
+            // RFC 1950, section 2.2. Raw data that begins like this would have a first block that is stored, with wrong
+            // padding.
             Self::Deflate => match packed {
                 [method, flags, ..] if method & 0xf == 8 && u16::from_be_bytes([*method, *flags]) % 31 == 0 => {
                     read(ZlibDecoder::new(packed), limit)

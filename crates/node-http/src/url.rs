@@ -36,8 +36,8 @@ impl FromStr for BasePath {
     }
 }
 
-/// The URL at which clients reach the server, such as `https://node.example/v1`: scheme, authority, and the path prefix that
-/// a proxy adds, if any. Has no trailing slash.
+/// The URL at which clients reach the server, such as `https://node.example/v1`: scheme, authority, and the path prefix
+/// that a proxy adds, if any. Has no trailing slash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublicUrl(String);
 
@@ -125,10 +125,10 @@ impl FromStr for Origin {
             "none" => return Ok(Self::None),
             _ => {}
         }
-        let (scheme, authority) = text.split_once("://").ok_or(InvalidUrl::Scheme)?;
+        let (scheme, authority) = text.split_once("://").ok_or(InvalidUrl::OriginScheme)?;
         let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"+-.".contains(&byte);
         if scheme.is_empty() || !scheme.bytes().all(plain) {
-            return Err(InvalidUrl::Scheme);
+            return Err(InvalidUrl::OriginScheme);
         }
         let authority = authority.to_ascii_lowercase();
         if !is_authority(&authority) {
@@ -166,9 +166,12 @@ pub(crate) fn is_authority(text: &str) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidUrl {
-    /// The scheme is missing or not allowed.
+    /// The scheme of a URL is missing or not allowed.
     #[error("the address must start with http:// or https://")]
     Scheme,
+    /// The scheme of an origin is missing or invalid.
+    #[error("an origin must start with a scheme, such as https://")]
+    OriginScheme,
     /// The host is missing or invalid.
     #[error("the address has no valid host")]
     Authority,
@@ -215,12 +218,12 @@ mod tests {
             ("https://wallet.example", Ok("https://wallet.example")),
             ("http://LOCALHOST:3000", Ok("http://localhost:3000")),
             ("chrome-extension://abcdef", Ok("chrome-extension://abcdef")),
-            ("wallet.example", Err(InvalidUrl::Scheme)),
-            ("://wallet.example", Err(InvalidUrl::Scheme)),
+            ("wallet.example", Err(InvalidUrl::OriginScheme)),
+            ("://wallet.example", Err(InvalidUrl::OriginScheme)),
             ("https://wallet.example/", Err(InvalidUrl::Origin)),
             ("https:///", Err(InvalidUrl::Authority)),
             ("https://", Err(InvalidUrl::Authority)),
-            ("null", Err(InvalidUrl::Scheme)),
+            ("null", Err(InvalidUrl::OriginScheme)),
         ];
         for (text, expected) in cases {
             let got = text.parse::<Origin>();

@@ -73,7 +73,7 @@ pub(crate) async fn upgrade(exchange: Exchange) -> HttpResponse {
         head_changes: service.head_changes.listen(),
         pool_arrivals: service.pool_arrivals.listen(),
         closing: service.phases.leaving(),
-        behind: false,
+        must_read: false,
         next_ping: TimerInstant::now() + service.config.stream_keep_alive,
         unanswered_pings: 0,
         ended: false,
@@ -108,7 +108,7 @@ struct Socket {
     pool_arrivals: watch::Receiver<()>,
     closing: Closing,
     /// Whether there may be notifications to send.
-    behind: bool,
+    must_read: bool,
     /// When a ping is due, unless a frame is received or sent before that.
     next_ping: TimerInstant,
     /// Pings sent since the last frame from the client.
@@ -142,7 +142,7 @@ impl Socket {
     async fn next(mut self) -> Option<(Bytes, Self)> {
         while !self.ended {
             let mut out = BytesMut::new();
-            if self.behind {
+            if self.must_read {
                 self.notify(&mut out).await;
             } else {
                 let event = self.event().await;
@@ -209,7 +209,7 @@ impl Socket {
         }
         match event {
             Event::Disconnected => self.ended = true,
-            Event::Changed => self.behind = !self.session.is_empty(),
+            Event::Changed => self.must_read = !self.session.is_empty(),
             Event::Exhausted(exhausted) => self.close(CloseCode::Again, &exhausted.to_string(), out),
             Event::Closing => self.close(CloseCode::Away, "the server is shutting down", out),
             Event::Ping if self.unanswered_pings >= MAX_UNANSWERED_PINGS => self.ended = true,
@@ -271,7 +271,7 @@ impl Socket {
         let (operation, result) = self.run(context, body).await;
         let status = result.as_ref().map_or_else(|(error, _)| problem::status(error), |_| StatusCode::OK);
         // The response to a new subscription is sent before its first notification.
-        self.behind = !self.session.is_empty();
+        self.must_read = !self.session.is_empty();
         let Reply { body, calls } = result.unwrap_or_else(|(error, refusal)| {
             if let Some(limit) = error.limit() {
                 self.service.metrics.record_refusal(limit);
@@ -353,7 +353,7 @@ impl Socket {
         self.head_changes.borrow_and_update();
         self.pool_arrivals.borrow_and_update();
         match rpc::notifications(&self.service, self.service.context(&self.sender.client), &self.session).await {
-            Ok(messages) if messages.is_empty() => self.behind = false,
+            Ok(messages) if messages.is_empty() => self.must_read = false,
             Ok(messages) => messages.into_iter().for_each(|message| self.send_text(message, out)),
             // Requests that wait for a response have priority.
             Err(_) => sleep(RETRY_DELAY).await,

@@ -21,7 +21,7 @@
 //!
 //! fn respond(rpc: &Rpc, body: &[u8]) -> Option<Vec<u8>> {
 //!     let reply = match rpc.read(body) {
-//!         Ok(message) => rpc.answer(&Context::unbounded(), &message, Client::default()),
+//!         Ok(message) => rpc.respond(&Context::unbounded(), &message, Client::default()),
 //!         Err(error) => Reply::from(error),
 //!     };
 //!     reply.body
@@ -32,7 +32,6 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
-mod answer;
 mod block_cache;
 mod error;
 mod message;
@@ -40,6 +39,7 @@ mod method;
 mod methods;
 pub mod options;
 mod parameters;
+mod response;
 mod rpc;
 mod scope;
 mod session;
@@ -52,6 +52,6 @@ pub use message::{Message, Request};
 pub use method::Method;
 pub use methods::{InvalidDump, read_dump, table, table_of, unavailable, write_dump};
 pub use parameters::Parameters;
-pub use rpc::{CallOutcome, Reply, Rpc, RpcLimits};
+pub use rpc::{CallReport, Reply, Rpc, RpcLimits};
 pub use scope::{Client, Scope};
 pub use session::{Session, SessionLimits};

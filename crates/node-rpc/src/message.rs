@@ -1,8 +1,8 @@
 //! Decoding of messages (JSON-RPC 2.0).
 
-use crate::answer::Id;
 use crate::error::{RpcError, plain};
 use crate::method::Method;
+use crate::response::Id;
 use node_core::cost::Cost;
 use node_core::node::Node;
 use serde::Deserialize;

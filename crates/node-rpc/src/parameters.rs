@@ -21,7 +21,8 @@ pub(crate) fn read<P: Parameters>(raw: Option<&RawValue>, required: usize) -> Re
     P::read(&arguments(raw, P::COUNT)?, required)
 }
 
-/// Splits an array into at most `count` elements. Without a type parameter, so that it is compiled once and not once per method.
+/// Splits an array into at most `count` elements. Without a type parameter, so that it is compiled once and not once
+/// per method.
 fn arguments(raw: Option<&RawValue>, count: usize) -> Result<Vec<&RawValue>, RpcError> {
     let text = raw.map_or("[]", RawValue::get);
     let text = if text == "null" { "[]" } else { text };

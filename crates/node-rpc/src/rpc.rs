@@ -1,11 +1,11 @@
 //! Processing of messages: from the bytes of a message to the bytes of its response.
 
-use crate::answer;
 use crate::block_cache::BlockCache;
 use crate::error::RpcError;
 use crate::message::{Call, Message, Request, Table};
 use crate::method::Method;
 use crate::methods;
+use crate::response;
 use crate::scope::{Client, Scope};
 use node_core::context::Context;
 use node_core::node::{Node, NodeError};
@@ -37,19 +37,19 @@ impl Default for RpcLimits {
     }
 }
 
-/// The response to a message, and the outcomes of its requests.
+/// The response to a message, and reports on its requests.
 #[derive(Debug, Default)]
 pub struct Reply {
     /// The complete response; `None` if the message consists of notifications.
     pub body: Option<Vec<u8>>,
-    /// The outcome of each request, including notifications.
-    pub calls: Vec<CallOutcome>,
+    /// A report on each request, including notifications.
+    pub calls: Vec<CallReport>,
 }
 
-/// The outcome of one request of a message.
+/// A report on one request of a message.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct CallOutcome {
+pub struct CallReport {
     /// The method; `None` if there is no such method, or the request is invalid.
     pub method: Option<&'static str>,
     /// The beginning, at most 64 bytes, of the unknown name in the request; `None` for known methods, and if the
@@ -61,7 +61,7 @@ pub struct CallOutcome {
     pub error: Option<RpcError>,
 }
 
-impl CallOutcome {
+impl CallReport {
     /// Returns the name of the method as it was sent, possibly truncated, or `None` if the request has no name.
     pub fn name(&self) -> Option<&str> {
         self.method.or(self.unknown.as_deref())
@@ -85,10 +85,10 @@ impl Reply {
 impl From<RpcError> for Reply {
     /// Creates the response to a message that could not be decoded.
     fn from(error: RpcError) -> Self {
-        let body = Some(answer::refusal(&error));
+        let body = Some(response::refusal(&error));
         Self {
             body,
-            calls: vec![CallOutcome { method: None, unknown: None, elapsed: Duration::ZERO, error: Some(error) }],
+            calls: vec![CallReport { method: None, unknown: None, elapsed: Duration::ZERO, error: Some(error) }],
         }
     }
 }
@@ -128,10 +128,10 @@ impl Rpc {
 
     /// Runs a message and returns the response. All requests of a batch read the same view until one of them changes
     /// something.
-    pub fn answer(&self, context: &Context, message: &Message, client: Client<'_>) -> Reply {
+    pub fn respond(&self, context: &Context, message: &Message, client: Client<'_>) -> Reply {
         let scope = Scope { node: &self.node, context, client, blocks: &self.blocks };
         write(message, |request, out| match (message, context.check()) {
-            (Message::Single(_), _) => self.answer_request(scope, request, out),
+            (Message::Single(_), _) => self.respond_to(scope, request, out),
             (Message::Batch(_), Err(over)) => refuse(request, NodeError::from(over).into(), out),
             (Message::Batch(_), Ok(())) if out.len() > self.limits.batch_bytes => {
                 let limit = self.limits.batch_bytes;
@@ -139,7 +139,7 @@ impl Rpc {
                 let error = RpcError::new(RpcError::RESPONSE_TOO_LARGE, message);
                 refuse(request, RpcError { limit: Some("max-batch-bytes"), ..error }, out)
             }
-            (Message::Batch(_), Ok(())) => self.answer_request(scope, request, out),
+            (Message::Batch(_), Ok(())) => self.respond_to(scope, request, out),
         })
     }
 
@@ -148,13 +148,13 @@ impl Rpc {
         write(message, |request, out| refuse(request, error.clone(), out))
     }
 
-    fn answer_request(&self, scope: Scope<'_>, request: &Request, out: &mut Vec<u8>) -> Result<(), RpcError> {
+    fn respond_to(&self, scope: Scope<'_>, request: &Request, out: &mut Vec<u8>) -> Result<(), RpcError> {
         let run = |out: &mut Vec<u8>| match &request.call {
             Ok(call) => self.run(scope, call, out),
             Err(error) => Err(error.clone()),
         };
         match &request.id {
-            Some(id) => answer::answer(out, id, run),
+            Some(id) => response::respond(out, id, run),
             None => {
                 let length = out.len();
                 // A notification has no response, not even an error.
@@ -191,7 +191,7 @@ impl Rpc {
 /// Responds to a request with an error, without running it.
 fn refuse(request: &Request, error: RpcError, out: &mut Vec<u8>) -> Result<(), RpcError> {
     match &request.id {
-        Some(id) => answer::answer(out, id, |_| Err(error)),
+        Some(id) => response::respond(out, id, |_| Err(error)),
         None => Err(error),
     }
 }
@@ -204,7 +204,7 @@ fn write(message: &Message, mut write: impl FnMut(&Request, &mut Vec<u8>) -> Res
         let started = Instant::now();
         let error = write(request, out).err();
         let method = request.call.as_ref().ok().map(|call| call.method.name());
-        calls.push(CallOutcome { method, unknown: request.unknown.clone(), elapsed: started.elapsed(), error });
+        calls.push(CallReport { method, unknown: request.unknown.clone(), elapsed: started.elapsed(), error });
     };
     match message {
         Message::Single(request) => each(request, &mut out),

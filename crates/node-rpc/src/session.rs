@@ -1,7 +1,7 @@
 //! Subscriptions of a connection.
 
-use crate::answer;
 use crate::error::RpcError;
+use crate::response;
 use crate::scope::Scope;
 use crate::wire::{Header, Log, Transaction};
 use node_core::context::Context;
@@ -164,18 +164,18 @@ impl Subscription {
             match (event, self.topic) {
                 (EventData::Block(block), _) => {
                     if let Some(header) = node.get_header(context, BlockId::Hash(block.hash))? {
-                        messages.push(answer::notification(&self.id, &Header::of(&header)));
+                        messages.push(response::notification(&self.id, &Header::of(&header)));
                     }
                 }
                 (EventData::Log(log), _) => {
-                    messages.push(answer::notification(&self.id, &Log::from(log)));
+                    messages.push(response::notification(&self.id, &Log::from(log)));
                 }
                 (EventData::Transaction(hash), Topic::Transactions { whole: true }) => {
                     if let Some(found) = node.get_transaction(context, hash)? {
-                        messages.push(answer::notification(&self.id, &Transaction::waiting(found.recovered())));
+                        messages.push(response::notification(&self.id, &Transaction::waiting(found.recovered())));
                     }
                 }
-                (EventData::Transaction(hash), _) => messages.push(answer::notification(&self.id, &Data(hash))),
+                (EventData::Transaction(hash), _) => messages.push(response::notification(&self.id, &Data(hash))),
             }
         }
         Ok((messages, stream))

@@ -250,7 +250,7 @@ mod tests {
         assert_eq!(hash(mail()).unwrap(), MAIL);
         let mut without = mail();
         without["types"].as_object_mut().unwrap().remove(DOMAIN);
-        assert_eq!(hash(without).unwrap(), MAIL, "the type of the domain follows from what it holds");
+        assert_eq!(hash(without).unwrap(), MAIL, "the type of the domain is derived from its fields");
         let mut domain = mail();
         domain["domain"]["chainId"] = json!("0x1");
         assert_eq!(hash(domain).unwrap(), MAIL);

@@ -2,7 +2,7 @@
 
 use node_types::{Address, H256, U256};
 
-/// Stored bytes cannot be decoded. The text names the object that they should encode.
+/// Stored bytes cannot be decoded. The text is the name of the object that they should encode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0} is malformed")]
 pub struct Malformed(pub &'static str);

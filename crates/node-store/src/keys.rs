@@ -348,8 +348,8 @@ pub(crate) struct RowKey {
 impl RowKey {
     const CAPACITY: usize = Key::CAPACITY + 8;
 
-    /// Compares the bytes. Faster than comparing slices, because the first sixteen decide most of the time; those after the last
-    /// one are zero.
+    /// Compares the bytes. Faster than comparing slices, because the first sixteen decide most of the time; those after
+    /// the last one are zero.
     pub(crate) fn order(&self, other: &Self) -> Ordering {
         let first = |key: &Self| key.bytes.first_chunk().copied().map(u128::from_be_bytes);
         first(self).cmp(&first(other)).then_with(|| (**self).cmp(other))

@@ -11,6 +11,7 @@
 //! | [`wal`] | the write-ahead log |
 //!
 //! # Features
+//! * `layout-1`: `migrate`, which reads folders of layout 1 with redb.
 //! * `test-faults`, off by default: a simulated disk with power failures, torn writes, lack of space and corruption;
 //!   decoders of stored bytes.
 //!

@@ -36,8 +36,8 @@ pub(crate) fn slot(rows: &Rows, trie: TrieId, slot_hash: H256, at: BlockNumber) 
     Ok(word)
 }
 
-/// A cache of one state: of the accounts and trie nodes that the next block may change. Only the writer of the newest state uses
-/// it.
+/// A cache of one state: of the accounts and trie nodes that the next block may change. Only the writer of the newest
+/// state uses it.
 pub(crate) struct StateParts {
     nodes: Cache<(TrieId, NibblePath), Arc<Stored>, NodeBytes>,
     /// By the hash of the address. `None` if there is no such account.

@@ -1,4 +1,5 @@
-//! A client built on node-types and ureq: reads the head and logs, makes a call, handles a problem, sends a transaction.
+//! A client built on node-types and ureq: reads the head and logs, makes a call, handles a problem, sends a
+//! transaction.
 //!
 //! `cargo run -p node-types --example client -- http://127.0.0.1:8545 [RAW TRANSACTION]`
 

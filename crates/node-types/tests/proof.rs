@@ -37,8 +37,8 @@ struct Exchange {
     response: GetProofOutput,
 }
 
-/// Returns the exchange about `address` and `slots` in a state where it has `storage`, beside other accounts. `None` for an
-/// account that does not exist.
+/// Returns the exchange about `address` and `slots` in a state where it has `storage`, beside other accounts. `None`
+/// for an account that does not exist.
 fn exchange(others: u64, account: Option<(u64, BTreeMap<u64, u64>)>, slots: &[u64]) -> Exchange {
     let address = Address::repeat_byte(0xaa);
     let storage = account.as_ref().map(|(_, storage)| storage.clone()).unwrap_or_default();

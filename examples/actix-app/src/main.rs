@@ -1,5 +1,5 @@
-//! An actix-web application with a node in it: middleware and a route of its own, and all routes of the node below `/node`,
-//! with their limits and thread pools.
+//! An actix-web application with a node in it: middleware and a route of its own, and all routes of the node below
+//! `/node`, with their limits and thread pools.
 //!
 //! `cargo run -p example-actix-app`
 

@@ -1,7 +1,7 @@
 //! An axum server with a node in it: a route of its own that calls the node, and all routes of the node below `/node`.
 //!
-//! `cargo run -p example-axum-server [-- PATH]`: the chain is in memory, in a database of SQLite if the path ends in `.sqlite`, or
-//! in a folder.
+//! `cargo run -p example-axum-server [-- PATH]`: the chain is in memory, in a database of SQLite if the path ends in
+//! `.sqlite`, or in a folder.
 
 use axum::extract::{Path, State};
 use axum::{Router, routing::get};

@@ -2,8 +2,8 @@
 //!
 //! `cargo run -p example-light-client -- http://127.0.0.1:8545 ADDRESS SLOT HEADS START`
 //!
-//! `START` is the hash of the first block, from a source other than the server, or `latest` to trust the server with it. Each later
-//! header must follow the one before it, so the server cannot show another chain without being noticed.
+//! `START` is the hash of the first block, from a source other than the server, or `latest` to trust the server with
+//! it. Each later header must follow the one before it, so the server cannot show another chain without being noticed.
 
 use node_types::wire::{GetHeaderOutput, GetProofInput, GetProofOutput, HashData};
 use node_types::{BlockId, consensus::Header, verify_proof};

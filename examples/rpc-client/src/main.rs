@@ -1,4 +1,5 @@
-//! A client of JSON-RPC with alloy's provider, which compares the newest header's hash with the one that node-types computes.
+//! A client of JSON-RPC with alloy's provider, which compares the newest header's hash with the one that node-types
+//! computes.
 //!
 //! `cargo run -p example-rpc-client -- http://127.0.0.1:8545`
 

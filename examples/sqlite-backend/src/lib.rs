@@ -1,7 +1,7 @@
 //! A backend that keeps a chain in SQLite. `docs/embedding.md` explains it step by step.
 //!
-//! States are served from a [`MemoryBackend`], which knows tries, proofs and views. SQLite makes every change of it durable, and
-//! refills it when the file is opened.
+//! States are served from a [`MemoryBackend`], which knows tries, proofs and views. SQLite makes every change of it
+//! durable, and refills it when the file is opened.
 
 use node_core::backend::{
     BackendError, BackendHealth, HeadChange, HeadListener, MemoryBackend, Record, RecordKind, RecordWrite,
@@ -15,7 +15,8 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use std::path::Path;
 use std::sync::Arc;
 
-// Step 1: the tables. Blocks are found by hash; `canonical` says which form the chain. Another process cannot open the file.
+// Step 1: the tables. Blocks are found by hash; `canonical` says which form the chain. Another process cannot open the
+// file.
 const TABLES: &str = "
     PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
     CREATE TABLE IF NOT EXISTS block (hash BLOB PRIMARY KEY, number INTEGER, canonical INTEGER, bytes BLOB);
@@ -29,8 +30,10 @@ pub struct SqliteBackend {
 }
 
 impl SqliteBackend {
-    // Step 2: open. A new file receives the genesis block, an old one is read into memory: first the chain, then side blocks.
-    /// Opens the chain in the file `path`, which begins with `genesis` if it is new. `:memory:` is a database without a file.
+    // Step 2: open. A new file receives the genesis block, an old one is read into memory: first the chain, then side
+    // blocks.
+    /// Opens the chain in the file `path`, which begins with `genesis` if it is new. `:memory:` is a database without a
+    /// file.
     ///
     /// # Errors
     /// If the file cannot be used, or holds a chain with another genesis block.
@@ -148,7 +151,7 @@ impl StateBackend for SqliteBackend {
         self.memory.caches()
     }
 
-    // Each change is tried anew, so no failure lasts.
+    // Each change is tried again, so no failure is permanent.
     fn health(&self) -> BackendHealth {
         self.health.lock().clone()
     }

@@ -1,7 +1,7 @@
 //! Verifies proofs in WebAssembly: the host fetches a header and the response of getProof, and passes their texts in.
 //!
-//! `client.mjs` is a host for Node.js. Texts go through a buffer, so no code here is unsafe except for the attribute that
-//! exports a function.
+//! `client.mjs` is a host for Node.js. Texts go through a buffer, so no code here is unsafe except for the attribute
+//! that exports a function.
 #![allow(unsafe_code, reason = "the attribute that exports a function")]
 
 use node_types::verify_proof;
@@ -20,8 +20,8 @@ pub extern "C" fn reserve(length: usize) -> *const u8 {
     buffer.as_ptr()
 }
 
-/// Verifies the texts in the buffer: the header of a getHeader response, the request and the response of getProof, on a line
-/// each. Leaves a sentence in the buffer, and returns its length.
+/// Verifies the texts in the buffer: the header of a getHeader response, the request and the response of getProof, on a
+/// line each. Leaves a sentence in the buffer, and returns its length.
 #[unsafe(no_mangle)]
 pub extern "C" fn verify() -> usize {
     let mut buffer = BUFFER.lock().unwrap_or_else(PoisonError::into_inner);

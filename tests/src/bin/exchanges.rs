@@ -1,8 +1,7 @@
 //! Replays recorded JSON-RPC exchanges against a server, and prints each difference.
 //!
 //! `exchanges http://127.0.0.1:8545 FOLDER` prints `N passed, N failed` at the end. It fails if none ran, or if any
-//! failed that is not
-//! listed in `--expected-failures`.
+//! failed that is not listed in `--expected-failures`.
 
 use clap::Parser;
 use node_tests::exchanges;

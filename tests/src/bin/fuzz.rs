@@ -1,7 +1,7 @@
 //! Fuzzes decoders and interfaces with mutated input.
 //!
-//! `fuzz [--seconds N | --inputs N] [--seed N] [--server] [TARGET…]` runs each target for the given time or number of inputs.
-//! `fuzz --input HEX TARGET` repeats one input.
+//! `fuzz [--seconds N | --inputs N] [--seed N] [--server] [TARGET…]` runs each target for the given time or number of
+//! inputs. `fuzz --input HEX TARGET` repeats one input.
 
 use clap::Parser;
 use node_tests::fuzz::{self, Finding, Target};

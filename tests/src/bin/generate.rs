@@ -42,8 +42,8 @@ struct Arguments {
           value_parser = clap::value_parser!(u64).range(1..))]
     recipients: u64,
 
-    /// Number of accounts in the genesis besides those of the development chain. One in ten is a holder with four slots. Most
-    /// transactions are about a few of them, some about any.
+    /// Number of accounts in the genesis besides those of the development chain. One in ten is a holder with four
+    /// slots. Most transactions are about a few of them, some about any.
     #[arg(long, default_value_t = Shape::default().genesis_accounts, requires = "genesis_output")]
     genesis_accounts: u64,
 
@@ -60,8 +60,7 @@ struct Arguments {
     genesis_output: Option<PathBuf>,
 
     /// Output file for a list of what can be queried, one per line: `holder ADDRESS`, `tag TOPIC`. A holder has slot 0;
-    /// a tag is the
-    /// third topic of one log.
+    /// a tag is the third topic of one log.
     #[arg(long)]
     names_output: Option<PathBuf>,
 }

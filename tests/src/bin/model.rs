@@ -5,8 +5,7 @@ use node_tests::model::{Options, run};
 use std::time::Instant;
 
 /// Performs random steps: transactions of all types, blocks, polls, reorganizations, edits, snapshots, restarts. After
-/// each,
-/// compares states, logs, filters and pool with a model. A failure prints the seed and the step.
+/// each, compares states, logs, filters and pool with a model. A failure prints the seed and the step.
 #[derive(Parser)]
 struct Arguments {
     /// Number of steps.

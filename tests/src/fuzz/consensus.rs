@@ -223,7 +223,7 @@ fn pooled(input: &[u8]) -> Result<bool, String> {
     same_again(input, PooledTransaction::decode(input).ok().map(|decoded| decoded.encode()))
 }
 
-/// What is accepted is encoded to the same bytes again.
+/// Accepted input is encoded to the same bytes again.
 fn same_again(input: &[u8], encoded: Option<Vec<u8>>) -> Result<bool, String> {
     match encoded {
         None => Ok(false),
@@ -304,8 +304,8 @@ fn proofs() -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// The first node is taken as the root, so that mutated proofs are consistent more often. A proof that is accepted here and by
-/// alloy shows the same. alloy accepts some proofs that are not: with nodes after the last one that is needed.
+/// The first node is taken as the root, so that mutated proofs are consistent more often. A proof that is accepted here
+/// and by alloy shows the same. alloy accepts some proofs that are not: with nodes after the last one that is needed.
 fn proof(input: &[u8]) -> Result<bool, String> {
     let list = rlp::Rlp::new(input);
     let Ok(items) = list.as_list::<Vec<u8>>() else { return Ok(false) };

@@ -1,7 +1,7 @@
 //! Bytes on connections of a server process: REST requests, HTTP/1.1, HTTP/2 frames and WebSocket frames.
 //!
-//! Whatever arrives, the server continues to serve others, responds to no request with an internal error, and its threads,
-//! files and memory do not grow without bound.
+//! Whatever arrives, the server continues to serve others, responds to no request with an internal error, and its
+//! threads, files and memory do not grow without bound.
 
 use super::requests::rest_requests;
 use super::{Check, Format, Target};
@@ -136,7 +136,7 @@ fn read_more(stream: &mut TcpStream, received: &mut Vec<u8>) -> std::io::Result<
     }
 }
 
-/// Sends each input over a connection of its own, after `start`. Whether the server accepts it is not known, except that
+/// Sends each input over a separate connection, after `start`. Whether the server accepts it is not known, except that
 /// it responded.
 fn connections(start: &'static [u8]) -> Check {
     let server = self::start();
@@ -167,7 +167,8 @@ fn connect(server: &Server, patience: Duration) -> Result<TcpStream, String> {
     Ok(stream)
 }
 
-/// Checks that the server serves, has not panicked, and stays within its bounds. Connections may take a moment to close.
+/// Checks that the server serves, has not panicked, and stays within its bounds. Connections may take a moment to
+/// close.
 fn examine(server: &Server) -> Result<(), String> {
     let response = server.get("/blockNumber/");
     if response.status != 200 {

@@ -1,8 +1,8 @@
-//! Decoders and interfaces against mutated input: nothing panics or hangs, what is accepted survives another encoding, and
-//! where alloy decodes the same object, both accept the same bytes.
+//! Decoders and interfaces against mutated input: nothing panics or hangs, what is accepted survives another encoding,
+//! and where alloy decodes the same object, both accept the same bytes.
 //!
-//! Inputs are mutations of valid ones, which are made in code. Accepted inputs are mutated further. The same seed gives the
-//! same inputs, so that a finding can be repeated from its seed or from its bytes.
+//! Inputs are mutations of valid ones, which are made in code. Accepted inputs are mutated further. The same seed
+//! yields the same inputs, so a finding can be reproduced from its seed or from its bytes.
 
 mod consensus;
 mod frames;
@@ -17,11 +17,11 @@ use rustix::time::{ClockId, clock_gettime};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-/// The most processor time of this process that one input may take. Unlike wall time, it does not pass while other programs run
+/// Maximum processor time of this process for one input. Unlike wall time, it does not pass while other programs run
 /// or the process is stopped.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Checks one input. Returns whether it was accepted, or what is wrong.
+/// Checks one input. Returns whether it was accepted, or a description of the fault.
 pub type Check = Box<dyn FnMut(&[u8]) -> Result<bool, String>>;
 
 /// A decoder or interface, with inputs from which mutations start.
@@ -40,11 +40,11 @@ pub struct Finding {
     pub target: &'static str,
     /// The input.
     pub input: Vec<u8>,
-    /// What is wrong.
+    /// Description of the fault.
     pub fault: String,
 }
 
-/// What was tried.
+/// Counts of the inputs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
     /// Number of inputs.
@@ -63,8 +63,8 @@ pub fn server_targets() -> Vec<Target> {
     frames::targets()
 }
 
-/// Runs `target` on mutated inputs for as long as `continues` returns true. `inspect` is called with each input before it
-/// is tried.
+/// Runs `target` on mutated inputs for as long as `continues` returns true. `inspect` is called with each input before
+/// it is tried.
 ///
 /// # Errors
 /// The first input for which the target panics, takes too long or finds a fault.

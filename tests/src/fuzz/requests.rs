@@ -209,7 +209,7 @@ fn traces() -> Vec<Vec<u8>> {
 fn begin() -> Result<(DevNode, Rpc), String> {
     let chain = DevNode::spawn().map_err(|error| error.to_string())?;
     let rpc = Rpc::new(chain.node().clone(), RpcLimits::default());
-    answer(&rpc, message("eth_sendTransaction", json!([deployment()])).to_string().as_bytes())?;
+    respond(&rpc, message("eth_sendTransaction", json!([deployment()])).to_string().as_bytes())?;
     Ok((chain, rpc))
 }
 
@@ -223,25 +223,25 @@ fn json_rpc() -> Check {
         }
         count += 1;
         let Some((_, rpc)) = &state else { return Err("there is no chain".to_owned()) };
-        answer(rpc, input)
+        respond(rpc, input)
     })
 }
 
-/// Executes a message within a second, and checks that the response is JSON and no internal error.
-fn answer(rpc: &Rpc, input: &[u8]) -> Result<bool, String> {
+/// Executes a message within a second, and checks that the response is JSON and not an internal error.
+fn respond(rpc: &Rpc, input: &[u8]) -> Result<bool, String> {
     let message = match rpc.read(input) {
         Ok(message) => message,
         Err(_) => return Ok(false),
     };
     let context = Context::holding_view().with_timeout(Duration::from_secs(1)).with_gas_budget(1_000_000);
-    let reply = rpc.answer(&context, &message, Client { control: Ok(()), ..Client::default() });
+    let reply = rpc.respond(&context, &message, Client { control: Ok(()), ..Client::default() });
     let succeeded = reply.error().is_none();
     let Some(body) = reply.body else { return Ok(succeeded) };
     let response: Value = match serde_json::from_slice(&body) {
         Ok(response) => response,
         // The id of a request is repeated, also a number that `Value` cannot hold.
         Err(_) if serde_json::from_slice::<IgnoredAny>(&body).is_ok() => return Ok(succeeded),
-        Err(error) => return Err(format!("the response is no JSON: {error}")),
+        Err(error) => return Err(format!("the response is not JSON: {error}")),
     };
     let responses = response.as_array().map_or(std::slice::from_ref(&response), Vec::as_slice);
     match responses.iter().find(|response| response["error"]["code"] == INTERNAL) {

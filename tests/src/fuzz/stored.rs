@@ -1,4 +1,4 @@
-//! What is read from a data folder, and texts that clients send back.
+//! The contents of a data folder, and texts that clients send back.
 
 use super::consensus::executed;
 use super::{Check, Format, Target};
@@ -45,7 +45,7 @@ fn segments() -> Vec<Vec<u8>> {
     disk.content(SEGMENT).into_iter().collect()
 }
 
-/// Opens a log with this segment. What it returns then must be there after a power cut, too.
+/// Opens a log with this segment. The entries that it returns must survive a power failure.
 fn segment(input: &[u8]) -> Result<bool, String> {
     let disk = FaultyDisk::new();
     disk.put(SEGMENT, input.to_vec());
@@ -100,7 +100,7 @@ fn records() -> Vec<Vec<u8>> {
         let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
         let message = rpc.read(message.as_bytes()).expect("the message is valid");
         let client = Client { control: Ok(()), ..Client::default() };
-        let reply = rpc.answer(&Context::holding_view(), &message, client);
+        let reply = rpc.respond(&Context::holding_view(), &message, client);
         assert!(reply.error().is_none(), "{method}: {:?}", reply.error());
     }
     let mut records = Vec::new();
@@ -114,7 +114,7 @@ fn records() -> Vec<Vec<u8>> {
     records
 }
 
-/// Opens a node over a backend with this record: it opens, or says why not.
+/// Opens a node over a backend with this record: opening succeeds or returns an error.
 fn record_check() -> Check {
     let genesis = node_chain::dev_genesis();
     let spec = Arc::new(genesis.spec.clone());

@@ -1,6 +1,5 @@
 //! The contract of generated chains: stores one word per key, and logs each write. Its copies, the holders, have a word
-//! from the
-//! start.
+//! from the start.
 
 use node_types::{Address, Bytes, H160, H256, U256, keccak256};
 
@@ -18,8 +17,7 @@ pub const EVENT: H256 = {
 };
 
 /// Called with a key (32 bytes), returns the word stored there; called with a key, a value and a tag, stores and logs
-/// the
-/// value.
+/// the value.
 #[rustfmt::skip]
 const RUNTIME: [u8; 37] = [
     0x36, 0x60, 32, 0x14, 0x60, 27, 0x57,   // CALLDATASIZE PUSH1 32 EQ PUSH1 read JUMPI

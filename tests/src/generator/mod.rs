@@ -1,12 +1,12 @@
 //! Generates chains of any size on the development genesis. The same [`Shape`] produces the same chain.
 //!
 //! The first transaction deploys a contract. The first transaction of every other block stores a word in it, which
-//! emits a log;
-//! the accounts of the development chain take turns. The other transactions first deploy *holders*: copies of the
-//! contract with a word of their own. After that, each transfers one wei or stores a word, in a holder if there are any, else in
-//! the contract.
+//! emits a log; the accounts of the development chain take turns. The other transactions first deploy *holders*: copies
+//! of the contract, each with a different word. After that, each transfers one wei or stores a word, in a holder if
+//! there are any, else in the contract.
 //!
-//! With accounts in the genesis, transfers go to them and words to those that are holders: most to a few of them, some to any.
+//! With accounts in the genesis, transfers go to them and words to those that are holders: most to a few of them, some
+//! to any.
 
 mod accounts;
 mod contract;
@@ -34,8 +34,7 @@ use std::sync::Arc;
 use tempfile::TempDir;
 
 /// Maximum transactions per block: they use less than half of the gas limit, so that the base fee falls to its minimum.
-/// With more,
-/// it would grow from block to block until the accounts are empty.
+/// With more, it would grow from block to block until the accounts are empty.
 pub const MAX_TRANSACTIONS_PER_BLOCK: usize = 200;
 
 /// Maximum deployments of holders per block, which use more gas.
@@ -58,12 +57,12 @@ pub struct Shape {
     /// Number of storage slots of the contract that are written, at least 1.
     pub slots: u64,
     /// Number of accounts with a storage slot, not counting the contract. A block of n transactions deploys n - 1 of
-    /// them, at
-    /// most 120.
+    /// them, at most 120.
     pub holders: u64,
     /// Number of receivers of transfers, at least 1.
     pub recipients: u64,
-    /// Number of accounts in the genesis besides those of the development chain. Every tenth is a holder with four slots.
+    /// Number of accounts in the genesis besides those of the development chain. Every tenth is a holder with four
+    /// slots.
     pub genesis_accounts: u64,
     /// Transactions per block, including the deployment; at most [`MAX_TRANSACTIONS_PER_BLOCK`].
     pub transactions_per_block: usize,
@@ -147,8 +146,8 @@ impl Generator {
         Self::on(shape, Arc::new(backend), None, genesis.spec)
     }
 
-    /// Returns a chain in a temporary folder that consists of a genesis file that [`Shape::write_genesis`] has written. Memory stays
-    /// bounded, however long the chain gets.
+    /// Returns a chain in a temporary folder that consists of a genesis file that [`Shape::write_genesis`] has written.
+    /// Memory stays bounded, however long the chain gets.
     pub fn on_genesis(shape: Shape, file: impl Read) -> Result<Self, GenerateError> {
         let genesis = LargeGenesis::read(file, &Context::unbounded(), tempfile::tempfile)?;
         let folder = tempfile::tempdir()?;
@@ -314,7 +313,7 @@ fn tag(seed: u64, index: u64) -> H256 {
     keccak256([b"tag".as_slice(), &seed.to_be_bytes(), &index.to_be_bytes()].concat())
 }
 
-/// The random choices of one transaction: a hash of the seed and its index. Each choice uses bytes of its own.
+/// The random choices of one transaction: a hash of the seed and its index. Each choice uses different bytes.
 struct Dice(H256);
 
 impl Dice {

@@ -3,8 +3,7 @@
 use node_types::{Address, Bytes, H160, H256, U256};
 
 /// Called with a slot, a word and a flag, 32 bytes each, stores and logs the word; reverts if the flag is set. Missing
-/// input
-/// counts as zero.
+/// input counts as zero.
 #[rustfmt::skip]
 pub const STORE: [u8; 36] = [
     0x60, 64, 0x35, 0x60, 32, 0x57,         // PUSH1 64 CALLDATALOAD PUSH1 fail JUMPI

@@ -1,10 +1,8 @@
 //! A model of the whole node, and random steps that compare the two: transactions of all types, blocks, polls,
-//! reorganizations,
-//! edits, snapshots, restarts.
+//! reorganizations, edits, snapshots, restarts.
 //!
 //! The model computes the effect of each step on states, logs, filters and the pool. Only the gas used by code is taken
-//! from
-//! receipts. The [oracle](crate::oracle::check_blocks) recomputes what headers commit to.
+//! from receipts. The [oracle](crate::oracle::check_blocks) recomputes what headers commit to.
 
 mod chain;
 pub mod code;

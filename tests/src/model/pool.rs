@@ -34,8 +34,7 @@ pub(super) struct Pool {
     /// Reasons of transactions that were dropped.
     pub(super) dropped: HashMap<H256, DropReason>,
     /// Reasons from before the last restart. A crash can leave the record of a transaction that was just dropped: the
-    /// node drops it
-    /// again, for the same reason.
+    /// node drops it again, for the same reason.
     pub(super) dropped_before: HashMap<H256, DropReason>,
 }
 
@@ -210,8 +209,8 @@ impl Pool {
         self.next_arrival
     }
 
-    /// The reasons to reject a transaction that is not in the pool, for a state, a block gas limit, and a base fee that it must
-    /// pay.
+    /// The reasons to reject a transaction that is not in the pool, for a state, a block gas limit, and a base fee that
+    /// it must pay.
     pub(super) fn refusals(
         &self,
         sent: &Sent,

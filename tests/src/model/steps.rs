@@ -105,7 +105,7 @@ impl Run {
         let mut reasons = self.model.pool.refusals(sent, has_blobs, state, gas_limit, base_fee, chain_id);
         let half_order = U256::from_str_radix("7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0", 16);
         if sent.transaction.signature.s > half_order.expect("a number") {
-            // The sender cannot be recovered, so that nothing about it is checked.
+            // The sender cannot be recovered, so it is not checked.
             reasons.retain(|reason| !of_sender(reason));
             reasons.push(TransactionError::Signature(SignatureError::HighS).into());
         }
@@ -294,7 +294,7 @@ impl Run {
         self.at.what = "a revert to a snapshot";
         let recent = &self.snapshots[self.snapshots.len().saturating_sub(4)..];
         let id = if recent.is_empty() || self.random.chance(5) { 1 << 40 } else { *self.random.pick(recent) };
-        let done = self.world.node().revert(&Context::unbounded(), id).expect("it is answered");
+        let done = self.world.node().revert(&Context::unbounded(), id).expect("it succeeds");
         assert_eq!(done, self.model.revert(id), "snapshot {id}");
         if done {
             self.summary.reorganizations += 1;
@@ -310,7 +310,7 @@ impl Run {
             true if self.sent.is_empty() => return,
             true => self.random.pick(&self.sent).clone(),
         };
-        let done = self.world.node().drop_transaction(&Context::unbounded(), sent.hash).expect("it is answered");
+        let done = self.world.node().drop_transaction(&Context::unbounded(), sent.hash).expect("it succeeds");
         let there = waiting.iter().any(|waiting| waiting.hash == sent.hash);
         assert_eq!(done, there, "{:#x}", sent.hash);
         if there {
@@ -375,7 +375,7 @@ impl Run {
                 self.model.edit(address, |account| account.nonce = nonce);
             }
             2 => {
-                // Accounts that sign rarely get code: afterwards they cannot sign any more.
+                // Accounts that sign rarely get code: afterwards they can no longer sign.
                 let own = self.generator.accounts.iter().any(|account| account.address() == address);
                 let code = match self.random.below(4) {
                     0 => Bytes::new(),
@@ -471,7 +471,7 @@ impl Run {
     fn uninstall(&mut self) {
         self.at.what = "a filter is ended";
         let Some(id) = self.any_filter() else { return };
-        assert!(self.world.node().uninstall_filter(&Context::unbounded(), id).expect("it is answered"));
+        assert!(self.world.node().uninstall_filter(&Context::unbounded(), id).expect("it succeeds"));
         self.model.filters.remove(&id);
         let gone = self.world.node().get_filter_changes(&Context::unbounded(), id);
         assert!(matches!(gone, Err(NodeError::FilterNotFound)), "{gone:?}");

@@ -111,7 +111,7 @@ impl World {
 }
 
 /// Copies the folder. Returns `None` if a file changed meanwhile: the store merges in the background, and a mix of
-/// files from before and after is nothing that a crash can leave.
+/// files from before and after cannot result from a crash.
 fn copy_at_rest(folder: &Path) -> io::Result<Option<TempDir>> {
     let before = files(folder)?;
     let copy = tempfile::tempdir()?;

@@ -36,7 +36,8 @@ pub(crate) struct DevOptions {
     pub(crate) output: OutputOptions,
     #[command(flatten)]
     pub(crate) server: ServerOptions,
-    /// Allow the operations that control the chain on non-loopback addresses: everyone who can reach the server can change the chain
+    /// Allow the operations that control the chain on non-loopback addresses: everyone who can reach the server can
+    /// change the chain
     #[arg(long, help_heading = "Access", conflicts_with_all = ["no_control", "control_listen"])]
     pub(crate) force_control: bool,
 }
@@ -66,7 +67,8 @@ pub(crate) struct AccountArguments {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Chain")]
 pub(crate) struct ChainArguments {
-    /// Genesis file in geth's JSON format; the mnemonic's accounts that it funds come first, and the others have no ether
+    /// Genesis file in geth's JSON format; the mnemonic's accounts that it funds come first, and the others have no
+    /// ether
     #[arg(
         long, value_name = "FILE", alias = "init",
         conflicts_with_all = [
@@ -86,11 +88,11 @@ pub(crate) struct ChainArguments {
     /// Newest fork of the chain by name, such as london or bpo1; latest for the newest known
     #[arg(long, value_name = "NAME", default_value_t)]
     hardfork: Hardfork,
-    /// Timestamp of the genesis block in Unix seconds; the chain's clock continues from it [default: the start of 2025, with the
-    /// system clock for later blocks]
+    /// Timestamp of the genesis block in Unix seconds; the chain's clock continues from it [default: the start of 2025,
+    /// with the system clock for later blocks]
     #[arg(long, value_name = "SECONDS")]
     pub(crate) timestamp: Option<u64>,
-    /// Deploy only the CREATE2 deployer, and not Multicall3, Permit2, CreateX, and EntryPoint 0.7 and 0.8
+    /// Deploy only the CREATE2 deployer, without Multicall3, Permit2, CreateX, and EntryPoint 0.7 and 0.8
     #[arg(long)]
     bare: bool,
     /// Address that receives the fees
@@ -197,8 +199,8 @@ pub(crate) struct OutputOptions {
     /// Write accounts, keys and settings to a JSON file once the server listens
     #[arg(long, value_name = "FILE")]
     pub(crate) config_out: Option<PathBuf>,
-    /// Name and version in web3_clientVersion; clients such as Hardhat's network helpers control only chains whose name begins with
-    /// anvil or hardhat
+    /// Name and version in web3_clientVersion; clients such as Hardhat's network helpers control only chains whose name
+    /// begins with anvil or hardhat
     #[arg(long, value_name = "TEXT", default_value = CLIENT_VERSION)]
     pub(crate) client_version: String,
 }
@@ -233,7 +235,7 @@ impl DevOptions {
         }
     }
 
-    /// Returns the log filter. What a terminal shows is not logged as well.
+    /// Returns the log filter. Events that the terminal shows are not logged, too.
     pub(crate) fn log(&self) -> &str {
         match &*self.server.operation.log {
             _ if self.output.silent => "error",

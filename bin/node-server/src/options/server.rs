@@ -56,7 +56,8 @@ struct LimitOptions {
     /// Maximum gas of a call or an estimate
     #[arg(long, value_name = "GAS", value_parser = at_least_one::<u64>, default_value_t = Limits::default().gas_cap)]
     gas_cap: u64,
-    /// Maximum memory for recording a trace, in bytes; serializing it takes about 2.5 times as much. As many traces as cores run at once
+    /// Maximum memory for recording a trace, in bytes; serializing it takes about 2.5 times as much. At most one trace
+    /// per core runs at a time
     #[arg(long, value_name = "BYTES", value_parser = at_least_one::<u64>, default_value_t = Limits::default().trace_bytes)]
     max_trace_bytes: u64,
     /// Maximum number of logs in a response

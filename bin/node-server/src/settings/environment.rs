@@ -1,4 +1,4 @@
-//! Environment variables: their earlier names, the values of flags, and names that are no setting.
+//! Environment variables: their earlier names, the values of flags, and names that are not settings.
 
 use super::nearest::{MAX_EDITS, nearest};
 use clap::builder::{BoolishValueParser, OsStr, Resettable, TypedValueParser};
@@ -6,16 +6,16 @@ use clap::{Arg, ArgAction, Command};
 use std::env;
 use std::ffi::OsString;
 
-/// What the names of all variables begin with.
+/// The prefix of the names of all variables.
 const PREFIX: &str = "ETHNODE_";
 
-/// What their names began with in earlier versions.
+/// The prefix in earlier versions.
 const EARLIER_PREFIX: &str = "NODE_";
 
-/// Options of a single run of a command, which are no settings.
+/// Options of a single run of a command, which are not settings.
 const OF_ONE_RUN: [&str; 8] = ["before", "force", "from", "json", "timeout", "to", "without-control", "yaml"];
 
-/// Makes an option read the variable of its name, unless the option is no setting.
+/// Makes an option read the variable of its name, unless the option is not a setting.
 pub(super) fn with_variable(argument: Arg) -> Arg {
     match (argument.get_long(), argument.get_action()) {
         (Some(long), ArgAction::Set | ArgAction::Append | ArgAction::SetTrue) if !OF_ONE_RUN.contains(&long) => {
@@ -26,7 +26,7 @@ pub(super) fn with_variable(argument: Arg) -> Arg {
     }
 }
 
-/// Makes an option read the variable of its earlier name if that has a value and the one of its own name has none.
+/// Makes an option read the variable with the earlier prefix if that is set and the one with the current prefix is not.
 pub(super) fn accept_earlier_name(argument: Arg) -> Arg {
     let Some(name) = argument.get_env() else { return argument };
     let value = env::var_os(name);
@@ -40,8 +40,8 @@ pub(super) fn accept_earlier_name(argument: Arg) -> Arg {
     }
 }
 
-/// Makes a flag accept all usual booleans from its variable, and ignore the variable if it is false, so that the flag does not
-/// conflict with other options.
+/// Makes a flag accept all usual booleans from its variable, and ignore the variable if it is false, so that the flag
+/// does not conflict with other options.
 pub(super) fn accept_booleans(argument: Arg) -> Arg {
     if !matches!(argument.get_action(), ArgAction::SetTrue) {
         return argument;
@@ -68,8 +68,8 @@ fn is_false(value: OsString) -> bool {
     BoolishValueParser::new().parse_ref(&Command::new(""), None, &value).is_ok_and(|value| !value)
 }
 
-/// Returns a warning for each variable with our prefix that no command reads, and for those with the earlier prefix, which other
-/// programs use as well, that differ little from one that is read.
+/// Returns a warning for each variable with our prefix that no command reads, and for those with the earlier prefix,
+/// which other programs use as well, that differ little from one that is read.
 pub(super) fn warnings(root: &Command) -> Vec<String> {
     let known: Vec<_> = root
         .get_subcommands()

@@ -18,12 +18,12 @@ pub(crate) enum UsageError {
     File(FileError),
 }
 
-/// The configuration file is invalid.
+/// The settings file is invalid.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FileError {
     #[error("cannot read {}", .path.display())]
     Read { path: PathBuf, source: io::Error },
-    #[error("{} is longer than {limit} bytes, the limit for a configuration file", .path.display())]
+    #[error("{} is longer than {limit} bytes, the limit for a settings file", .path.display())]
     TooLarge { path: PathBuf, limit: u64 },
     #[error("{}, line {line}: {message}", .path.display())]
     Syntax { path: PathBuf, line: usize, message: String },
@@ -58,7 +58,8 @@ impl From<clap::Error> for UsageError {
 }
 
 impl UsageError {
-    /// Adds notes to an error in the arguments of `command`: about the sources of values, and about options of other commands of `root`.
+    /// Adds notes to an error in the arguments of `command`: about the sources of values, and about options of other
+    /// commands of `root`.
     pub(super) fn new(mut error: clap::Error, root: &Command, command: &Command, sources: &Sources) -> Self {
         let mut named = Vec::new();
         for kind in [ContextKind::InvalidArg, ContextKind::PriorArg] {

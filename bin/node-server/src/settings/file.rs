@@ -1,4 +1,4 @@
-//! The configuration file: TOML with the long names of options as keys.
+//! The settings file: TOML with the long names of options as keys.
 
 use super::error::{FileError, Hint};
 use super::nearest::{MAX_EDITS, nearest};

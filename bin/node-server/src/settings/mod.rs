@@ -1,4 +1,4 @@
-//! Reading settings from the command line, the environment, the configuration file and the defaults, in this order of
+//! Reading settings from the command line, the environment, the settings file and the defaults, in this order of
 //! precedence.
 //!
 //! Options are declared once, for clap. The arguments are first parsed to determine which options the command line
@@ -88,7 +88,7 @@ pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Requ
     }
 }
 
-/// Returns the format of log lines that the arguments or the environment ask for, before they are checked.
+/// Returns the format of log lines specified by the arguments or the environment, before these are checked.
 pub(crate) fn log_format(arguments: &[OsString]) -> LogFormat {
     let mut arguments = arguments.iter().filter_map(|argument| argument.to_str());
     let given = arguments.by_ref().find_map(|argument| argument.strip_prefix("--log-format"));

@@ -1,4 +1,4 @@
-//! `node-server config`: prints the settings of a command as a configuration file.
+//! `node-server config`: prints the settings of a command as a settings file.
 
 use super::source::{Source, Sources, options};
 use crate::values::without_credentials;
@@ -6,7 +6,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use std::fmt::Write;
 use toml::Value;
 
-/// Returns the settings of `command` as a section of a configuration file, each with its source.
+/// Returns the settings of `command` as a section of a settings file, each with its source.
 pub(super) fn settings(command: &Command, matches: &ArgMatches, sources: &Sources) -> String {
     let name = command.get_name();
     let mut text = format!("# Settings of `node-server {name}`, each with its source.\n\n[{name}]\n");

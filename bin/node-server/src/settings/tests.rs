@@ -1,4 +1,4 @@
-//! Tests of the configuration file, and of the table of options in the documentation.
+//! Tests of the settings file, and of the table of options in the documentation.
 
 use super::source::options;
 use super::{Request, UsageError, commands, read};

@@ -104,7 +104,7 @@ fn a_genesis_that_is_written_reads_back() {
             file["config"]["depositContractAddress"] = json!("0x00000000000000000000000000000000000000aa");
         },
         |file, _| file["config"] = json!({"chainId": 5, "homesteadBlock": 3}),
-        // Osaka sets parameters of its own.
+        // Osaka has its own parameters.
         |file, blobs| {
             file["config"]["blobSchedule"]["osaka"] = blobs;
         },
@@ -158,7 +158,8 @@ fn a_chain_continues_if_the_schedules_agree_up_to_its_head() {
     let unchanged = recorded.continue_from(Some(&recorded.to_json()), &head(1_000)).unwrap();
     assert_eq!(unchanged, Continued { is_new: false, changes: Vec::new() });
 
-    // A change, the first head timestamp that is too late for it, and its text.
+    // A change to the genesis file, the first timestamp of the head at which it is refused, and the description of the
+    // change.
     type Case = (fn(&mut Value), u64, &'static str);
     let cases: [Case; 4] = [
         (
@@ -306,7 +307,7 @@ fn a_large_genesis_is_the_same_chain() {
             state.merge(&part);
         }
         assert_eq!(state, *expected.changes);
-        // What is recorded in a folder leads to the same block again.
+        // The recorded genesis yields the same block.
         let recorded = Genesis::parse(&large.genesis().to_json()).unwrap();
         assert_eq!((&recorded, recorded.block().header), (large.genesis(), expected.header));
     }

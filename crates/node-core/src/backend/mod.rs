@@ -14,8 +14,8 @@
 //!
 //! * A [`View`] is a snapshot: later changes do not affect it.
 //! * A change that fails leaves everything as it was.
-//! * Reads of numbers above the head fail with [`BackendError::UnknownBlock`] where a state or a range is requested, and
-//!   return `None` where a block is requested.
+//! * Reads of numbers above the head fail with [`BackendError::UnknownBlock`] where a state or a range is requested,
+//!   and return `None` where a block is requested.
 //! * Listeners receive exactly the changes that moved the head, in order.
 //! * [`View::log_candidates`] may return logs that do not match, even every log of the range, but must not leave out
 //!   any that match.
@@ -60,8 +60,8 @@ pub trait StateBackend: Send + Sync {
     /// Appends `block` to the head. On an error nothing has changed.
     ///
     /// # Errors
-    /// [`BackendError::NotAChild`] unless the head is the block's parent, and [`BackendError::StateRootMismatch`] if its
-    /// changes do not produce the state root of its header.
+    /// [`BackendError::NotAChild`] unless the head is the block's parent, and [`BackendError::StateRootMismatch`] if
+    /// its changes do not produce the state root of its header.
     fn append(&self, block: ExecutedBlock) -> Result<(), BackendError>;
 
     /// Replaces all canonical blocks above `ancestor` with `branch`, in one step. The replaced blocks become side

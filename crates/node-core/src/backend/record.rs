@@ -9,7 +9,7 @@ pub enum RecordKind {
     Filter,
     /// An edit of the head's state that no block includes yet; see [`edits`](crate::edits).
     PendingEdit,
-    /// A description of what makes a block invalid for other nodes; see [`edits`](crate::edits).
+    /// The reasons why other nodes would reject an edited block; see [`edits`](crate::edits).
     EditedBlock,
     /// A snapshot of a development chain, to which it can be reverted.
     Snapshot,

@@ -143,7 +143,8 @@ mod tests {
                 let cached = LayeredView::new(Arc::clone(&base), base.head().number, layers.clone()).unwrap();
                 let cached = cached.with_cache(Arc::clone(&cache));
                 let (expected, state) = (plain.state(number).unwrap(), cached.state(number).unwrap());
-                // Not all of them, so that some are read for the first time in later blocks; twice, so that some are known.
+                // Not all of them, so that some are read for the first time in later blocks; twice, so that some are
+                // known.
                 for _ in 0..20 {
                     let (address, slot) = (random.address(), random.slot());
                     assert_eq!(state.account(address).unwrap(), expected.account(address).unwrap(), "seed {seed}");

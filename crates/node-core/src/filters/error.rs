@@ -16,7 +16,7 @@ pub enum FilterError {
     NotALogFilter(FilterId),
     /// The limit on the number of filters, or the client's share of it, is reached.
     #[error(
-        "no more filters can be installed: the limit is {0}, and a client may have as many as it leaves for others"
+        "no more filters can be installed: the limit is {0}, and one client may have at most half of what the others leave"
     )]
     TooMany(usize),
     /// The block of the last poll is no longer canonical and no longer stored, so the removed logs cannot be

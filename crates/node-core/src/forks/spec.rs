@@ -15,8 +15,8 @@ pub struct ChainSpec {
     pub block_forks: Vec<(Fork, BlockNumber)>,
     /// How the chain treats the DAO fork (EIP-779). `None` if it ignores the fork.
     pub dao_fork: Option<DaoFork>,
-    /// Terminal total difficulty: the child of a block that reaches it follows [`Fork::Paris`] (EIP-3675). `None` if the
-    /// chain never merges.
+    /// Terminal total difficulty: the child of a block that reaches it follows [`Fork::Paris`] (EIP-3675). `None` if
+    /// the chain never merges.
     pub terminal_total_difficulty: Option<U256>,
     /// The forks after the merge with the first timestamp of each in Unix seconds, ascending.
     pub time_forks: Vec<(Fork, u64)>,

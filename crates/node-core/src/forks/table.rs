@@ -4,7 +4,8 @@ use node_types::consensus::{HeaderField, TransactionType};
 
 /// A set of rules, in the order of activation on Ethereum's mainnet.
 ///
-/// Upgrades that only change blob parameters (EIP-7892) are not forks; see [`ChainSpec::blob_params`](super::ChainSpec::blob_params).
+/// Upgrades that only change blob parameters (EIP-7892) are not forks; see
+/// [`ChainSpec::blob_params`](super::ChainSpec::blob_params).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fork {
     /// The rules of mainnet's genesis block.

@@ -53,8 +53,8 @@ impl Node {
     /// Builds a block on top of a canonical one, without adding it to the chain.
     ///
     /// # Errors
-    /// [`NodeError::BlockNotFound`] and [`NodeError::StatePruned`] for the parent, [`NodeError::Invalid`] for fields out of
-    /// range, [`NodeError::NotBuilt`] if a transaction or a system contract fails.
+    /// [`NodeError::BlockNotFound`] and [`NodeError::StatePruned`] for the parent, [`NodeError::Invalid`] for fields
+    /// out of range, [`NodeError::NotBuilt`] if a transaction or a system contract fails.
     pub fn build_block(&self, context: &Context, request: BlockRequest) -> Result<BuiltBlock, NodeError> {
         let snapshot = self.snapshot(context)?;
         let number = snapshot.state(request.parent.into(), Field::ParentHash)?;

@@ -122,8 +122,8 @@ impl NodeBuilder {
         Self { client_version: client_version.into(), ..self }
     }
 
-    /// Opens the node: restores the pool, the filters, the edits and the snapshots from the backend's records, and starts
-    /// block production if it is enabled.
+    /// Opens the node: restores the pool, the filters, the edits and the snapshots from the backend's records, and
+    /// starts block production if it is enabled.
     ///
     /// # Errors
     /// [`BackendError::OtherChainId`] if the stored chain has a different id than the specification, and failures of

@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn suggests_the_median_of_recent_tips() {
-        // The tips of each block, and what is suggested.
+        // The tips of each block, and the suggested tip.
         let cases: &[(&[&[u64]], u64)] = &[
             (&[], DEFAULT_TIP),
             (&[&[], &[]], DEFAULT_TIP),

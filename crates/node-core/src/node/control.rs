@@ -89,8 +89,8 @@ impl Node {
         Ok(self.controlled(context)?.reorganize(context, blocks)?)
     }
 
-    /// Starts or stops impersonating an account: while it is impersonated, anyone may send transactions from it. Returns
-    /// whether this changed anything.
+    /// Starts or stops impersonating an account: while it is impersonated, anyone may send transactions from it.
+    /// Returns whether this changed anything.
     ///
     /// # Errors
     /// [`NodeError::NotProducing`].

@@ -64,12 +64,12 @@ pub enum NodeError {
     /// The node does not produce blocks, so its chain cannot be controlled.
     #[error("this node does not produce blocks")]
     NotProducing,
-    /// The node has no key of the account, and the account is not impersonated.
-    #[error("unknown account {0:#x}: the node has no key of it, and does not impersonate it")]
+    /// The node has no key for the account, and the account is not impersonated.
+    #[error("unknown account {0:#x}: the node has no key for it, and does not impersonate it")]
     UnknownAccount(Address),
     /// No more filters may be installed.
     #[error(
-        "no more filters can be installed: the limit is {limit}, and a client may have as many as it leaves for others"
+        "no more filters can be installed: the limit is {limit}, and one client may have at most half of what the others leave"
     )]
     TooManyFilters { limit: usize },
     /// The query spans too many blocks.

@@ -306,7 +306,7 @@ mod tests {
         let mut resumed = open(&world, logs(EventStart::After(first)));
         assert_eq!(drain(&world, &mut resumed), [expected[1].clone(), (String::new(), at(three, None))]);
         let mut whole = open(&world, logs(after(stream.last_id)));
-        assert_eq!(drain(&world, &mut whole), [], "it knows where it is");
+        assert_eq!(drain(&world, &mut whole), [], "the stream is at the head");
     }
 
     #[test]

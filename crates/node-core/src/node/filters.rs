@@ -134,8 +134,8 @@ mod tests {
     #[test]
     fn reports_logs_of_its_range() {
         let number = |number: u64| Some(BlockNumberOrTag::Number(number));
-        // First and last block; the blocks of the filter's logs, or `None` if it is rejected. Blocks 1 to 3 exist when the
-        // filter is installed, 4 and 5 are added later.
+        // First and last block; the blocks of the filter's logs, or `None` if it is rejected. Blocks 1 to 3 exist when
+        // the filter is installed, 4 and 5 are added later.
         let cases: [(_, _, Option<&[u64]>); 10] = [
             (None, None, Some(&[3, 4, 5])),
             (number(2), number(4), Some(&[2, 3, 4])),

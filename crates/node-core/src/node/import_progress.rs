@@ -1,8 +1,8 @@
-//! How far an import is.
+//! The progress of an import.
 
 use node_types::BlockNumber;
 
-/// Progress of an import, of which a client sees what is done already.
+/// Progress of an import during which reads are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ImportProgress {
@@ -14,7 +14,7 @@ pub struct ImportProgress {
     pub highest_block: BlockNumber,
 }
 
-/// What an import has reported.
+/// The state of the running import.
 pub(super) struct Importing {
     pub(super) starting_block: BlockNumber,
     /// `None` if it is not known yet.

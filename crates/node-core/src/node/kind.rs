@@ -6,7 +6,8 @@ use std::fmt;
 
 macro_rules! kinds {
     ($(#[doc = $doc:literal] $kind:ident = $slug:literal,)+) => {
-        /// The kind of a [`NodeError`]. Kinds and their slugs are stable: they never change their meaning, but new ones may be added.
+        /// The kind of a [`NodeError`]. Kinds and their slugs are stable: they never change their meaning, but new ones
+        /// may be added.
         ///
         /// # Examples
         /// ```

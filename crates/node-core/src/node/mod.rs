@@ -163,7 +163,7 @@ impl Node {
     }
 
     fn snapshot_of(&self, context: &Context, snapshot: RequestView) -> Result<RequestView, NodeError> {
-        context.answered_from(snapshot.mined_head()?);
+        context.record_head(snapshot.mined_head()?);
         Ok(snapshot)
     }
 
@@ -226,7 +226,7 @@ mod tests {
         let chain = Arc::downgrade(&backend);
         drop((node, backend));
         assert!(chain.upgrade().is_none());
-        // The pool does not follow the chain any more.
+        // The pool no longer follows the chain.
         let world = World::new();
         let pool = Arc::downgrade(world.node.pool());
         drop(world.node);

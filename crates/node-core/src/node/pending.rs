@@ -21,8 +21,8 @@ pub(super) struct CachedPending {
 }
 
 impl Node {
-    /// Returns a view whose head is the pending block, which is assembled again if the head, the pool or the timestamp has
-    /// changed.
+    /// Returns a view whose head is the pending block, which is assembled again if the head, the pool or the timestamp
+    /// has changed.
     pub(super) fn pending_view(&self, context: &Context) -> Result<Arc<dyn View>, NodeError> {
         let view = context.view_or(|| self.backend.view())?;
         let pool_version = self.pool.version();

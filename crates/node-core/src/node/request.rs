@@ -236,8 +236,8 @@ impl Node {
 
     /// Returns the nonce after all transactions of `sender`, mined and in the pool.
     fn next_nonce(&self, sender: Address) -> Result<u64, NodeError> {
-        // The pool is read before the view is opened: a transaction that leaves it in between is in the view. The view of
-        // the request may be older.
+        // The pool is read before the view is opened: a transaction that leaves it in between is in the view. The view
+        // of the request may be older.
         if let Some(nonce) = self.pool.nonce(sender) {
             return Ok(nonce);
         }

@@ -41,7 +41,8 @@ impl RequestView {
         Ok(BlockRef { number, hash })
     }
 
-    /// Returns the height of `tag`, which may be above the head. `pending` is `latest` if the view has no pending block.
+    /// Returns the height of `tag`, which may be above the head. `pending` is `latest` if the view has no pending
+    /// block.
     pub(super) fn height(&self, tag: BlockNumberOrTag) -> BlockNumber {
         let latest = self.latest();
         match tag {
@@ -119,7 +120,7 @@ pub enum Finality {
     /// Both are the head, as on an imported chain.
     Head,
     /// They are a fixed number of blocks below the head, as on a chain that the node produces itself.
-    Behind {
+    Fixed {
         /// Number of blocks that the safe block is below the head.
         safe: u64,
         /// Number of blocks that the finalized block is below the head.
@@ -129,14 +130,14 @@ pub enum Finality {
 
 impl Finality {
     /// The setting for development chains: one epoch of 32 slots until a block is safe, two until it is final.
-    pub const DEVELOPMENT: Self = Self::Behind { safe: 32, finalized: 64 };
+    pub const DEVELOPMENT: Self = Self::Fixed { safe: 32, finalized: 64 };
 
     /// Returns the number of blocks that the safe block is below the head. On a shorter chain it is the genesis
     /// block.
     pub fn safe_depth(self) -> u64 {
         match self {
             Self::Head => 0,
-            Self::Behind { safe, .. } => safe,
+            Self::Fixed { safe, .. } => safe,
         }
     }
 
@@ -145,7 +146,7 @@ impl Finality {
     pub fn finalized_depth(self) -> u64 {
         match self {
             Self::Head => 0,
-            Self::Behind { finalized, .. } => finalized,
+            Self::Fixed { finalized, .. } => finalized,
         }
     }
 }
@@ -172,32 +173,32 @@ mod tests {
         let pending_block = child(&*view, 70, 0, Vec::new(), StateChanges::default());
         let pending_view: Arc<dyn View> = Arc::new(LayeredView::new(view.clone(), 70, vec![pending_block]).unwrap());
 
-        let behind = Finality::DEVELOPMENT;
-        let far_behind = Finality::Behind { safe: 71, finalized: 1_000 };
+        let development = Finality::DEVELOPMENT;
+        let far = Finality::Fixed { safe: 71, finalized: 1_000 };
         let cases = [
             (&view, Finality::Head, Earliest.into(), Some(0)),
             (&view, Finality::Head, Latest.into(), Some(70)),
             (&view, Finality::Head, Safe.into(), Some(70)),
             (&view, Finality::Head, Finalized.into(), Some(70)),
             (&view, Finality::Head, Pending.into(), Some(70)),
-            (&view, behind, Latest.into(), Some(70)),
-            (&view, behind, Safe.into(), Some(38)),
-            (&view, behind, Finalized.into(), Some(6)),
-            (&view, far_behind, Safe.into(), Some(0)),
-            (&view, far_behind, Finalized.into(), Some(0)),
-            (&view, behind, Number(0).into(), Some(0)),
-            (&view, behind, Number(70).into(), Some(70)),
-            (&view, behind, Number(71).into(), None),
-            (&view, behind, Number(u64::MAX).into(), None),
-            (&view, behind, hash(0), Some(0)),
-            (&view, behind, hash(69), Some(69)),
-            (&view, behind, BlockId::Hash(side_hash), None),
-            (&view, behind, BlockId::Hash(H256::zero()), None),
-            (&pending_view, behind, Latest.into(), Some(70)),
-            (&pending_view, behind, Pending.into(), Some(71)),
-            (&pending_view, behind, Safe.into(), Some(38)),
-            (&pending_view, behind, Number(70).into(), Some(70)),
-            (&pending_view, behind, Number(71).into(), None),
+            (&view, development, Latest.into(), Some(70)),
+            (&view, development, Safe.into(), Some(38)),
+            (&view, development, Finalized.into(), Some(6)),
+            (&view, far, Safe.into(), Some(0)),
+            (&view, far, Finalized.into(), Some(0)),
+            (&view, development, Number(0).into(), Some(0)),
+            (&view, development, Number(70).into(), Some(70)),
+            (&view, development, Number(71).into(), None),
+            (&view, development, Number(u64::MAX).into(), None),
+            (&view, development, hash(0), Some(0)),
+            (&view, development, hash(69), Some(69)),
+            (&view, development, BlockId::Hash(side_hash), None),
+            (&view, development, BlockId::Hash(H256::zero()), None),
+            (&pending_view, development, Latest.into(), Some(70)),
+            (&pending_view, development, Pending.into(), Some(71)),
+            (&pending_view, development, Safe.into(), Some(38)),
+            (&pending_view, development, Number(70).into(), Some(70)),
+            (&pending_view, development, Number(71).into(), None),
         ];
         for (view, finality, argument, expected) in cases {
             let mut snapshot = RequestView::new(Arc::clone(view), finality);

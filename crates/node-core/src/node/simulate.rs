@@ -323,7 +323,7 @@ mod tests {
             parent = BlockRef { number, hash: header.hash };
         }
         assert_eq!(blocks.len(), times.len());
-        assert_eq!(world.backend.view().unwrap().head(), head, "nothing of it stays");
+        assert_eq!(world.backend.view().unwrap().head(), head, "the simulation changes nothing");
         let simulation = Simulation { blocks: vec![at(None, None)], validation: true, ..Simulation::default() };
         let valid = world.node.simulate(&Context::unbounded(), simulation, BlockId::earliest()).unwrap();
         let header = &valid[0].block.header.header;
@@ -367,7 +367,7 @@ mod tests {
             let context = Context::unbounded().with_gas_budget(budget);
             world.node.simulate(&context, simulation(calls), BlockId::latest())
         };
-        // What is left of the budget, and not more than what is left of the block.
+        // The rest of the budget, but at most the rest of the gas limit of the block.
         assert_eq!(limits(&run(100_000, 2).unwrap()), [100_000, 100_000 - GAS, 100_000 - 2 * GAS]);
         assert_eq!(limits(&run(u64::MAX, 2).unwrap()), [GAS_LIMIT, GAS_LIMIT - GAS, GAS_LIMIT]);
         match run(2 * GAS, 2) {

@@ -73,7 +73,7 @@ impl World {
     }
 }
 
-/// A call that an executor was asked to run.
+/// A call that an executor received.
 #[derive(Clone, Debug)]
 pub(super) struct SeenCall {
     pub(super) block: BlockNumber,
@@ -188,7 +188,7 @@ impl Executor for FakeExecutor {
     }
 }
 
-/// Returns a trace that names what was traced. Its length counts as the memory that it takes.
+/// Returns a trace that contains its argument; its length counts as its size.
 fn trace_of(what: &str, tracing: &Tracing) -> Result<Trace, TraceError> {
     if what.len() as u64 > tracing.max_bytes {
         return Err(TraceError::TooLarge);

@@ -149,7 +149,7 @@ impl Pool {
     }
 
     /// Updates the contents to the head of `view`, adds the transactions `returning` from removed blocks, and enforces
-    /// the limits. Returns the hashes of those that came back.
+    /// the limits. Returns the hashes of those that returned to the pool.
     ///
     /// Idempotent, and cheap if neither the head nor the next block's rules have changed. The state is read before
     /// anything is changed, so a failure of the backend leaves the pool unchanged.

@@ -52,7 +52,9 @@ use std::sync::{Arc, Weak};
 /// Milliseconds between two searches for expired transactions while the head does not move.
 const EXPIRY_INTERVAL: u64 = 60_000;
 
-/// Maximum length of an encoded transaction with its blobs, in bytes; enough for the nine blobs that Prague allows.
+/// Maximum length of an encoded transaction with its blobs, in bytes. In Prague a transaction may have the 9 blobs of a
+/// whole block, and from Osaka on 6 (EIP-7594); even the 21 blobs of a whole block after BPO2 would fit, with proofs
+/// for all cells.
 const MAX_ENCODED_SIZE: usize = 4 << 20;
 
 /// The dependencies of a pool.

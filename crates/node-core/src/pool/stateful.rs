@@ -19,7 +19,7 @@ pub(super) struct Sender {
     pub(super) account: AccountState,
     /// Whether it delegates to code (EIP-7702).
     pub(super) delegates: bool,
-    /// Whether it has code of its own (EIP-3607).
+    /// Whether it has code other than a delegation (EIP-3607).
     pub(super) is_contract: bool,
 }
 

@@ -67,7 +67,7 @@ pub enum ProducerError {
     #[error("the next block has no withdrawals, because Shanghai is not active")]
     NoWithdrawals,
     /// The request would replace too many blocks, or blocks whose parents' states are not kept.
-    #[error("{blocks} blocks cannot be replaced, at most {most} can")]
+    #[error("cannot replace {blocks} blocks: at most {most} can be replaced")]
     ReorganizationTooDeep { blocks: u64, most: u64 },
     /// There is no snapshot with this number, or the chain was reverted to an earlier one.
     #[error("there is no snapshot {0}")]

@@ -112,8 +112,8 @@ impl Producer {
     /// one is that many seconds after the previous one; otherwise timestamps follow the clock.
     ///
     /// # Errors
-    /// [`ProducerError::TooManyBlocks`], [`ProducerError::IntervalTooLong`], [`ProducerError::NoWithdrawals`], and failures of
-    /// the execution and the backend.
+    /// [`ProducerError::TooManyBlocks`], [`ProducerError::IntervalTooLong`], [`ProducerError::NoWithdrawals`], and
+    /// failures of the execution and the backend.
     pub fn mine(
         &self,
         count: u64,

@@ -129,8 +129,8 @@ impl BlockSettings {
         self.chosen.lock().offset
     }
 
-    /// Sets how far the chain's time is ahead of the clock, in milliseconds, and discards the values chosen for the next
-    /// block.
+    /// Sets how far the chain's time is ahead of the clock, in milliseconds, and discards the values chosen for the
+    /// next block.
     pub(super) fn revert_offset(&self, offset: i64) {
         let mut chosen = self.chosen.lock();
         (chosen.offset, chosen.next) = (offset, OneBlock::default());

@@ -76,8 +76,8 @@ impl Link {
         self.0.reference.get_or_init(|| Reference::to(&self.encode()))
     }
 
-    /// Computes the missing references of this node and of all nodes below it, the deepest first. Nodes of the same depth do
-    /// not depend on each other, so they are hashed together.
+    /// Computes the missing references of this node and of all nodes below it, the deepest first. Nodes of the same
+    /// depth do not depend on each other, so they are hashed together.
     fn hash_by_level(&self) {
         let mut levels = vec![vec![self]];
         while let Some(level) = levels.last().filter(|level| !level.is_empty()) {

@@ -20,7 +20,7 @@ impl Exchange {
         if let Some(None | Some(Err(_))) = payload.next().now_or_never() {
             return;
         }
-        // Data that is waiting to be read costs memory, too.
+        // Unread data is buffered in memory.
         let Ok(permit) = self.service.transfers.take(&self.sender.client, transfer::SHORT) else { return };
         let config = &self.service.config;
         let rest = timeout(config.body_timeout, discard(payload, config.max_body.saturating_mul(LENGTHS)));

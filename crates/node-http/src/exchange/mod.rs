@@ -1,7 +1,7 @@
 //! One HTTP request and its response.
 //!
-//! [`input`] reads the request, [`drain`] what is left of it, [`operation`] runs an operation of the node and responds with its output, and
-//! [`response`] writes responses of every kind.
+//! [`input`] reads the request, [`drain`] discards the rest of a body, [`operation`] runs an operation of the node and
+//! responds with its output, and [`response`] writes responses of every kind.
 
 mod drain;
 mod input;
@@ -30,7 +30,7 @@ use actix_web::web::Bytes;
 use actix_web::{HttpRequest, web};
 use node_core::block::BlockRef;
 use node_core::context::Context;
-use node_rpc::CallOutcome;
+use node_rpc::CallReport;
 use std::cell::Cell;
 use std::time::Instant;
 
@@ -56,7 +56,7 @@ pub(crate) struct Exchange {
     /// The detail of the problem that is the response, for the log.
     problem: Option<String>,
     /// The outcomes of the JSON-RPC requests in the body.
-    calls: Vec<CallOutcome>,
+    calls: Vec<CallReport>,
     sender: Sender,
     /// Length of path, query and headers in bytes.
     head_length: usize,
@@ -143,7 +143,7 @@ impl Exchange {
     }
 
     /// Records the outcomes of the JSON-RPC requests in the body.
-    pub(crate) fn set_calls(&mut self, calls: Vec<CallOutcome>) {
+    pub(crate) fn set_calls(&mut self, calls: Vec<CallReport>) {
         self.calls = calls;
     }
 

@@ -116,7 +116,8 @@ impl Exchange {
         }
     }
 
-    /// Adds the entity tag of the body with this digest to the response. Returns whether the client already has that body.
+    /// Adds the entity tag of the body with this digest to the response. Returns whether the client already has that
+    /// body.
     fn is_known(&mut self, digest: u128) -> bool {
         let tag = caching::entity_tag(digest);
         self.headers.extend(caching::tag_value(&tag).map(|tag| (ETAG, tag)));

@@ -1,7 +1,7 @@
 //! The OpenAPI 3.1 description of the whole interface.
 //!
-//! It is derived from the declarations of operations in `routes` and the wire types (`node_types::wire::schema`). Examples were
-//! recorded on a development chain.
+//! It is derived from the declarations of operations in `routes` and the wire types (`node_types::wire::schema`).
+//! Examples were recorded on a development chain.
 
 mod headers;
 mod operation;
@@ -25,7 +25,7 @@ An Ethereum execution node: blocks, transactions, logs, state with proofs, calls
 **Numbers** in responses are decimal strings. Requests may contain decimal strings, `0x` hex strings and JSON integers. **Data** is `0x` \
 and hex digits, in lower case in responses. In requests, `null` and `\"\"` mean that a field is absent, and unknown fields are rejected.
 
-**Responses** name their JSON Schema in `$schema`. **Problems** (RFC 9457) have the media type `application/problem+json`; `errors` lists \
+**Responses** specify their JSON Schema in `$schema`. **Problems** (RFC 9457) have the media type `application/problem+json`; `errors` lists \
 every fault of the request with its location.
 
 **Limits.** These apply to every request: a body of at most 5 MiB (`max-body`), received within 10 s; path, query and headers of at \

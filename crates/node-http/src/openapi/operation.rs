@@ -129,8 +129,8 @@ fn success(operation: &Declaration) -> Value {
         Content::Object(kind) => Map::from_iter([(kind.to_owned(), json!({ "schema": { "type": "object" } }))]),
     };
     // The example has the last media type, which is the default.
-    if let (Some(content), Some(answer)) = (content.values_mut().next_back(), example(operation.id).get("answer")) {
-        content["example"] = answer.clone();
+    if let (Some(content), Some(response)) = (content.values_mut().next_back(), example(operation.id).get("response")) {
+        content["example"] = response.clone();
     }
     let is_output = matches!(operation.content, Content::Output(_));
     let mut response = json!({
@@ -149,7 +149,7 @@ fn describe_link((operation, parameter, field): &Link) -> (String, Value) {
     ((*operation).to_owned(), json!({ "operationId": operation, "parameters": input }))
 }
 
-/// By operation: `parameters` by name, `request` and `answer`.
+/// By operation: `parameters` by name, `request` and `response`.
 static EXAMPLES: LazyLock<Map<String, Value>> =
     LazyLock::new(|| serde_json::from_str(include_str!("examples.json")).expect("a test reads the file"));
 

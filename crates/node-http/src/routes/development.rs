@@ -133,7 +133,8 @@ pub(super) fn operations() -> Vec<Operation> {
             "setNonce",
             "/dev/setNonce/",
             "Set a nonce",
-            "Takes effect at once for reads, and is part of the changes of the next block. A nonce cannot be lowered.",
+            "Takes effect at once for reads, and is part of the changes of the next block. If the nonce is lowered, transactions \
+             that were already mined are not mined again.",
         )
         .body(|_, _: &SetNonceInput| Cost::CONTROL, |node, context, input| {
             node.set_nonce(context, input.address.0, input.nonce.0).map(done)

@@ -82,7 +82,7 @@ async fn problem(exchange: Exchange) -> HttpResponse {
 
 async fn openapi_json(exchange: Exchange) -> HttpResponse {
     let json = exchange.service().interface.openapi_json.clone();
-    let json = match behind_prefix(&exchange, &json) {
+    let json = match with_prefix(&exchange, &json) {
         Some(document) => document.to_string().into(),
         None => json,
     };
@@ -90,7 +90,7 @@ async fn openapi_json(exchange: Exchange) -> HttpResponse {
 }
 
 /// Returns the OpenAPI document for a client behind proxies that remove a path prefix, or `None` if they do not.
-fn behind_prefix(exchange: &Exchange, json: &[u8]) -> Option<Value> {
+fn with_prefix(exchange: &Exchange, json: &[u8]) -> Option<Value> {
     let removed = exchange.sender().forwarded.as_ref().is_some_and(|forwarded| !forwarded.prefix.as_str().is_empty());
     let mut document: Value = removed.then(|| serde_json::from_slice(json).ok())??;
     document["servers"][0]["url"] = exchange.base_url().into();
@@ -99,7 +99,7 @@ fn behind_prefix(exchange: &Exchange, json: &[u8]) -> Option<Value> {
 
 async fn openapi_yaml(exchange: Exchange) -> HttpResponse {
     let interface = &exchange.service().interface;
-    let document = behind_prefix(&exchange, &interface.openapi_json);
+    let document = with_prefix(&exchange, &interface.openapi_json);
     let yaml = match document.and_then(|document| openapi::openapi_yaml(&document).ok()) {
         Some(yaml) => yaml.into(),
         None => interface.openapi_yaml.clone(),

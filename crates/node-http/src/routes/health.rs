@@ -22,7 +22,7 @@ pub(super) fn operations() -> Vec<Operation> {
             "ready",
             "/ready",
             "Check that the server is ready",
-            "200 if the database can be read and written and the head is recent enough; otherwise, and while the server shuts \
+            "200 if the storage can be read and written and the head is recent enough; otherwise, and while the server shuts \
              down, 503 with the reason.",
         )
         .limits("unlimited age of the head, unless the operator sets one (`max-head-age`).")
@@ -50,14 +50,14 @@ async fn ready(exchange: Exchange) -> HttpResponse {
         return exchange.fail(&HttpError::NotReady(format!("changes cannot be stored: {reason}")));
     }
     if let Some(reason) = read_failure {
-        return exchange.fail(&HttpError::NotReady(format!("a part of the database cannot be read: {reason}")));
+        return exchange.fail(&HttpError::NotReady(format!("a part of the storage cannot be read: {reason}")));
     }
     let head = match head {
         Ok(head) => head,
         Err(HttpError::Overloaded) => return exchange.fail(&HttpError::Overloaded),
         Err(error) => {
             tracing::error!(error = %Sources(&error), "not ready");
-            return exchange.fail(&HttpError::NotReady("the database cannot be read".to_owned()));
+            return exchange.fail(&HttpError::NotReady("the storage cannot be read".to_owned()));
         }
     };
     let age = age(head.header.timestamp, SystemTime::now());

@@ -29,7 +29,8 @@ const STRICT: HeaderValue = HeaderValue::from_static(
      form-action 'none'; frame-ancestors 'none'",
 );
 
-/// The content security policy of the page at `/docs/`: Swagger UI sets styles on its elements and has icons as data URLs.
+/// The content security policy of the page at `/docs/`: Swagger UI sets styles on its elements and has icons as data
+/// URLs.
 const FOR_SWAGGER: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
      connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",

@@ -137,7 +137,7 @@ fn trace_block(scope: Scope<'_>, block: BlockId) -> Result<Option<Vec<Box<RawVal
     let mut calls = Vec::new();
     for TransactionTrace { trace, .. } in traces {
         let of_transaction = serde_json::from_str::<Vec<Box<RawValue>>>(trace.get());
-        calls.extend(of_transaction.map_err(|error| RpcError::server(format!("the trace is no list: {error}")))?);
+        calls.extend(of_transaction.map_err(|error| RpcError::server(format!("the trace is not a list: {error}")))?);
     }
     Ok(Some(calls))
 }

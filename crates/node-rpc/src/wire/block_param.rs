@@ -60,7 +60,7 @@ impl<'de> Deserialize<'de> for BlockParam {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let read = Option::<TextOrObject<'_>>::deserialize(deserializer);
         match read
-            .map_err(|_| D::Error::custom("expected a block number, a hash, a tag, or an object that names one"))?
+            .map_err(|_| D::Error::custom("expected a block number, a hash, a tag, or an object with one of them"))?
         {
             None => Ok(Self::default()),
             Some(TextOrObject::Text(text)) if text.len() == HASH_LENGTH => {

@@ -171,7 +171,8 @@ impl Content {
     }
 }
 
-/// Returns the pieces with the `length` bytes at `offset`: the index of each, the range in it, and the range in the bytes.
+/// Returns the pieces with the `length` bytes at `offset`: the index of each, the range in it, and the range in the
+/// bytes.
 fn parts(offset: usize, length: usize) -> impl Iterator<Item = (usize, Range<usize>, Range<usize>)> {
     let mut at = 0;
     std::iter::from_fn(move || {

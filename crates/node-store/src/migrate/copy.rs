@@ -172,12 +172,12 @@ fn read_meta(old: &ReadTransaction) -> Result<(Meta, Option<Vec<u8>>), StoreErro
     Ok((meta, row("genesis_file")?))
 }
 
-/// Writes the rows of a table. Calls `go_on` regularly with the total number of rows written so far.
+/// Writes the rows of a table. Calls `check` regularly with the total number of rows written so far.
 fn copy(
     old: &ReadTransaction,
     table: Table,
     out: &mut RunWriter,
-    go_on: &mut dyn FnMut(u64) -> Result<(), BackendError>,
+    check: &mut dyn FnMut(u64) -> Result<(), BackendError>,
 ) -> Result<(), BackendError> {
     let rows = old.open_table(definition(table)).map_err(redb)?;
     for (index, row) in rows.iter().map_err(redb)?.enumerate() {
@@ -200,7 +200,7 @@ fn copy(
         };
         out.add(&[&[table as u8], &key[..]].concat(), &value).map_err(StoreError::File)?;
         if index.is_multiple_of(4096) {
-            go_on(out.count())?;
+            check(out.count())?;
         }
     }
     Ok(())

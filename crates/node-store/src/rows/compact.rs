@@ -49,17 +49,17 @@ impl Pruned {
     }
 }
 
-/// Writes the rows of `scan`. Calls `go_on` for each; after an error the run is not complete.
+/// Writes the rows of `scan`. Calls `check` for each; after an error the run is not complete.
 pub(crate) fn compact(
     scan: &mut Scan,
     rules: &Rules,
     out: &mut RunWriter,
-    go_on: &mut dyn FnMut() -> Result<(), StoreError>,
+    check: &mut dyn FnMut() -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
     let mut chunks = Chunks::default();
     let mut versions = Versions::default();
     while let Some((key, value)) = scan.next()? {
-        go_on()?;
+        check()?;
         let table = Table::of_key(key);
         if table == Some(Table::Postings) {
             chunks.add(key, value, out)?;

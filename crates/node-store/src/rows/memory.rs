@@ -8,7 +8,8 @@ use std::ops::{ControlFlow, Deref};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The bytes of a value: a part of a buffer, which rows of the same block share, so that they are allocated and freed together.
+/// The bytes of a value: a part of a buffer, which rows of the same block share, so that they are allocated and freed
+/// together.
 #[derive(Clone, Debug)]
 pub(crate) struct Value {
     buffer: Arc<[u8]>,

@@ -104,7 +104,8 @@ pub(super) fn read_frame(file: &dyn Object, run: RunId, handle: Handle) -> io::R
 /// Magic number at the end of a file.
 const MAGIC: [u8; 8] = *b"NODE-RUN";
 
-/// Length of the footer: offset and length of the frame of properties (8 each), magic number (8), checksum of these (8).
+/// Length of the footer: offset and length of the frame of properties (8 each), magic number (8), checksum of these
+/// (8).
 pub(super) const FOOTER: usize = 32;
 
 /// Encodes the footer of a file whose properties are at `properties`.

@@ -168,7 +168,7 @@ impl Archive {
         unlisted.iter().try_for_each(|name| self.folder.remove(name))
     }
 
-    /// Merges runs if there are too many because merging has fallen behind. This bounds the number of runs that a
+    /// Merges runs if there are too many because merging is too slow. This bounds the number of runs that a
     /// read searches.
     pub(super) fn keep_up(&self) {
         while self.tables().parts_of(Table::Accounts).len() >= MAX_KEYED {
@@ -256,16 +256,16 @@ impl Archive {
         })
     }
 
-    /// Merges runs into one. Calls `go_on` for each row. If this fails, nothing changes.
+    /// Merges runs into one. Calls `check` for each row. If this fails, nothing changes.
     pub(super) fn merge(
         &self,
         plan: &Plan,
-        go_on: &mut dyn FnMut() -> Result<(), StoreError>,
+        check: &mut dyn FnMut() -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let _merging = self.merging.lock();
         let Some(parts) = self.parts(plan.family, &plan.runs) else { return Ok(()) };
         let rules = Rules { is_bottom: plan.is_bottom, pruned: None };
-        let (run, _) = self.rewrite(&parts, &rules, go_on)?;
+        let (run, _) = self.rewrite(&parts, &rules, check)?;
         self.merged_bytes.fetch_add(run.as_ref().map_or(0, |run| run.size()), Ordering::Relaxed);
         let mut state = self.state.lock();
         let Some(mut manifest) = state.manifest.clone() else { return Ok(()) };
@@ -287,7 +287,7 @@ impl Archive {
         let Some((mut manifest, tables)) = self.listed() else { return Ok(0) };
         manifest.meta.earliest = floor;
         let rules = Rules { is_bottom: true, pruned: Some(Pruned::new(&tables, floor)?) };
-        let go_on = &mut || {
+        let check = &mut || {
             std::thread::yield_now();
             Ok(())
         };
@@ -297,13 +297,13 @@ impl Archive {
                 let first = part.run.seek(Key::of_block(Table::Changes, 0).as_slice()).map_err(StoreError::File)?;
                 let is_pruned = |key: &[u8]| Table::of_key(key) == Some(Table::Changes) && number_of(key) <= floor;
                 if first.is_some_and(|row| is_pruned(row.key())) {
-                    let (run, rows) = self.rewrite(std::slice::from_ref(part), &rules, go_on)?;
+                    let (run, rows) = self.rewrite(std::slice::from_ref(part), &rules, check)?;
                     run.iter().for_each(|run| manifest.numbered[index] = listed(run));
                     opened.extend(run);
                     dropped += rows;
                 }
             }
-            let (run, rows) = self.rewrite(tables.parts_of(Table::Accounts), &rules, go_on)?;
+            let (run, rows) = self.rewrite(tables.parts_of(Table::Accounts), &rules, check)?;
             manifest.keyed = run.iter().map(listed).collect();
             opened.extend(run);
             dropped += rows;
@@ -333,7 +333,7 @@ impl Archive {
         &self,
         parts: &[Part],
         rules: &Rules,
-        go_on: &mut dyn FnMut() -> Result<(), StoreError>,
+        check: &mut dyn FnMut() -> Result<(), StoreError>,
     ) -> Result<(Option<Arc<Run>>, u64), StoreError> {
         // Runs whose blocks have all left the chain have no visible rows of blocks.
         let first = parts.iter().filter(|part| part.first() <= part.limit).map(Part::first).min();
@@ -342,7 +342,7 @@ impl Archive {
         let id = self.next_id();
         let write = || {
             let mut writer = RunWriter::create(&*self.folder, id).map_err(StoreError::File)?;
-            compact(&mut Scan::new(parts, &[], None)?, rules, &mut writer, go_on)?;
+            compact(&mut Scan::new(parts, &[], None)?, rules, &mut writer, check)?;
             let before: u64 = parts.iter().flat_map(|part| &part.run.properties().tables).map(|size| size.rows).sum();
             let dropped = before.saturating_sub(writer.count());
             Ok((self.finish(writer, id, blocks)?, dropped))

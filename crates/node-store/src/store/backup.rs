@@ -19,8 +19,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
-/// Bytes after which the thread yields, reports progress and checks for cancellation. Without yielding, a thread keeps its
-/// core for milliseconds even if its priority is low.
+/// Bytes after which the thread yields, reports progress and checks for cancellation. Without yielding, a thread keeps
+/// its core for milliseconds even if its priority is low.
 const STEP: usize = 64 << 10;
 
 /// The content of a finished backup.
@@ -175,8 +175,8 @@ fn rows_of(part: &Part) -> u64 {
     part.run.properties().tables.iter().map(|size| size.rows).sum()
 }
 
-/// Copies the file of a run durably. Calls `go_on` regularly with the approximate number of copied rows.
-fn copy(part: &Part, dest: &dyn Folder, mut go_on: impl FnMut(u64) -> Result<(), Failure>) -> Result<(), Failure> {
+/// Copies the file of a run durably. Calls `check` regularly with the approximate number of copied rows.
+fn copy(part: &Part, dest: &dyn Folder, mut check: impl FnMut(u64) -> Result<(), Failure>) -> Result<(), Failure> {
     let (run, rows) = (&part.run, rows_of(part));
     let file = dest.create(&run.id().file_name()).map_err(written)?;
     let mut buffer = vec![0; STEP];
@@ -188,7 +188,7 @@ fn copy(part: &Part, dest: &dyn Folder, mut go_on: impl FnMut(u64) -> Result<(),
         file.write_at(at, bytes).map_err(written)?;
         at += bytes.len() as u64;
         thread::yield_now();
-        go_on((u128::from(rows) * u128::from(at) / u128::from(run.size())) as u64)?;
+        check((u128::from(rows) * u128::from(at) / u128::from(run.size())) as u64)?;
     }
     file.sync_data().map_err(written)
 }

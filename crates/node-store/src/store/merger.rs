@@ -22,7 +22,7 @@ impl Shared {
             };
             let merged = MutexGuard::unlocked(&mut end, || {
                 let mut rows = 0u64;
-                let go_on = &mut || {
+                let check = &mut || {
                     rows += 1;
                     if rows.is_multiple_of(STEP) {
                         thread::yield_now();
@@ -32,7 +32,7 @@ impl Shared {
                     }
                     Ok(())
                 };
-                let merged = catch_unwind(AssertUnwindSafe(|| self.archive.merge(&plan, go_on)));
+                let merged = catch_unwind(AssertUnwindSafe(|| self.archive.merge(&plan, check)));
                 let merged = merged.unwrap_or(Err(StoreError::Poisoned));
                 if merged.is_ok() {
                     // The flusher's thread publishes them, because the lock that every change needs must not be held
@@ -64,7 +64,7 @@ impl Shared {
         let mut chain = ChainVersion::clone(&self.current.read());
         chain.rows.tables = self.archive.tables();
         self.publish(chain);
-        // What cannot be removed now is removed after the next time.
+        // Files that cannot be removed now are removed after the next merge.
         MutexGuard::unlocked(writer, || drop(self.archive.remove_unlisted()));
     }
 }

@@ -42,12 +42,12 @@ impl Stats {
     }
 
     /// Returns the bytes on disk of the table `trie` divided by [`Self::changed_leaves`].
-    pub fn trie_bytes_a_leaf(&self) -> f64 {
+    pub fn trie_bytes_per_leaf(&self) -> f64 {
         self.of(Table::Trie).1 as f64 / self.changed_leaves().max(1) as f64
     }
 
     /// Returns the bytes on disk of all tables per block.
-    pub fn bytes_a_block(&self) -> f64 {
+    pub fn bytes_per_block(&self) -> f64 {
         self.run_bytes as f64 / (self.runs_head + 1) as f64
     }
 }

@@ -149,7 +149,7 @@ fn reports_a_full_disk() {
     assert!(runs.work(&store, 10).is_none());
 }
 
-/// Returns a store in a folder of its own, with room for copies beside it.
+/// Returns a store in a subfolder, beside which copies can be stored.
 fn disk_store(folder: &Path) -> Store {
     let chain = Random(1).chain(400);
     let options = small(4, SyncPolicy::OnDemand);

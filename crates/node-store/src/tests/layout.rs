@@ -1,5 +1,5 @@
-//! The layout on the disk. A folder of each layout version is kept in `tests/fixtures` and must stay readable; blocks and
-//! records written anew must give the same bytes.
+//! The layout on the disk. A folder of each layout version is kept in `tests/fixtures` and must stay readable; blocks
+//! and records that are written again must have the same bytes.
 
 use super::OneSender;
 use super::small;
@@ -110,7 +110,7 @@ fn dump(folder: &Path) -> String {
         writeln!(lines, "log {} {}", entry.sequence.0, to_hex(&entry.payload)).unwrap();
     }
     drop(log);
-    // Merging joins chunks of logs, so it must not depend on time what is merged.
+    // Merging joins chunks of logs, so the merged runs must not depend on timing.
     Store::open_existing(folder, Options::default()).unwrap().wait_for_merges();
 
     let store = Store::open_existing(folder, Options::default()).unwrap();
@@ -302,7 +302,7 @@ fn write_fixture(target: &Path) {
     println!("replaced {:#x}, side {:#x}", contents.replaced.header.hash, contents.side.header.hash);
 }
 
-/// Blocks whose rows have every form that layout 1 has.
+/// Blocks whose rows have every form that a layout has.
 fn new_contents() -> Contents {
     let accounts = (2..=20).map(|index| (Address::repeat_byte(index), change(u64::from(index), 1_000)));
     // Both slots begin with the same nibble when hashed, so that the root of the storage trie is an extension.

@@ -21,7 +21,7 @@ use node_types::{Address, H256};
 use proptest::test_runner::Config;
 use std::time::Duration;
 
-/// Runs properties about faults `short` times, or as often as the variable FAULT_CASES says.
+/// Runs properties about faults `short` times, or the number of times in the variable FAULT_CASES.
 fn cases(short: u32) -> Config {
     let cases = std::env::var("FAULT_CASES").ok().and_then(|cases| cases.parse().ok());
     Config { cases: cases.unwrap_or(short), failure_persistence: None, ..Config::default() }

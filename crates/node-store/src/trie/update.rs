@@ -63,51 +63,51 @@ pub(crate) fn finish(planned: Vec<Planned>) -> Vec<Update> {
         level.push((trie, None, NibblePath::ROOT, old, root));
     }
     // Nodes after their parents, and the index of the first one of each level.
-    let mut drafts: Vec<Draft> = Vec::new();
+    let mut pending: Vec<PendingNode> = Vec::new();
     let mut levels = Vec::new();
     while !level.is_empty() {
-        levels.push(drafts.len());
+        levels.push(pending.len());
         let mut below = Vec::new();
         for (trie, parent, position, old, new) in level {
             let (node, value) = match new {
                 New::Empty => (Node::Empty, Bytes::default()),
                 New::Leaf(path, value) => (Node::Leaf(path), value),
                 New::Branch(branch, touched) => {
-                    let parent = drafts.len();
+                    let parent = pending.len();
                     let child =
                         |(nibble, old, new)| (trie, Some((parent, nibble)), branch.path.child(nibble), old, new);
                     below.extend(touched.into_iter().map(child));
                     (Node::Branch(branch), Bytes::default())
                 }
             };
-            drafts.push(Draft { trie, parent, position, old, node, value });
+            pending.push(PendingNode { trie, parent, position, old, node, value });
         }
         level = below;
     }
-    let mut end = drafts.len();
+    let mut end = pending.len();
     for start in levels.into_iter().rev() {
-        let encoded: Vec<Vec<u8>> = drafts[start..end].iter().map(Draft::encode).collect();
+        let encoded: Vec<Vec<u8>> = pending[start..end].iter().map(PendingNode::encode).collect();
         for ((index, reference), encoded) in (start..end).zip(Reference::to_all(&encoded)).zip(encoded) {
-            match drafts[index].parent {
+            match pending[index].parent {
                 Some((parent, nibble)) => {
-                    if let Node::Branch(branch) = &mut drafts[parent].node {
+                    if let Node::Branch(branch) = &mut pending[parent].node {
                         branch.children[usize::from(nibble)] = reference;
                     }
                 }
                 None if encoded.is_empty() => {}
-                None => updates[drafts[index].trie].root = reference.hash().unwrap_or_else(|| keccak256(encoded)),
+                None => updates[pending[index].trie].root = reference.hash().unwrap_or_else(|| keccak256(encoded)),
             }
         }
         end = start;
     }
-    for Draft { trie, position, old, node, .. } in drafts {
+    for PendingNode { trie, position, old, node, .. } in pending {
         write(&mut updates[trie].rows, position, &old, node);
     }
     updates
 }
 
 /// A node whose references to changed children may be missing.
-struct Draft {
+struct PendingNode {
     /// Index of the trie.
     trie: usize,
     /// Index of the parent, and the nibble of this node in it. `None` for a root.
@@ -119,7 +119,7 @@ struct Draft {
     value: Bytes,
 }
 
-impl Draft {
+impl PendingNode {
     /// Returns the RLP of the node; empty if there is no node.
     fn encode(&self) -> Vec<u8> {
         let start = self.position.len();

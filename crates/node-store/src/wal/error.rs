@@ -22,7 +22,7 @@ pub enum WalError {
     #[error("the log is missing: no file wal-….log is in the folder")]
     NoSegments,
     /// Acknowledged entries are missing: a segment was removed or truncated.
-    #[error("entries {from} to {through} were durable and are missing from the log")]
+    #[error("durable entries {from} to {through} are missing from the log")]
     Missing { from: Sequence, through: Sequence },
     /// The segment has a different layout version.
     #[error(

@@ -228,8 +228,9 @@ impl Wal {
         self.pending.lock().poison.is_some()
     }
 
-    /// After a failure, removes all entries after `kept` that are not durable, and makes the others durable, so that the log
-    /// accepts entries again. The numbers of removed entries are used again. Does nothing if there was no failure.
+    /// After a failure, removes all entries after `kept` that are not durable, and makes the others durable, so that
+    /// the log accepts entries again. The numbers of removed entries are used again. Does nothing if there was no
+    /// failure.
     ///
     /// # Errors
     /// If the disk still fails. In that case it is unknown whether the entries exist when the log is opened again,

@@ -81,7 +81,8 @@ impl Header {
 /// Declares the optional header fields.
 macro_rules! optional_fields {
     ($($(#[$meta:meta])* $variant:ident: $field:ident = $name:literal),+) => {
-        /// An optional header field: absent from the headers of earlier forks. Variants are in the order of the RLP encoding.
+        /// An optional header field: absent from the headers of earlier forks. Variants are in the order of the RLP
+        /// encoding.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum HeaderField {
             $($(#[$meta])* $variant,)+

@@ -4,8 +4,8 @@ use super::codec::record;
 use crate::Address;
 
 record! {
-    /// A withdrawal from the beacon chain: the consensus layer has the execution layer credit an account. Its encoding is
-    /// the value in the withdrawals trie.
+    /// A withdrawal from the beacon chain: the consensus layer has the execution layer credit an account. Its encoding
+    /// is the value in the withdrawals trie.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub struct Withdrawal {
         /// Number of the withdrawal, ascending over all blocks.

@@ -95,8 +95,9 @@ const ROUND_CONSTANTS: [u64; 24] = [
     0x8000_0000_8000_8008,
 ];
 
-/// Computes the rows of the next state: each word of a row is a word of this state, changed by its column and rotated (theta, rho and
-/// pi), and then combined with the two after it (chi). With all indices and rotations known to the compiler, the words are in registers.
+/// Computes the rows of the next state: each word of a row is a word of this state, changed by its column and rotated
+/// (theta, rho and pi), and then combined with the two after it (chi). With all indices and rotations known to the
+/// compiler, the words are in registers.
 macro_rules! rows {
     ($state:ident, $change:ident, $next:ident; $($row:literal: $($from:literal by $bits:literal),*;)*) => {$(
         let row = [$(rotate::<$bits>(xor($state[$from], $change[$from % 5]))),*];
@@ -176,8 +177,8 @@ macro_rules! lanes {
                 }
             }
 
-            /// Hashes messages, which should be ascending by their number of blocks. Calls `done` with the index and the
-            /// hash of each.
+            /// Hashes messages, which should be ascending by their number of blocks. Calls `done` with the index and
+            /// the hash of each.
             #[target_feature(enable = $feature)]
             pub(super) fn hash(messages: &[&[u8]], done: &mut dyn FnMut(usize, [u8; 32])) {
                 for (group, messages) in messages.chunks($count).enumerate() {

@@ -72,7 +72,7 @@ wire_objects! {
 impl Block {
     /// Returns the header of the block, whose hash was computed from the other fields and equals [`hash`](Self::hash).
     ///
-    /// The response of a server is evidence for nothing: compare the hash with one from another source. Blocks since Cancun
+    /// A response alone proves nothing: compare the hash with one from another source. Blocks since Cancun
     /// have header fields that this form lacks; use [`BlockHeader::header`] or, on RLP, [`Header::decode`].
     ///
     /// # Errors
@@ -165,7 +165,7 @@ wire_objects! {
 impl BlockHeader {
     /// Returns the header, whose hash was computed from the other fields and equals [`hash`](Self::hash).
     ///
-    /// The response of a server is evidence for nothing: compare the hash with one from another source.
+    /// A response alone proves nothing: compare the hash with one from another source.
     ///
     /// # Errors
     /// [`InvalidBlock`] if the block is pending, or if its fields have another hash.

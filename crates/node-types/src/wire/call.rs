@@ -21,7 +21,7 @@ wire_objects! {
         /// The call.
         transaction: TransactionCall = required("Transaction"),
         => |decoder| {
-            // A flat override has no addresses of its own: it applies to the sender and the receiver of the transaction.
+            // A flat override has no addresses: it applies to the sender and the receiver of the transaction.
             let transaction: &Result<TransactionCall, Faulty> = &transaction;
             if let (Ok(Some(EstimateGasObject::Flat(flat))), Ok(transaction)) = (&object, transaction) {
                 if flat.changes_sender() && transaction.from.is_none() {

@@ -1,7 +1,7 @@
 //! Decoding of request bodies that finds every fault, not only the first.
 //!
 //! Decoders walk the raw JSON text. Therefore numbers of any length keep their digits, duplicate properties are
-//! detected, and nested values that no type asks for are skipped without recursion.
+//! detected, and nested values that no type reads are skipped without recursion.
 
 pub use super::fault::{Faults, Location};
 use super::problem::ErrorDetail;
@@ -113,10 +113,11 @@ macro_rules! decode_object {
 }
 pub(super) use decode_object;
 
-/// Declares structs that are sent as objects, with property names in Pascal case. The name after `as` is that of the schema.
+/// Declares structs that are sent as objects, with property names in Pascal case. The name after `as` is that of the
+/// schema.
 ///
-/// A `response` is serialized and deserialized by serde alone. A `request` is decoded by [`decode_object`], whose notation
-/// follows the type of each field, also when it is deserialized.
+/// A `response` is serialized and deserialized by serde alone. A `request` is decoded by [`decode_object`], whose
+/// notation follows the type of each field, also when it is deserialized.
 macro_rules! wire_objects {
     () => {};
     (

@@ -8,8 +8,8 @@ use crate::{BlockNumberOrTag, ChainEventId, EventId};
 use serde::Serialize;
 use std::str::FromStr;
 
-/// The parameters of events: the kind of events and where to start. Without a start, the stream reports what happens from now
-/// on.
+/// The parameters of events: the kind of events and where to start. Without a start, the stream reports what happens
+/// from now on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EventsInput {
     /// Logs that are added and removed.
@@ -107,8 +107,8 @@ impl EventsInput {
         [STREAM, ADDRESS, TOPICS[0], TOPICS[1], TOPICS[2], TOPICS[3], FROM_BLOCK, LAST_EVENT_ID];
 
     /// Decodes the parameters. `value` returns a query parameter by name; an empty one counts as absent. The header
-    /// `Last-Event-ID` takes precedence over the parameter `LastEventId`, because a browser that reconnects sends the original
-    /// address with a newer header.
+    /// `Last-Event-ID` takes precedence over the parameter `LastEventId`, because a browser that reconnects sends the
+    /// original address with a newer header.
     ///
     /// # Errors
     /// All faults of the parameters.

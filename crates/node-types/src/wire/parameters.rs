@@ -86,8 +86,8 @@ impl ParameterDecoder {
         if sent.is_none() { Some(T::default()) } else { self.required(name, sent) }
     }
 
-    /// Parses a boolean as programming languages print it: `true`, `True`, `TRUE`, `t`, `T`, `1`, or the opposites. If it
-    /// is absent, returns `false`. Returns `None` after adding a fault.
+    /// Parses a boolean as programming languages print it: `true`, `True`, `TRUE`, `t`, `T`, `1`, or the opposites. If
+    /// it is absent, returns `false`. Returns `None` after adding a fault.
     pub fn flag(&mut self, name: &str, sent: Option<Parameter<'_>>) -> Option<bool> {
         let Some(Parameter { part, text }) = sent else { return Some(false) };
         match &*text {

@@ -10,7 +10,8 @@ use std::str::FromStr;
 
 /// A number that is encoded as a decimal string.
 ///
-/// Decimal strings, `0x` hex strings and JSON integers are accepted. Leading zeros are allowed; signs and blanks are not.
+/// Decimal strings, `0x` hex strings and JSON integers are accepted. Leading zeros are allowed; signs and blanks are
+/// not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Quantity<T>(pub T);
 

@@ -127,11 +127,11 @@ wire_objects! {
         v: Quantity64,
     }
 
-    /// The response of getTransactionExtras: what the form of a transaction has no room for.
+    /// The response of getTransactionExtras: fields that other responses with transactions lack.
     response GetTransactionExtrasOutput as Output_getTransactionExtras {
         /// Authorizations (EIP-7702); null for types without them.
         authorization_list: Option<Vec<Authorization>>,
-        /// Price paid in wei per blob gas (EIP-4844); null for types without blobs, and while the transaction is pending.
+        /// Price paid in wei per blob gas (EIP-4844); null for types without blobs and for pending transactions.
         blob_gas_price: Option<Quantity256>,
         /// Blob gas of the transaction (EIP-4844); null for types without blobs.
         blob_gas_used: Option<Quantity64>,

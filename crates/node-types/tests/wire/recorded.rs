@@ -30,9 +30,9 @@ fn check_request<T: Decode>(name: &str, body: &Value) {
     }
 }
 
-fn check_answer<T: DeserializeOwned + Serialize>(name: &str, body: &Value) {
-    let answer: T = serde_json::from_value(body.clone()).unwrap_or_else(|error| panic!("{name}: {error}"));
-    assert_eq!(serde_json::to_value(answer).unwrap(), *body, "{name}");
+fn check_response<T: DeserializeOwned + Serialize>(name: &str, body: &Value) {
+    let response: T = serde_json::from_value(body.clone()).unwrap_or_else(|error| panic!("{name}: {error}"));
+    assert_eq!(serde_json::to_value(response).unwrap(), *body, "{name}");
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn recorded_exchanges() {
         };
         for case in cases.iter().filter(|case| case["expect"]["status"] == 200) {
             let name = case["name"].as_str().unwrap();
-            let (request, answer) = (&case["request"]["body"], &case["expect"]["body"]);
+            let (request, response) = (&case["request"]["body"], &case["expect"]["body"]);
             let operation = case["request"]["path"].as_str().unwrap().split('/').nth(1).unwrap();
             match operation {
                 "getLogs" => check_request::<GetLogsInput>(name, request),
@@ -62,15 +62,15 @@ fn recorded_exchanges() {
                 other => panic!("{name}: unknown operation {other}"),
             }
             match operation {
-                _ if answer.is_null() => (),
-                "getLogs" => check_answer::<GetLogsOutput>(name, answer),
-                "estimateGas" => check_answer::<EstimateGasOutput>(name, answer),
-                "feeHistory" => check_answer::<FeeHistoryOutput>(name, answer),
-                "call" => check_answer::<CallOutput>(name, answer),
-                "getProof" => check_answer::<GetProofOutput>(name, answer),
-                "getStorageAt" => check_answer::<GetStorageAtOutput>(name, answer),
-                "sendRawTransaction" => check_answer::<SendRawTransactionOutput>(name, answer),
-                _ => check_answer::<GetBlockByNumberOutput>(name, answer),
+                _ if response.is_null() => (),
+                "getLogs" => check_response::<GetLogsOutput>(name, response),
+                "estimateGas" => check_response::<EstimateGasOutput>(name, response),
+                "feeHistory" => check_response::<FeeHistoryOutput>(name, response),
+                "call" => check_response::<CallOutput>(name, response),
+                "getProof" => check_response::<GetProofOutput>(name, response),
+                "getStorageAt" => check_response::<GetStorageAtOutput>(name, response),
+                "sendRawTransaction" => check_response::<SendRawTransactionOutput>(name, response),
+                _ => check_response::<GetBlockByNumberOutput>(name, response),
             }
             count += 1;
         }

@@ -2,7 +2,7 @@
 //! number of other requests.
 //!
 //! A separate thread prints, and executes blocks again to see their calls, so neither requests nor block production
-//! wait for the terminal. If it falls behind, it skips blocks and reports how many.
+//! wait for the terminal. If it is too slow, it skips blocks and reports how many.
 
 mod call_frame;
 mod console_format;
@@ -312,7 +312,7 @@ mod tests {
             }
             let (running, finished) = channel();
             drop(Following { events, finished });
-            assert_eq!(received.try_iter().count(), 1, "the thread is asked to end");
+            assert_eq!(received.try_iter().count(), 1, "the thread receives the request to end");
             drop(running);
         }
     }

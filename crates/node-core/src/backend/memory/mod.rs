@@ -223,7 +223,7 @@ mod tests {
         let chain = Random(3).chain(6);
         let backend = MemoryBackend::new(chain.blocks()[0].clone()).unwrap();
         chain.up_to(4).above(0).into_iter().for_each(|block| backend.append(block).unwrap());
-        let never = || panic!("nothing is to be committed");
+        let never = || panic!("must not be called");
         assert!(backend.append_with(chain.head().clone(), never).is_err());
         assert!(backend.switch_with(3, chain.above(4), never).is_err());
         backend.keep_side_block_with(chain.blocks()[2].clone(), never).unwrap();

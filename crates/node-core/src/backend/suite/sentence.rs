@@ -45,7 +45,7 @@ pub(super) trait Exists {
     /// The unwrapped value.
     type Output;
 
-    /// Returns the value, or fails the test with a sentence that names `what` is missing.
+    /// Returns the value, or fails the test with a sentence saying that `what` is missing.
     fn exists(self, what: &str) -> Self::Output;
 }
 

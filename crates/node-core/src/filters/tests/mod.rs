@@ -65,7 +65,7 @@ fn logs_are_delivered_once_from_creation_on() {
     world.mine(plan(0, &[1]));
     let filters = open(&world, FilterLimits::default());
     let id = filters.install(&context(), all_logs(0, None)).unwrap();
-    assert_eq!(poll(&filters, id), [], "what was before is not a change");
+    assert_eq!(poll(&filters, id), [], "earlier logs are not reported");
     world.mine(plan(0, &[2, 3]));
     world.mine(plan(0, &[4]));
     assert_eq!(poll(&filters, id), [(2, 2), (2, 3), (3, 4)]);
@@ -118,7 +118,7 @@ fn after_a_reorganization_removed_logs_come_first() {
     assert_eq!(poll_hashes(&filters, blocks), added);
 
     world.reorganize(2, vec![]);
-    assert_eq!(poll(&filters, id), [(-4, 6)], "the head went back");
+    assert_eq!(poll(&filters, id), [(-4, 6)], "the head was reverted");
     assert_eq!(poll_hashes(&filters, blocks), []);
 }
 
@@ -165,7 +165,7 @@ fn many_logs_come_in_pages() {
     assert_eq!(poll(&filters, id), [(1, 1), (1, 2), (2, 3)]);
     drop(filters);
     let filters = open(&world, FilterLimits { page: 3, ..Default::default() });
-    assert_eq!(poll(&filters, id), [(2, 4), (3, 5), (3, 6)], "inside a block, and over a restart");
+    assert_eq!(poll(&filters, id), [(2, 4), (3, 5), (3, 6)], "within a block, and after a restart");
     assert_eq!(poll(&filters, id), [(3, 7), (3, 8), (5, 9)]);
     assert_eq!(poll(&filters, id), []);
     assert_eq!([poll_hashes(&filters, blocks).len(), poll_hashes(&filters, blocks).len()], [3, 2]);
@@ -205,7 +205,10 @@ fn a_client_leaves_as_many_filters_to_others_as_it_has() {
         (0..9).take_while(|_| filters.install(&context, FilterCriteria::Blocks).is_ok()).count()
     };
     assert_eq!([installed(1), installed(2), installed(3), installed(1)], [4, 2, 1, 0]);
-    assert!(filters.install(&context(), FilterCriteria::Blocks).is_ok(), "the program itself has no share");
+    assert!(
+        filters.install(&context(), FilterCriteria::Blocks).is_ok(),
+        "filters of the program itself are not limited by a share"
+    );
 }
 
 #[test]
@@ -220,7 +223,7 @@ fn unused_filters_expire_and_polls_keep_them_alive() {
     world.clock.advance(9_500);
     let expired = filters.changes(&Context::unbounded(), unused);
     assert!(matches!(expired, Err(FilterError::NotFound(id)) if id == unused), "{expired:?}");
-    assert_eq!(poll_hashes(&filters, used), [], "an empty poll was a use");
+    assert_eq!(poll_hashes(&filters, used), [], "an empty poll counts as use");
     filters.install(&context(), FilterCriteria::Blocks).unwrap();
     assert_eq!(world.backend.records(RecordKind::Filter).unwrap().len(), 2);
 
@@ -343,10 +346,10 @@ fn a_poll_blocks_nothing_else() {
     let (slow, fast) = during_a_poll(&world, &filters, id, || poll(&filters, id));
     assert_eq!(fast, Some(vec![(1, 1)]), "another poll");
     let slow = slow.unwrap();
-    assert_eq!(slow, FilterChanges::Logs(Vec::new()), "what one poll reported is not reported again");
+    assert_eq!(slow, FilterChanges::Logs(Vec::new()), "changes are not reported twice");
 
     let (slow, ended) = during_a_poll(&world, &filters, id, || filters.uninstall(id).unwrap());
-    assert_eq!(ended, Some(true), "the end");
+    assert_eq!(ended, Some(true), "the filter is removed during the poll");
     assert!(matches!(slow, Err(FilterError::NotFound(_))), "{slow:?}");
 
     let id = filters.install(&context(), FilterCriteria::Blocks).unwrap();

@@ -90,8 +90,8 @@ impl Contents {
         Err(full)
     }
 
-    /// Iterates over the transactions in order of eviction in favour of `newcomer`, without those of its own sender
-    /// that it depends on.
+    /// Iterates over the transactions in order of eviction in favour of `newcomer`, without those of the
+    /// same sender that it depends on.
     fn evictable<'a>(
         &'a self,
         newcomer: &'a PoolTransaction,
@@ -195,8 +195,8 @@ pub(super) fn eviction_keys(
     guaranteed: usize,
 ) -> impl Iterator<Item = (EvictionKey, &Arc<PoolTransaction>)> {
     let length = queue.len();
-    queue.tail_first().enumerate().map(move |(behind, (transaction, floor))| {
-        let rank = Rank::new(transaction.nonce() < queue.pending_end(), floor, length - behind <= guaranteed);
+    queue.tail_first().enumerate().map(move |(after, (transaction, floor))| {
+        let rank = Rank::new(transaction.nonce() < queue.pending_end(), floor, length - after <= guaranteed);
         (EvictionKey { rank, floor, arrival: Reverse(transaction.arrival), sender }, transaction)
     })
 }

@@ -106,7 +106,7 @@ fn mined_and_dropped_transactions_do_not_arrive_again_after_a_restart() {
     let restored = world.pool(PoolLimits::default());
     let arrivals = restored.arrivals(since, usize::MAX);
     assert_eq!(arrivals.transactions.iter().map(|arrival| arrival.hash).collect::<Vec<_>>(), hashes[2..]);
-    assert!(arrivals.next >= next, "numbers do not go back");
+    assert!(arrivals.next >= next, "numbers never decrease");
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn listeners_receive_each_arrival_once() {
 
     let block = vec![mined(&pool, pending)];
     world.mine(Plan { transactions: block, ..Default::default() });
-    assert_eq!(heard(), [], "nothing came");
+    assert_eq!(heard(), [], "no event arrived");
     world.reorganize(0, vec![]);
-    assert_eq!(heard(), [(pending, PoolStatus::Pending)], "it came back");
+    assert_eq!(heard(), [(pending, PoolStatus::Pending)], "the transaction returned to the pool");
 }

@@ -85,7 +85,7 @@ fn a_thousand_accounts_with_one_cheap_transaction_each() {
 
 #[test]
 fn underpriced_transactions_before_expensive_ones() {
-    // Each stays within what is guaranteed, and none can be mined.
+    // Each sender stays within its guaranteed number, and none of the transactions can be mined.
     let limits = PoolLimits { transactions: 160, guaranteed_per_account: 16, ..PoolLimits::default() };
     let (world, pool, crowd) = crowd(10, limits);
     for address in &crowd {
@@ -131,9 +131,9 @@ fn replacements_without_end() {
         (fee, tip, sent) = (fee + fee / 10 + 1, tip + tip / 10 + 1, sent + 1);
     }
     assert!(sent > 150, "{sent}");
-    assert_eq!(pool.hashes(), [last], "one of them is there");
+    assert_eq!(pool.hashes(), [last], "the pool has one of them");
     use crate::backend::{RecordKind, StateBackend};
-    assert_eq!(world.backend.records(RecordKind::PoolTransaction).unwrap().len(), 1, "and on the disk");
+    assert_eq!(world.backend.records(RecordKind::PoolTransaction).unwrap().len(), 1, "one of them is stored");
     let honest_tip = tip * 2;
     let honest = add(&pool, of(account(HONEST), bid(0, fee * 2, honest_tip)));
     assert_eq!(pool.best(BASE_FEE, None).next().map(|tx| tx.hash()), Some(honest));

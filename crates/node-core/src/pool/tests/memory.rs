@@ -51,5 +51,5 @@ fn keeps_the_newest_blobs() {
     (0..100).for_each(|number| mined.insert(hash(number), sidecar()));
     assert!((0..36).all(|number| mined.take(hash(number)).is_none()));
     assert!((36..100).all(|number| mined.take(hash(number)).is_some()));
-    assert!(mined.take(hash(99)).is_none(), "it was taken");
+    assert!(mined.take(hash(99)).is_none(), "the blobs were already taken");
 }

@@ -18,9 +18,13 @@ fn orders_by_tip_and_nonce() {
     assert_eq!(
         order(pool.best(BASE_FEE, None)),
         [middle, equal_but_later, cheap_first, then_dear],
-        "a queued transaction is not among them"
+        "a queued transaction is not included"
     );
-    assert_eq!(order(pool.best(10_020, None)), [middle, equal_but_later], "what cannot pay the base fee is left out");
+    assert_eq!(
+        order(pool.best(10_020, None)),
+        [middle, equal_but_later],
+        "transactions that cannot pay the base fee are left out"
+    );
 
     let mut best = pool.best(BASE_FEE, None);
     let taken: Vec<_> = std::iter::from_fn(|| {

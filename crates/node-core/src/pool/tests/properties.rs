@@ -69,7 +69,7 @@ proptest! {
                 content.pending.values().chain(content.queued.values()).flatten().map(|tx| tx.hash()).collect();
             let records = world.backend.records(RecordKind::PoolTransaction).unwrap();
             let recorded: BTreeSet<_> = records.iter().map(|record| H256::from_slice(&record.key)).collect();
-            prop_assert_eq!(held, recorded, "the durable records are the pool");
+            prop_assert_eq!(held, recorded, "the durable records equal the pool");
             let view = world.backend.view().unwrap();
             for (sender, run) in &content.pending {
                 let first = view.state(view.head().number).unwrap().account(*sender).unwrap().unwrap_or_default().nonce;

@@ -334,7 +334,7 @@ fn rejects_used_nonces_and_knows_mined_transactions() {
     let hash = add(&pool, first.clone());
     world.mine(Plan { transactions: vec![mined(&pool, hash)], ..Default::default() });
     assert_eq!(pool.add_transaction(first).ok(), Some(hash));
-    assert_eq!(pool.status(hash), PoolStatus::Unknown, "the pool does not hold it any more");
+    assert_eq!(pool.status(hash), PoolStatus::Unknown, "the pool no longer holds it");
     assert_eq!(reasons(&pool, priced(1, 0, 200)), ["nonce too low: next nonce 1, tx nonce 0"]);
 }
 

@@ -117,13 +117,13 @@ pub(super) fn methods() -> Vec<Method> {
         named(
             &["anvil_getBlobByHash"],
             &["versionedHash"],
-            "A blob of the pool, or of the blob transactions mined last; null if it is unknown.",
+            "A blob of the pool, or of a recently mined transaction; null if it is unknown.",
             |scope, (hash,): (Block32,)| Ok(scope.node.pool().blob(hash.0).map(Data)),
         ),
         named(
             &["anvil_getBlobsByTransactionHash"],
             &["hash"],
-            "The blobs of a transaction of the pool, or of one mined lately; null if they are unknown.",
+            "The blobs of a transaction of the pool, or of a recently mined one; null if they are unknown.",
             |scope, (hash,): (Block32,)| {
                 let sidecar = scope.node.pool().sidecar(hash.0);
                 Ok(sidecar.map(|sidecar| sidecar.blobs().iter().cloned().map(Data).collect::<Vec<BytesData>>()))

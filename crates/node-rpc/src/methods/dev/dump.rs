@@ -19,8 +19,8 @@ use std::io::{self, Read, Write};
 /// well.
 const MAX_DUMP: u64 = 256 << 20;
 
-/// A dump. It has no blocks: the chain that loads it keeps its own, and its headers commit to the accounts from then on.
-/// Anvil requires the fields to be present.
+/// A dump. It has no blocks: the chain that loads it keeps its own, and its headers commit to the accounts from then
+/// on. Anvil requires the fields to be present.
 #[derive(Serialize)]
 struct Dump {
     block: Option<()>,

@@ -1,4 +1,5 @@
-//! The runs of a store compared with maps: blocks are added and leave the chain, runs are merged and pruned, the power fails.
+//! The runs of a store compared with maps: blocks are added and leave the chain, runs are merged and pruned, the power
+//! fails.
 
 use super::*;
 use crate::files::faults::FaultyDisk;
@@ -23,7 +24,7 @@ struct Model {
     logs: BTreeMap<u8, Vec<LogId>>,
     code: BTreeMap<u8, ()>,
     record: Option<u8>,
-    /// Number of calls of `add`, by which what one of them changed is recognized.
+    /// Number of calls of `add`, to recognize what one of them changed.
     additions: u64,
     floor: BlockNumber,
 }
@@ -140,7 +141,7 @@ fn check(archive: &Archive, model: &Model) {
             tables.newest_first(&account(key), at, visit).unwrap();
             let expected = model.accounts.range((key, 0)..=(key, at)).next_back();
             let expected = expected.map(|((_, version), value)| (*version, value.clone()));
-            // Below the floor, a row that says that there is nothing may be missing.
+            // Below the floor, rows with an empty value may be missing.
             let same = |row: &Option<(BlockNumber, Vec<u8>)>| row.clone().filter(|(_, value)| !value.is_empty());
             if model.floor == 0 {
                 assert_eq!(newest, expected, "account {key} at {at} of {head}");
@@ -222,7 +223,7 @@ fn play(seed: u64, steps: usize, failures: bool) {
                 continue;
             }
             model = before;
-            // The store writes again what failed, with which nothing is doubtful any more.
+            // The store writes again what failed, so its state is known again.
             archive.set_genesis_file(b"").unwrap();
         }
         check(&archive, &model);

@@ -11,8 +11,8 @@ use node_core::state::StateChanges;
 use node_types::consensus::Header;
 use node_types::{BlockNumber, H256};
 
-/// Checks the rows of the state and of the changes that block `number` wrote. `parts` caches those of its parent's state,
-/// and afterwards those of its own.
+/// Checks the rows of the state and of the changes that block `number` wrote. `parts` caches those of its parent's
+/// state, and afterwards those of the block's own state.
 pub(super) fn check(
     base: &Base<'_>,
     number: BlockNumber,

@@ -90,7 +90,7 @@ fn key_of(key: &Key, version: u64) -> Vec<u8> {
     key.versioned(version)[1..].to_vec()
 }
 
-/// Opens the folder after `change`, so that nothing is cached, and verifies it.
+/// Opens the folder after `change`, with empty caches, and verifies it.
 fn difference_after(change: impl Fn(&Store) -> Rows, floor: u64) -> Difference {
     let disk = FaultyDisk::new();
     let chain = Random(11).chain(60);
@@ -282,7 +282,7 @@ fn computes_the_earliest_state_from_its_leaves() {
             let flip = |store: &Store| {
                 let mut rows = all_rows(store, table);
                 rows.retain(|(key, _)| crate::keys::version_of(table.suffix(), key).unwrap() <= floor);
-                // The newest of each position: older ones may not be in use any more.
+                // The newest of each position: older ones may no longer be in use.
                 rows.dedup_by(|(next, _), (key, _)| next[..next.len() - 5] == key[..key.len() - 5]);
                 let (key, mut value) = rows[index % rows.len()].clone();
                 flip_last(&mut value);

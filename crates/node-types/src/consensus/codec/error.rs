@@ -47,7 +47,8 @@ pub enum DecodeError {
     /// A blob or set-code transaction has no recipient.
     #[error("a transaction of type {} cannot create a contract", *transaction_type as u8)]
     ContractCreation { transaction_type: TransactionType },
-    /// `v` is not a y parity; or, in a legacy transaction, neither 27, 28 nor a value of EIP-155 with a 64-bit chain id.
+    /// `v` is not a y parity; or, in a legacy transaction, neither 27, 28 nor a value of EIP-155 with a 64-bit chain
+    /// id.
     #[error("signature v {v} is invalid")]
     InvalidV { v: U256 },
     /// A receipt's status is neither 0 nor 1 nor a state root.

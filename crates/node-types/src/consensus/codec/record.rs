@@ -73,7 +73,7 @@ macro_rules! record {
     };
 }
 
-/// Makes records items of lists: each is a list of its own. The text is the object's name in errors.
+/// Makes records items of lists: each is encoded as a nested list. The text is the object's name in errors.
 macro_rules! items {
     ($($record:ty: $object:literal),+) => {$(
         impl $crate::consensus::codec::Item for $record {
@@ -92,7 +92,7 @@ macro_rules! items {
     )+};
 }
 
-/// Makes records items of lists, and adds an encoding of their own.
+/// Makes records items of lists, and adds an encoding of single records.
 macro_rules! objects {
     ($($record:ty: $object:literal),+) => {
         $crate::consensus::codec::items!($($record: $object),+);

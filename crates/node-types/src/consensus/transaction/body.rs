@@ -100,7 +100,8 @@ impl TransactionBody {
         }
     }
 
-    /// Returns the most that the sender pays, in wei per gas: the gas price of types 0 and 1, the fee cap of the others.
+    /// Returns the most that the sender pays, in wei per gas: the gas price of types 0 and 1, the fee cap of the
+    /// others.
     pub fn max_fee_per_gas(&self) -> U256 {
         match self {
             Self::Legacy(tx) => tx.gas_price,
@@ -111,8 +112,8 @@ impl TransactionBody {
         }
     }
 
-    /// Returns the most that the beneficiary receives, in wei per gas: the gas price of types 0 and 1, the tip cap of the
-    /// others.
+    /// Returns the most that the beneficiary receives, in wei per gas: the gas price of types 0 and 1, the tip cap of
+    /// the others.
     pub fn max_priority_fee_per_gas(&self) -> U256 {
         match self {
             Self::Legacy(tx) => tx.gas_price,
@@ -123,14 +124,15 @@ impl TransactionBody {
         }
     }
 
-    /// Returns the price in wei per gas that is paid in a block with `base_fee` (EIP-1559), or `None` if the fee cap is below
-    /// the base fee.
+    /// Returns the price in wei per gas that is paid in a block with `base_fee` (EIP-1559), or `None` if the fee cap is
+    /// below the base fee.
     pub fn effective_gas_price(&self, base_fee: u64) -> Option<U256> {
         let tip = self.effective_tip(base_fee)?;
         Some(tip + U256::from(base_fee))
     }
 
-    /// Returns the effective tip in wei per gas in a block with `base_fee`, or `None` if the fee cap is below the base fee.
+    /// Returns the effective tip in wei per gas in a block with `base_fee`, or `None` if the fee cap is below the base
+    /// fee.
     pub fn effective_tip(&self, base_fee: u64) -> Option<U256> {
         let room = self.max_fee_per_gas().checked_sub(base_fee.into())?;
         Some(room.min(self.max_priority_fee_per_gas()))

@@ -69,7 +69,8 @@ impl Transaction {
         Items::exactly(list, "transaction", |items| Self::decode_list(transaction_type, items))
     }
 
-    /// Returns the signature's `v`: the y parity; for type 0 the y parity plus 27, or plus 35 and twice the chain id (EIP-155).
+    /// Returns the signature's `v`: the y parity; for type 0 the y parity plus 27, or plus 35 and twice the chain id
+    /// (EIP-155).
     pub fn v(&self) -> U256 {
         let parity = U256::from(u8::from(self.signature.y_parity));
         match &self.body {

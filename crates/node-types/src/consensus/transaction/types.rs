@@ -61,7 +61,8 @@ record! {
     }
 }
 
-/// Declares a transaction with a fee cap and a tip cap (EIP-1559): its recipient, and the fields that follow the common ones.
+/// Declares a transaction with a fee cap and a tip cap (EIP-1559): its recipient, and the fields that follow the common
+/// ones.
 macro_rules! fee_market {
     (
         $(#[$meta:meta])* pub struct $name:ident {

@@ -248,8 +248,8 @@ impl Resolver {
         object.into()
     }
 
-    /// Replaces a choice between null and one type, as the derive describes an `Option`: in plain requests by the type, and in
-    /// responses by one schema of two types.
+    /// Replaces a choice between null and one type, as the derive describes an `Option`: in plain requests by the type,
+    /// and in responses by one schema of two types.
     fn simplify(&self, object: Map<String, Value>) -> Map<String, Value> {
         let null = json!({ "type": "null" });
         let Some([first, second]) = object.get("oneOf").and_then(Value::as_array).map(Vec::as_slice) else {

@@ -34,7 +34,7 @@ fn write(out: &mut Vec<u8>, value: &impl Serialize) {
 }
 
 /// Writes the response to the request `id`: the output of `result`, or its error, which is also returned.
-pub(crate) fn answer(
+pub(crate) fn respond(
     out: &mut Vec<u8>,
     id: &Id,
     result: impl FnOnce(&mut Vec<u8>) -> Result<(), RpcError>,
@@ -57,7 +57,7 @@ pub(crate) fn answer(
 pub(crate) fn refusal(error: &RpcError) -> Vec<u8> {
     let mut out = Vec::new();
     // The error is part of the response.
-    let _ = answer(&mut out, &Id::null(), |_| Err(error.clone()));
+    let _ = respond(&mut out, &Id::null(), |_| Err(error.clone()));
     out
 }
 
