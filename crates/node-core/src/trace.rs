@@ -9,14 +9,14 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Tracing {
     /// The tracer with its settings.
-    pub tracer: TracerOptions,
+    pub tracer: TracerJson,
     /// Maximum memory for recording the trace, in bytes. Serializing it takes about two and a half times as much.
     pub max_bytes: u64,
 }
 
 /// geth's trace options, such as `tracer`, `tracerConfig` and `enableMemory`, as the text of a JSON object; `None`
 /// for the defaults. The executor's tracers define them, as well as the format of a trace.
-pub type TracerOptions = Option<Arc<RawValue>>;
+pub type TracerJson = Option<Arc<RawValue>>;
 
 /// A trace as JSON text in geth's format.
 pub type Trace = Box<RawValue>;

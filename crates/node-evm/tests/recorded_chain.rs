@@ -9,7 +9,7 @@ use node_core::crypto::SenderRecovery;
 use node_core::executor::{BlockOutcome, Executor};
 use node_core::forks::{Activation, BlobParams, ChainSpec, UPGRADES, Upgrade};
 use node_core::state::{AccountChange, AccountState, StateChanges};
-use node_core::trace::{TracerOptions, Tracing};
+use node_core::trace::{TracerJson, Tracing};
 use node_core::trie::ordered_root;
 use node_evm::{EvmExecutor, Secp256k1Recovery};
 use node_types::consensus::{Block, Bloom, Header, Receipt, requests_hash};
@@ -174,7 +174,7 @@ fn every_block_matches_its_header() {
 struct RecordedTrace {
     name: String,
     block: u64,
-    options: TracerOptions,
+    options: TracerJson,
     /// A trace for each transaction.
     traces: Vec<Value>,
 }

@@ -38,6 +38,10 @@ const RETRY_DELAY: Duration = Duration::from_secs(1);
 /// Consecutive pings without any frame from the client after which the connection is closed.
 const MAX_UNANSWERED_PINGS: u32 = 4;
 
+/// Maximum length of the reason in a close frame, in bytes: a control frame has at most 125, of which the code takes two
+/// (RFC 6455, section 5.5).
+const MAX_CLOSE_REASON: usize = 123;
+
 /// Upgrades the connection to WebSocket (RFC 6455, section 4.2.2).
 pub(crate) async fn upgrade(exchange: Exchange) -> HttpResponse {
     let mut exchange = exchange.no_store();
@@ -378,7 +382,7 @@ impl Socket {
     }
 
     fn close(&mut self, code: CloseCode, reason: &str, out: &mut BytesMut) {
-        self.send(Outgoing::Close(Some(CloseReason::from((code, reason)))), out);
+        self.send(close_frame(code, reason), out);
         self.ended = true;
     }
 
@@ -387,6 +391,12 @@ impl Socket {
             self.ended = true;
         }
     }
+}
+
+/// Returns a close frame. A long reason is cut.
+fn close_frame(code: CloseCode, reason: &str) -> Outgoing {
+    let reason = &reason[..reason.floor_char_boundary(MAX_CLOSE_REASON)];
+    Outgoing::Close(Some(CloseReason::from((code, reason))))
 }
 
 /// Returns the next frame of `buffer`, or `None` if it is incomplete. A frame that declares more than `limit` bytes
@@ -412,6 +422,15 @@ fn payload_length(buffer: &[u8]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_reason_of_a_close_frame_is_cut() {
+        for (reason, length) in [("gone".to_owned(), 6), ("e".repeat(200), 125), ("é".repeat(100), 124)] {
+            let mut out = BytesMut::new();
+            Codec::new().encode(close_frame(CloseCode::Again, &reason), &mut out).unwrap();
+            assert_eq!(payload_length(&out), Some(length), "{reason}");
+        }
+    }
 
     #[test]
     fn reads_the_payload_length_of_incomplete_frames() {

@@ -43,7 +43,7 @@ pub enum StoreError {
     /// This version does not support the layout of the folder.
     #[error(
         "the folder has storage layout {found}, and this version reads and writes layout {supported}; docs/operations.md, \
-        \"From one storage layout to the next\", says how to move"
+        \"Changing the storage layout\", says how to move"
     )]
     UnsupportedLayout { found: u64, supported: u64 },
     /// The folder is not one of layout 1, so it cannot be migrated.

@@ -7,7 +7,7 @@ use crate::block::{Body, RecoveredTransaction, SealedHeader};
 use crate::context::{Context, Interrupted};
 use crate::edits::as_edited;
 use crate::executor::{BlockExecution, Call};
-use crate::trace::{AccessListOutcome, Trace, TraceError, TracerOptions, Tracing};
+use crate::trace::{AccessListOutcome, Trace, TraceError, TracerJson, Tracing};
 use node_types::{BlockId, BlockNumber, H256};
 use parking_lot::{Mutex, MutexGuard};
 use std::num::NonZero;
@@ -19,7 +19,7 @@ use std::time::Duration;
 #[derive(Clone, Debug, Default)]
 pub struct TraceOptions {
     /// The tracer and its options.
-    pub tracer: TracerOptions,
+    pub tracer: TracerJson,
     /// Maximum duration; at most the timeout of calls, which is the default.
     pub timeout: Option<Duration>,
 }

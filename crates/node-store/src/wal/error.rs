@@ -27,7 +27,7 @@ pub enum WalError {
     /// The segment has a different layout version.
     #[error(
         "{file} has layout {found}, and this version reads and writes layout {supported}; docs/operations.md, \
-        \"From one storage layout to the next\", says how to move"
+        \"Changing the storage layout\", says how to move"
     )]
     UnsupportedLayout { file: String, found: u32, supported: u32 },
     /// The payload exceeds the maximum length.

@@ -27,8 +27,7 @@ pub(super) struct Earliest<'a> {
 /// A function that receives each row of an account or slot that has no leaf: its key, its block, its value.
 pub(super) type OnSurplus<'a> = &'a mut dyn FnMut(&Key, BlockNumber, Vec<u8>) -> Result<(), Stop>;
 
-/// Checks the rows of the state as of a block, and its state root. Ignores rows that no later state needs, which an
-/// interrupted pruning leaves.
+/// Checks the rows of the state as of a block, and its state root. Ignores rows that no later state needs.
 pub(super) fn check(state: Earliest<'_>, surplus: OnSurplus<'_>) -> Result<(), Stop> {
     let root = check_trie(state, TrieId::ACCOUNTS, surplus)?;
     let header = header_of(&state.rows.tables, state.block)?;
