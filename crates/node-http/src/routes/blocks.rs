@@ -25,8 +25,8 @@ const BLOCK: &[ProblemPage] = &[BlockNotFound, ExecutionFailed, LimitExceeded];
 const SIDE_BLOCK: &[ProblemPage] = &[StatePruned, LimitExceeded];
 const KNOWN: &[ProblemPage] = &[BlockNotFound];
 
-const NUMBER: &str = "A number, decimal or `0x` hex, or `earliest`, `latest`, `pending`, `safe`, `finalized`; use \
-     getBlockByHash for hashes.";
+const NUMBER: &str = "A number, decimal or `0x` hex, or `earliest`, `latest`, `pending`, `safe`, `finalized`, but not a hash: \
+     for that, use getBlockByHash.";
 const NUMBER_OR_HASH: &str = "A number, a block hash, or `earliest`, `latest`, `pending`, `safe`, `finalized`.";
 const HASH: &str = "Hash of the block.";
 

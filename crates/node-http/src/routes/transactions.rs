@@ -71,7 +71,7 @@ pub(super) fn operations() -> Vec<Operation> {
             "Read a transaction by block number and index",
             "Returns a transaction of the canonical chain or of the pending block, or null if there is none.",
         )
-        .path("BlockNumber", BlockNumberOrTag, "A number, decimal or `0x` hex, or a block tag; use getTransactionByBlockHashAndIndex for hashes.")
+        .path("BlockNumber", BlockNumberOrTag, "A number, decimal or `0x` hex, or a block tag, but not a hash: for that, use getTransactionByBlockHashAndIndex.")
         .path("Index", Number, INDEX)
         .problems(&[ExecutionFailed, LimitExceeded])
         .parameters(
