@@ -84,6 +84,7 @@ fn only_a_folder_of_layout_1_is_migrated_to_a_new_folder() {
     assert!(migrate(&other, &new).unwrap_err().contains("no chain in storage layout 1"));
     fs::write(other.join("file"), "x").unwrap();
     assert!(migrate(&old, &other).unwrap_err().contains("not an empty folder"));
+    assert!(migrate(&old, &old.join("new")).unwrap_err().contains("is inside the folder"));
     assert!(!new.exists());
     migrate(&old, &new).unwrap();
     assert!(migrate(&old, &new).unwrap_err().contains("not an empty folder"));
@@ -95,10 +96,16 @@ fn an_interrupted_migration_continues() {
     let folder = TempDir::new().unwrap();
     let (old, new) = unpack(&folder);
     migrate(&old, &new).unwrap();
-    // As if the process had ended before the folder was renamed.
-    fs::rename(&new, folder.path().join("new.migrating")).unwrap();
-    assert_eq!(migrate(&old, &new).unwrap()["head"]["hash"], HEAD);
-    assert!(new.exists());
+    let unfinished = folder.path().join("new.migrating");
+    fs::rename(&new, &unfinished).unwrap();
+    // A chain that no migration has written is not taken for the copy.
+    assert!(migrate(&old, &new).unwrap_err().contains("the folder is not empty"));
+    // One that was written from another chain is replaced.
+    fs::write(unfinished.join("source"), "another chain").unwrap();
+    let result = migrate(&old, &new).unwrap();
+    assert_eq!(result["head"]["hash"], HEAD);
+    assert_ne!(result["rows"], 0);
+    assert!(new.exists() && !new.join("source").exists());
 }
 
 #[test]

@@ -7,11 +7,10 @@ use crate::report::{self, Report};
 use crate::verify::{self, Outcome};
 use node_core::backend::BackendError;
 use node_http::Shutdown;
-use node_store::files::rename_folder;
-use node_store::{BackupError, Migrated, MigrationProgress, Store};
+use node_store::{BackupError, Migrated, MigrationProgress, finish_migration};
 use serde_json::json;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{self, PathBuf};
 
 /// Copies the folder, verifies the copy, and renames it.
 pub(crate) fn run(options: &CopyOptions) -> Result<(), CommandError> {
@@ -20,32 +19,38 @@ pub(crate) fn run(options: &CopyOptions) -> Result<(), CommandError> {
     if fs::read_dir(dest).map_or(dest.exists(), |mut files| files.next().is_some()) {
         return Err(BackupError::Exists { path: dest.clone() }.into());
     }
+    let place = path::absolute(dest).ok();
+    let parent = place.iter().flat_map(|place| place.ancestors()).find_map(|folder| folder.canonicalize().ok());
+    if let (Some(parent), Ok(folder)) = (parent, from.canonicalize())
+        && parent.starts_with(&folder)
+    {
+        return Err(BackupError::Inside { path: dest.clone(), folder }.into());
+    }
     let shutdown = Shutdown::on_signals()?;
     let mut unfinished = dest.clone().into_os_string();
     unfinished.push(".migrating");
     let unfinished = PathBuf::from(unfinished);
     let mut report = Report::start("migrate", json, format!("migrating to {}", dest.display()), 0);
-    let mut rows = 0;
-    if !Store::exists(&unfinished) {
-        let migrated = node_store::migrate(&from, &unfinished, shutdown.context(), |MigrationProgress { rows, of }| {
-            report.bar().set_length(of);
-            report.bar().set_position(rows);
-            report.progress(|| format!("{rows} of {of} rows"), || json!({"rows": rows, "of": of}));
-        });
-        match migrated {
-            Ok(Migrated { rows: written, .. }) => rows = written,
-            Err(BackendError::Interrupted(_)) => return Err(CommandError::Interrupted),
-            Err(error) => return Err(CommandError::store(&from, error)),
-        }
-    }
+    let migrated = node_store::migrate(&from, &unfinished, shutdown.context(), |MigrationProgress { rows, of }| {
+        report.bar().set_length(of);
+        report.bar().set_position(rows);
+        report.progress(|| format!("{rows} of {of} rows"), || json!({"rows": rows, "of": of}));
+    });
+    let rows = match migrated {
+        Ok(Migrated { rows, .. }) => rows,
+        Err(BackendError::Interrupted(_)) => return Err(CommandError::Interrupted),
+        Err(error) => return Err(CommandError::store(&from, error)),
+    };
     report.finish();
     let mut store = open::open_folder(&unfinished, &options.chain)?;
     let Outcome { verified, blocks, .. } = verify::check(&mut store, "migrate", json, shutdown.context())?;
     drop(store);
     if let Some(difference) = verified.difference {
+        // The next attempt copies everything again.
+        let _ = fs::remove_dir_all(&unfinished);
         return Err(CommandError::Difference(Box::new(difference)));
     }
-    rename_folder(&unfinished, dest).map_err(|source| CommandError::Write { path: dest.clone(), source })?;
+    finish_migration(&unfinished, dest).map_err(|source| CommandError::Write { path: dest.clone(), source })?;
     let seconds = report.elapsed().as_secs_f64();
     let text = format!(
         "migrated {rows} rows to {} in {seconds:.2} s and verified {blocks} blocks; head {}; {} has not changed",

@@ -22,8 +22,9 @@ pub(crate) fn read_genesis(path: Option<&Path>, context: &Context) -> Result<Gen
     Genesis::parse(&json).map_err(|source| CommandError::Genesis { path: path.to_owned(), source })
 }
 
-/// Size of a genesis file in bytes at which its accounts are sorted in temporary files instead of in memory.
-const LARGE_GENESIS: u64 = 16 << 20;
+/// Size of a genesis file in bytes at which its accounts are sorted in temporary files instead of in memory, and are not
+/// recorded again beside the genesis state. The record is part of every manifest.
+const LARGE_GENESIS: u64 = 1 << 20;
 
 /// The genesis of a chain.
 pub(crate) struct Start {

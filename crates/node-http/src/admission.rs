@@ -154,6 +154,7 @@ fn is_own(origin: &HeaderValue, request: &HttpRequest, sender: &Sender, config: 
     let forwarded = sender.forwarded.as_ref().and_then(|forwarded| forwarded.host.as_deref());
     let addressed = forwarded.or_else(|| encode::requested_authority(request));
     (origin.starts_with("http://") || origin.starts_with("https://"))
+        && !authority.is_empty()
         && (addressed.is_some_and(|own| own.eq_ignore_ascii_case(authority))
             || config.public_url.as_ref().is_some_and(|url| url.authority().eq_ignore_ascii_case(authority)))
 }

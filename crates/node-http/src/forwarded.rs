@@ -2,6 +2,7 @@
 
 use crate::url::{BasePath, is_authority};
 use actix_web::http::header::HeaderMap;
+use std::borrow::Cow;
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
@@ -99,7 +100,9 @@ impl Forwarded {
     /// Reads `Forwarded`.
     fn standard(headers: &HeaderMap, trusted: &[ProxyNetwork]) -> Self {
         let mut forwarded = Self::default();
-        for element in list(headers, "forwarded").into_iter().rev() {
+        let lines = lines(headers, "forwarded");
+        for element in lines.iter().flat_map(|line| split(line, ',')).rev().filter(|element| !element.trim().is_empty())
+        {
             let mut address = UNKNOWN_CLIENT;
             for (name, value) in split(element, ';').into_iter().filter_map(|pair| pair.split_once('=')) {
                 let value = unquoted(value.trim());
@@ -120,13 +123,11 @@ impl Forwarded {
 
     /// Reads `X-Forwarded-For` and the related headers, or `X-Real-IP`.
     fn customary(headers: &HeaderMap, trusted: &[ProxyNetwork]) -> Self {
-        let mut hops = list(headers, "x-forwarded-for");
-        if hops.is_empty() {
-            hops = list(headers, "x-real-ip");
-        }
+        // A proxy that sets the one header may pass on the other one as the client sent it.
+        let header = if headers.contains_key("x-forwarded-for") { "x-forwarded-for" } else { "x-real-ip" };
         let mut client = None;
         let mut depth = 0;
-        for hop in hops.into_iter().rev() {
+        for hop in list(headers, header).iter().rev() {
             let address = node_address(hop);
             client = Some(address);
             if !is_proxy(address, trusted) {
@@ -137,12 +138,12 @@ impl Forwarded {
         // A proxy that appends to one header may replace another, which then has fewer entries.
         let at = |name| {
             let values = list(headers, name);
-            values.iter().rev().nth(depth).or(values.first()).copied()
+            values.iter().rev().nth(depth).or(values.first()).cloned()
         };
         Self {
             client,
-            scheme: at("x-forwarded-proto").and_then(scheme),
-            host: at("x-forwarded-host").and_then(authority),
+            scheme: at("x-forwarded-proto").as_deref().and_then(scheme),
+            host: at("x-forwarded-host").as_deref().and_then(authority),
             prefix: prefix(headers),
         }
     }
@@ -152,10 +153,17 @@ fn is_proxy(address: IpAddr, trusted: &[ProxyNetwork]) -> bool {
     address != UNKNOWN_CLIENT && trusted.iter().any(|network| network.contains(address))
 }
 
+/// Returns the lines of a header. Bytes that are not text are replaced and not left out, because a proxy may have
+/// appended to what its client sent.
+fn lines<'a>(headers: &'a HeaderMap, name: &str) -> Vec<Cow<'a, str>> {
+    headers.get_all(name).map(|value| String::from_utf8_lossy(value.as_bytes())).collect()
+}
+
 /// Returns the elements of a list-valued header, from all its lines.
-fn list<'a>(headers: &'a HeaderMap, name: &str) -> Vec<&'a str> {
-    let lines = headers.get_all(name).filter_map(|value| value.to_str().ok());
-    lines.flat_map(|line| split(line, ',')).map(str::trim).filter(|element| !element.is_empty()).collect()
+fn list(headers: &HeaderMap, name: &str) -> Vec<String> {
+    let lines = lines(headers, name);
+    let elements = lines.iter().flat_map(|line| line.split(',')).map(str::trim);
+    elements.filter(|element| !element.is_empty()).map(str::to_owned).collect()
 }
 
 /// Splits `text` at each `separator` that is outside of quotes.
@@ -200,7 +208,7 @@ fn authority(text: &str) -> Option<String> {
 
 /// Returns the path prefix that the proxies removed. An invalid prefix is ignored.
 fn prefix(headers: &HeaderMap) -> BasePath {
-    let value = list(headers, "x-forwarded-prefix").first().copied();
+    let value = list(headers, "x-forwarded-prefix").into_iter().next();
     value.and_then(|prefix| prefix.parse().ok()).unwrap_or_default()
 }
 
@@ -208,6 +216,21 @@ fn prefix(headers: &HeaderMap) -> BasePath {
 mod tests {
     use super::*;
     use actix_web::http::header::{HeaderName, HeaderValue};
+
+    #[test]
+    fn what_a_client_sends_does_not_hide_what_a_proxy_appends() {
+        for sent in [&b"\xff"[..], b"\"", b"\x80, \xfe", b"1.2.3.4"] {
+            let mut headers = HeaderMap::new();
+            let line = [sent, b", 203.0.113.5"].concat();
+            headers.append(HeaderName::from_static("x-forwarded-for"), HeaderValue::from_bytes(&line).unwrap());
+            headers.append(HeaderName::from_static("x-real-ip"), HeaderValue::from_static("198.51.100.1"));
+            let client = Forwarded::read(&headers, ProxyHeaders::XForwarded, &[]).client;
+            assert_eq!(client, Some("203.0.113.5".parse().unwrap()), "{sent:x?}");
+            headers.insert(HeaderName::from_static("x-forwarded-for"), HeaderValue::from_bytes(sent).unwrap());
+            let client = Forwarded::read(&headers, ProxyHeaders::XForwarded, &[]).client;
+            assert_ne!(client, Some("198.51.100.1".parse().unwrap()), "{sent:x?}");
+        }
+    }
 
     fn headers(lines: &[(&'static str, &'static str)]) -> HeaderMap {
         let mut headers = HeaderMap::new();

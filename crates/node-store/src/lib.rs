@@ -69,7 +69,7 @@ pub mod wal;
 pub use codec::Malformed;
 pub use error::StoreError;
 pub use keys::Table;
-pub use migrate::{Migrated, MigrationProgress, migrate};
+pub use migrate::{Migrated, MigrationProgress, finish_migration, migrate};
 pub use store::{
     Backup, BackupError, BackupProgress, Difference, Fault, Options, Stats, Store, SyncPolicy, TableStats, Verified,
 };

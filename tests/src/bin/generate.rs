@@ -44,7 +44,10 @@ struct Arguments {
 
     /// Number of accounts in the genesis besides those of the development chain. One in ten is a holder with four
     /// slots. Most transactions are about a few of them, some about any.
-    #[arg(long, default_value_t = Shape::default().genesis_accounts, requires = "genesis_output")]
+    #[arg(
+        long, default_value_t = Shape::default().genesis_accounts, requires = "genesis_output",
+        value_parser = clap::value_parser!(u64).range(..=16_000_000)
+    )]
     genesis_accounts: u64,
 
     /// Selects one of the chains with otherwise equal arguments.

@@ -50,6 +50,9 @@ pub enum GenesisError {
     /// An account has two entries, with and without 0x.
     #[error("alloc has two entries for {address:#x}")]
     DuplicateAccount { address: node_types::Address },
+    /// A slot of an account has two entries that differ in their leading zeros.
+    #[error("alloc.{account} has two entries for the slot {slot:#x}")]
+    DuplicateSlot { account: String, slot: node_types::H256 },
     /// The accounts of a large genesis cannot be sorted in temporary files.
     #[error("the accounts cannot be sorted in temporary files")]
     Scratch(#[source] std::io::Error),

@@ -226,7 +226,10 @@ fn account(key: &str, account: &FileAccount) -> Result<GenesisAccount, GenesisEr
     for (slot, value) in account.storage.iter().flatten() {
         let name = field(&format!("storage.{slot}"));
         let value = U256::from_big_endian(number::h256(&name, value)?.as_bytes());
-        storage.insert(number::h256(&name, slot)?, value);
+        let slot = number::h256(&name, slot)?;
+        if storage.insert(slot, value).is_some() {
+            return Err(GenesisError::DuplicateSlot { account: key.to_owned(), slot });
+        }
     }
     Ok(GenesisAccount {
         balance: match &account.balance {

@@ -49,6 +49,11 @@ pub trait Folder: Debug + Send + Sync {
     fn is_volatile(&self) -> bool;
 }
 
+/// Returns `error` with the name of the file, which those of the operating system lack.
+pub(crate) fn naming(name: &str, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{name}: {error}"))
+}
+
 /// Fixed content that can be read in parts, such as an open file or an object in an object store. Threads may share
 /// it.
 ///

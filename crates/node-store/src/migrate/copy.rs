@@ -1,7 +1,7 @@
 //! Reading a folder of layout 1, which has a redb database in place of runs.
 
 use super::file::{DATABASE, DatabaseFile};
-use super::{Migrated, MigrationProgress};
+use super::{Migrated, MigrationProgress, SOURCE};
 use crate::codec::{Malformed, Reader};
 use crate::error::StoreError;
 use crate::files::{DiskFolder, Folder, LOCK_FILE};
@@ -9,7 +9,7 @@ use crate::keys::{LogId, Table};
 use crate::postings;
 use crate::rows::PRESENT;
 use crate::runs::{Run, RunId, RunWriter, RunsShared};
-use crate::store::{Listed, Manifest, Meta};
+use crate::store::{Listed, Manifest, Meta, manifest_number};
 use crate::trie;
 use crate::values;
 use crate::wal::{self, Sequence, Wal, WalOptions};
@@ -21,9 +21,6 @@ use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTable, ReadableT
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-
-/// The file that identifies the chain from which the runs of an unfinished migration were written.
-const SOURCE: &str = "source";
 
 /// Tables whose rows are keyed by block numbers. They are written to one run.
 const NUMBERED: &[Table] = &[Table::Headers, Table::Bodies, Table::Receipts, Table::Changes, Table::Fees];
@@ -63,17 +60,30 @@ fn migrate_in(
     mut progress: impl FnMut(MigrationProgress),
 ) -> Result<Migrated, BackendError> {
     let left = to.list().map_err(StoreError::File)?;
+    let is_manifest = |name: &String| manifest_number(name).is_some();
     let is_ours = |name: &String| {
-        RunId::of_file_name(name).is_some() || wal::is_log_file(name) || [LOCK_FILE, SOURCE].contains(&&**name)
+        let is_of_store = RunId::of_file_name(name).is_some() || wal::is_log_file(name) || is_manifest(name);
+        is_of_store || [LOCK_FILE, SOURCE].contains(&&**name)
     };
-    if !left.iter().all(is_ours) {
+    // A chain without a source was not written by a migration.
+    let has_chain = left.iter().any(is_manifest);
+    if !left.iter().all(is_ours) || has_chain && !left.iter().any(|name| name == SOURCE) {
         return Err(StoreError::NotEmpty.into());
     }
     let file = DatabaseFile::open(&*from).map_err(StoreError::File)?;
     let database = Database::builder().set_cache_size(64 << 20).create_with_backend(file).map_err(redb)?;
     let old = database.begin_read().map_err(redb)?;
     let (meta, genesis_file) = read_meta(&old)?;
-    begin_or_continue(&*to, &left, &meta).map_err(StoreError::File)?;
+    let mut log_entries = 0;
+    for entry in wal::read_only(Arc::clone(&from), meta.logged).map_err(StoreError::from)? {
+        entry.map_err(StoreError::from)?;
+        log_entries += 1;
+    }
+    let source = format!("{meta:?} and {log_entries} entries of the log");
+    let continues = begin_or_continue(&*to, &left, source.as_bytes()).map_err(StoreError::File)?;
+    if continues && has_chain {
+        return Ok(Migrated { head: meta.head, rows: 0, log_entries });
+    }
     let groups = [NUMBERED].into_iter().chain(KEYED);
     let mut of = 0;
     for table in groups.clone().flatten() {
@@ -110,7 +120,6 @@ fn migrate_in(
         progress(MigrationProgress { rows, of });
     }
     let log_entries = copy_log(from, &to, meta.logged)?;
-    to.remove(SOURCE).map_err(StoreError::File)?;
     // The names of the runs must be durable before the manifest is written.
     to.sync().map_err(StoreError::File)?;
     let next_run = runs.len() as u64 + 1;
@@ -121,23 +130,24 @@ fn migrate_in(
     Ok(Migrated { head: meta.head, rows, log_entries })
 }
 
-/// Removes runs that were not written from the chain that `meta` describes, and records that chain as the source.
-fn begin_or_continue(to: &dyn Folder, left: &[String], meta: &Meta) -> io::Result<()> {
-    let source = format!("{meta:?}").into_bytes();
+/// Returns whether the folder has the remains of a migration of `source`. Otherwise, removes what is in it, and records
+/// the source.
+fn begin_or_continue(to: &dyn Folder, left: &[String], source: &[u8]) -> io::Result<bool> {
     let noted = to.open(SOURCE).and_then(|file| {
-        let mut noted = vec![0; usize::try_from(file.size()?).unwrap_or_default()];
+        let mut noted = vec![0; source.len()];
         file.read_at(0, &mut noted)?;
         Ok(noted)
     });
     if noted.is_ok_and(|noted| noted == source) {
-        return Ok(());
+        return Ok(true);
     }
-    left.iter().filter(|name| RunId::of_file_name(name).is_some()).try_for_each(|name| to.remove(name))?;
+    left.iter().filter(|name| *name != LOCK_FILE).try_for_each(|name| to.remove(name))?;
     to.sync()?;
     let file = to.create(SOURCE)?;
-    file.write_at(0, &source)?;
+    file.write_at(0, source)?;
     file.sync_data()?;
-    to.sync()
+    to.sync()?;
+    Ok(false)
 }
 
 fn definition(table: Table) -> TableDefinition<'static, &'static [u8], &'static [u8]> {

@@ -3,7 +3,7 @@
 //! `chain.sums` has two copies of the database's header, and a checksum for each of its blocks. Blocks that redb
 //! writes when it opens the database are kept in memory.
 
-use crate::files::{Folder, Object};
+use crate::files::{Folder, Object, naming};
 use parking_lot::Mutex;
 use redb::StorageBackend;
 use std::collections::BTreeMap;
@@ -48,7 +48,8 @@ impl fmt::Debug for DatabaseFile {
 
 impl DatabaseFile {
     pub(super) fn open(folder: &dyn Folder) -> io::Result<Self> {
-        let (file, sums) = (folder.open(DATABASE)?, folder.open(CHECKSUMS)?);
+        let open = |name| folder.open(name).map_err(|error| naming(name, &error));
+        let (file, sums) = (open(DATABASE)?, open(CHECKSUMS)?);
         let copies = [0, BLOCK as u64].map(|offset| read_copy(&*sums, offset));
         let newest = copies.into_iter().flatten().max_by_key(|(sequence, ..)| *sequence);
         let (_, length, header) = newest.ok_or_else(|| damage(format!("{CHECKSUMS} is damaged")))?;

@@ -5,9 +5,12 @@ mod copy;
 #[cfg(any(test, feature = "layout-1"))]
 mod file;
 
+use crate::files::rename_folder;
 use node_core::backend::BackendError;
 use node_core::block::BlockRef;
 use node_core::context::Context;
+use std::fs;
+use std::io;
 use std::path::Path;
 
 /// The content that a finished migration has written.
@@ -30,10 +33,24 @@ pub struct MigrationProgress {
     pub of: u64,
 }
 
+/// The file that identifies the chain from which the files of a migration were written.
+const SOURCE: &str = "source";
+
+/// Gives the folder `to`, which [`migrate`] has written, its name `dest`. From then on it is a folder like any other.
+///
+/// # Errors
+/// If the operating system refuses.
+pub fn finish_migration(to: &Path, dest: &Path) -> io::Result<()> {
+    match fs::remove_file(to.join(SOURCE)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => rename_folder(to, dest),
+    }
+}
+
 /// Writes the content of the folder `from`, which has layout 1, to the folder `to`. The old folder is not changed,
 /// and no process may use it in the meantime. If the migration is interrupted, calling this function again continues
-/// with the first incomplete table, or starts over if the old folder has changed. Until the migration is complete,
-/// there is no chain in `to`. Calls `progress` regularly.
+/// with the first incomplete table, or starts over if the old folder has changed. If the migration was complete already,
+/// no rows are written. Until the migration is complete, there is no chain in `to`. Calls `progress` regularly.
 ///
 /// # Errors
 ///

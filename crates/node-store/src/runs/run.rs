@@ -6,7 +6,7 @@ use super::failures::FailedReads;
 use super::format::{FOOTER, Handle, RunId, read_footer, read_frame};
 use super::{Properties, TableSize, damage, filter};
 use crate::codec::{Malformed, Reader};
-use crate::files::{Folder, Object};
+use crate::files::{Folder, Object, naming};
 use std::io;
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ impl RunsShared {
 
 impl Run {
     pub(crate) fn open(folder: &dyn Folder, id: RunId, shared: Arc<RunsShared>) -> io::Result<Self> {
-        let file = folder.open(&id.file_name())?;
+        let file = folder.open(&id.file_name()).map_err(|error| naming(&id.file_name(), &error))?;
         Self::read(file, id, shared)
     }
 

@@ -61,7 +61,7 @@ impl Family {
     fn fan_in(self) -> usize {
         match self {
             Self::Numbered => 16,
-            Self::Keyed => 5,
+            Self::Keyed => 8,
         }
     }
 }
@@ -97,6 +97,11 @@ impl Archive {
         let manifest = Manifest::read(&*folder)?;
         let part = |listed: &Listed| -> Result<Part, StoreError> {
             let run = Run::open(&*folder, listed.id, Arc::clone(&shared)).map_err(StoreError::File)?;
+            if run.size() != listed.size {
+                let (name, size) = (listed.id.file_name(), run.size());
+                let reason = format!("{name} has {size} bytes, but the manifest lists {} bytes", listed.size);
+                return Err(StoreError::File(io::Error::new(io::ErrorKind::InvalidData, reason)));
+            }
             Ok(Part { run: Arc::new(run), limit: listed.limit })
         };
         let parts = |runs: &[Listed]| runs.iter().map(part).collect::<Result<Vec<_>, _>>();

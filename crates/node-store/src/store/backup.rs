@@ -9,7 +9,7 @@ use super::{Shared, Store};
 use crate::error::StoreError;
 use crate::files::{DiskFolder, Folder, FolderError, LOCK_FILE, create_folder, rename_folder, sync_folder};
 use crate::rows::{Part, Tables};
-use crate::runs::RunId;
+use crate::runs::{Run, RunId, RunsShared};
 use crate::wal::{self, Wal, WalError};
 use node_core::block::BlockRef;
 use node_core::context::{Context, Interrupted};
@@ -22,6 +22,9 @@ use std::thread;
 /// Bytes after which the thread yields, reports progress and checks for cancellation. Without yielding, a thread keeps
 /// its core for milliseconds even if its priority is low.
 const STEP: usize = 64 << 10;
+
+/// Rows that are read before a thread yields and checks for cancellation.
+const ROWS_STEP: u64 = 512;
 
 /// The content of a finished backup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,7 +178,8 @@ fn rows_of(part: &Part) -> u64 {
     part.run.properties().tables.iter().map(|size| size.rows).sum()
 }
 
-/// Copies the file of a run durably. Calls `check` regularly with the approximate number of copied rows.
+/// Copies the file of a run durably, and reads all rows of the copy, because the run may be damaged. Calls `check`
+/// regularly with the approximate number of copied rows.
 fn copy(part: &Part, dest: &dyn Folder, mut check: impl FnMut(u64) -> Result<(), Failure>) -> Result<(), Failure> {
     let (run, rows) = (&part.run, rows_of(part));
     let file = dest.create(&run.id().file_name()).map_err(written)?;
@@ -190,7 +194,21 @@ fn copy(part: &Part, dest: &dyn Folder, mut check: impl FnMut(u64) -> Result<(),
         thread::yield_now();
         check((u128::from(rows) * u128::from(at) / u128::from(run.size())) as u64)?;
     }
-    file.sync_data().map_err(written)
+    file.sync_data().map_err(written)?;
+    let copy = Arc::new(Run::read(file, run.id(), RunsShared::new(0)).map_err(read)?);
+    let mut cursor = copy.scan(&[]).map_err(read)?;
+    let mut seen = 0;
+    while let Some(row) = &mut cursor {
+        seen += 1;
+        if seen % ROWS_STEP == 0 {
+            thread::yield_now();
+            check(rows)?;
+        }
+        if !row.advance().map_err(read)? {
+            return Ok(());
+        }
+    }
+    Ok(())
 }
 
 fn read(error: impl Into<StoreError>) -> Failure {

@@ -6,13 +6,16 @@
 use super::meta::{LAYOUT, Meta};
 use crate::codec::{Malformed, Reader, put_bytes, put_varint};
 use crate::error::StoreError;
-use crate::files::Folder;
+use crate::files::{Folder, naming};
 use crate::runs::RunId;
 use crate::wal::Sequence;
 use node_core::block::BlockRef;
 use node_types::BlockNumber;
 use std::io;
 use twox_hash::XxHash3_64;
+
+/// Maximum size of a manifest in bytes. It has two copies of a genesis file, and 20 bytes for each run.
+const MAX_SIZE: u64 = 256 << 20;
 
 /// A run of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,9 +67,16 @@ impl Manifest {
         numbers.sort_unstable();
         let mut damaged = None;
         for number in numbers.into_iter().rev() {
-            let file = folder.open(&file_name(number)).map_err(StoreError::File)?;
-            let mut bytes = vec![0; usize::try_from(file.size().map_err(StoreError::File)?).unwrap_or(usize::MAX)];
-            file.read_at(0, &mut bytes).map_err(StoreError::File)?;
+            let name = file_name(number);
+            let named = |error: io::Error| StoreError::File(naming(&name, &error));
+            let file = folder.open(&name).map_err(named)?;
+            let size = file.size().map_err(named)?;
+            if size > MAX_SIZE {
+                let reason = format!("{name} has {size} bytes, more than a manifest can have");
+                return Err(StoreError::File(io::Error::new(io::ErrorKind::InvalidData, reason)));
+            }
+            let mut bytes = vec![0; size as usize];
+            file.read_at(0, &mut bytes).map_err(named)?;
             if let Some(content) = intact(number, &bytes) {
                 return Ok(Some(Self::decode(number, content)?));
             }

@@ -16,6 +16,8 @@ mod verify;
 #[cfg(test)]
 pub(crate) use backup::Failure;
 pub use backup::{Backup, BackupError, BackupProgress};
+#[cfg(any(test, feature = "layout-1"))]
+pub(crate) use manifest::number_of as manifest_number;
 pub(crate) use manifest::{Listed, Manifest};
 #[cfg(test)]
 pub(crate) use meta::LAYOUT;

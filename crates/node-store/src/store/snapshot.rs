@@ -17,6 +17,10 @@ use std::time::Duration;
 const ATTEMPTS: u32 = 400;
 const PAUSE: Duration = Duration::from_millis(5);
 
+/// Maximum size in bytes of a log file or a manifest. A log file ends after an entry with which it is full, and an entry
+/// has at most [`wal::MAX_PAYLOAD`] bytes.
+const MAX_IN_MEMORY: u64 = 2 * wal::MAX_PAYLOAD as u64;
+
 /// The content of a folder as a crash at one moment would leave it. Changes are kept in memory: nothing is written to
 /// the folder, and it is not locked.
 #[derive(Debug)]
@@ -70,8 +74,12 @@ impl SnapshotFolder {
         let mut runs = BTreeMap::new();
         for (name, file) in files {
             if wal::is_log_file(&name) || manifest::number_of(&name).is_some() {
-                let size = usize::try_from(file.size()?).map_err(io::Error::other)?;
-                let mut content = vec![0; size];
+                let size = file.size()?;
+                if size > MAX_IN_MEMORY {
+                    let reason = format!("{name} has {size} bytes, more than such a file can have");
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+                }
+                let mut content = vec![0; size as usize];
                 file.read_at(0, &mut content)?;
                 memory.create(&name)?.write_at(0, &content)?;
             } else {

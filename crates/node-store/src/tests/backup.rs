@@ -9,10 +9,11 @@ use crate::{BackupError, Store, SyncPolicy};
 use node_core::backend::suite::Random;
 use node_core::backend::{MemoryBackend, Record, RecordKind, RecordWrite, StateBackend};
 use node_core::context::{Context, Interrupted};
+use node_core::sources::Sources;
 use proptest::prelude::*;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -215,4 +216,42 @@ fn removes_a_cancelled_copy() {
         .unwrap();
     assert!(matches!(second, Some(Err(BackupError::Running { .. }))), "{second:?}");
     Store::open_existing(dest, small(4, SyncPolicy::Always)).unwrap();
+}
+
+/// Creates a store with 20 blocks, and returns its longest run.
+fn longest_run(data: &Path, seed: u64) -> PathBuf {
+    let chain = Random(seed).chain(20);
+    let store = Store::open(data, chain.blocks()[0].clone(), small(4, SyncPolicy::Always)).unwrap();
+    chain.above(0).into_iter().for_each(|block| store.append(block).unwrap());
+    store.flush().unwrap();
+    store.wait_for_merges();
+    let runs = fs::read_dir(data).unwrap().map(|entry| entry.unwrap().path());
+    let runs = runs.filter(|path| path.extension().is_some_and(|end| end == "rows"));
+    runs.max_by_key(|path| fs::metadata(path).unwrap().len()).unwrap()
+}
+
+#[test]
+fn a_damaged_run_is_not_copied() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, dest) = (folder.path().join("data"), folder.path().join("copy"));
+    let run = longest_run(&data, 5);
+    let mut bytes = fs::read(&run).unwrap();
+    bytes[100] ^= 1;
+    fs::write(&run, &bytes).unwrap();
+    let store = Store::open_existing(&data, small(4, SyncPolicy::Always)).unwrap();
+    let copied = store.backup(&dest, &Context::unbounded(), |_| {});
+    assert!(matches!(copied, Err(BackupError::Read(_))), "{copied:?}");
+    assert!(!dest.exists());
+}
+
+#[test]
+fn a_run_of_another_store_is_not_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, other) = (folder.path().join("data"), folder.path().join("other"));
+    let run = longest_run(&data, 5);
+    longest_run(&other, 6);
+    fs::copy(other.join(run.file_name().unwrap()), &run).unwrap();
+    let opened = Store::open_existing(&data, small(4, SyncPolicy::Always));
+    let error = Sources(&opened.err().unwrap()).to_string();
+    assert!(error.contains("but the manifest lists"), "{error}");
 }

@@ -6,7 +6,7 @@ use super::small;
 use crate::files::DiskFolder;
 use crate::store::LAYOUT;
 use crate::wal::{Sequence, Wal, WalOptions};
-use crate::{Options, Store, SyncPolicy, migrate};
+use crate::{Options, Store, SyncPolicy, finish_migration, migrate};
 use alloy_primitives::hex;
 use flate2::Compression;
 use flate2::read::GzDecoder;
@@ -189,9 +189,16 @@ fn a_migration_continues_where_it_was_interrupted() {
         let different = expected.lines().zip(found.lines()).find(|(expected, found)| expected != found);
         assert_eq!(different, None, "after {stop} steps");
         assert_eq!(found.lines().count(), expected.lines().count());
-        // A folder with a chain is not overwritten.
-        migrate(old.path(), new.path(), &Context::unbounded(), |_| {}).unwrap_err();
-        migrate(new.path(), old.path(), &Context::unbounded(), |_| {}).unwrap_err();
+        // The complete copy is used, unless it is of another chain.
+        assert_eq!(migrate(old.path(), new.path(), &Context::unbounded(), |_| {}).unwrap().rows, 0);
+        fs::write(new.path().join("source"), "another chain").unwrap();
+        assert!(migrate(old.path(), new.path(), &Context::unbounded(), |_| {}).unwrap().rows > 0);
+        // A folder whose migration is finished is not overwritten.
+        let dest = tempfile::tempdir().unwrap();
+        finish_migration(new.path(), dest.path()).unwrap();
+        fs::create_dir(new.path()).unwrap();
+        migrate(old.path(), dest.path(), &Context::unbounded(), |_| {}).unwrap_err();
+        migrate(dest.path(), old.path(), &Context::unbounded(), |_| {}).unwrap_err();
         if stop > steps {
             assert!(steps > 10);
             break;
