@@ -13,6 +13,7 @@ use node_core::backend::{BackendError, StateBackend};
 use node_core::context::Context;
 use node_http::Shutdown;
 use node_store::{Store, SyncPolicy};
+use node_types::BlockNumber;
 use serde_json::json;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
@@ -38,6 +39,9 @@ pub(crate) struct ImportOptions {
     #[command(flatten)]
     pub(crate) output: OutputOptions,
 }
+
+/// The longest time without a report of progress.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Number of blocks and time after which the store is synced by default, whichever is first.
 const SYNC_BLOCKS: u64 = 1_000;
@@ -104,7 +108,8 @@ fn import(
         Some(blocks) => (blocks.get(), None),
         None => (SYNC_BLOCKS, Some(SYNC_INTERVAL)),
     };
-    let mut sync = PeriodicSync { store, report, name, every, interval, blocks: 0, last: Instant::now() };
+    let (durable, now) = (store.view()?.head().number, Instant::now());
+    let mut sync = PeriodicSync { store, report, name, every, interval, blocks: 0, last: now, durable, reported: now };
     let mut failure = None;
     let imported = import_file(chain, context, reader, |progress| {
         if failure.is_none()
@@ -126,7 +131,7 @@ fn import(
     }
 }
 
-/// Syncs the store at intervals, and reports the last durable block.
+/// Syncs the store at intervals, and reports progress with the last durable block.
 struct PeriodicSync<'a> {
     store: &'a Store,
     report: Report,
@@ -137,20 +142,27 @@ struct PeriodicSync<'a> {
     /// Number of blocks read up to the last sync.
     blocks: u64,
     last: Instant,
+    /// The last block that is certain to be durable.
+    durable: BlockNumber,
+    /// When progress was last reported.
+    reported: Instant,
 }
 
 impl PeriodicSync<'_> {
     /// Records that a block was imported.
     fn imported(&mut self, progress: &Progress) -> Result<(), BackendError> {
         let is_late = self.interval.is_some_and(|interval| self.last.elapsed() >= interval);
-        if progress.blocks < self.blocks.saturating_add(self.every) && !is_late {
+        if progress.blocks >= self.blocks.saturating_add(self.every) || is_late {
+            // Read before the sync, because only the blocks up to this one are certain to be durable after it.
+            self.durable = self.store.view()?.head().number;
+            self.store.sync()?;
+            self.blocks = progress.blocks;
+            self.last = Instant::now();
+        } else if self.reported.elapsed() < PROGRESS_INTERVAL {
             return Ok(());
         }
-        // Read before the sync, because only the blocks up to this one are certain to be durable after it.
-        let durable = self.store.view()?.head().number;
-        self.store.sync()?;
-        self.blocks = progress.blocks;
-        self.last = Instant::now();
+        self.reported = Instant::now();
+        let durable = self.durable;
         let Progress { number, blocks, gas, elapsed } = *progress;
         let share = Share::of(self.report.bar(), elapsed);
         let (bytes, total_bytes) = (self.report.bar().position(), self.report.bar().length());
