@@ -47,13 +47,14 @@ RESERVED = {
 FOREIGN = {
     r"\bwire\b": "the JSON structures belong to node-http and node-rpc",
     r'"(body|path|query|header|params)\.': "locations in a request belong to node-http",
+    r"\b(HTTP|REST|OpenAPI)\b": "interfaces belong to node-http",
     r"`(--)?[a-z]+(-[a-z]+)+`|(?<![-|])--[a-z]": "options of the command line belong to node-rpc's table",
 }
 
 # Words of the table in CONTRIBUTING.md that are wrong wherever they appear, and what was to be filled in.
 WORDS = {
     r"@@[A-Z]+@@": "a placeholder",
-    r"(?i)\b(tells|told|imagined|elsewhere|so many|none where|takes back|goes on|what is no|lets)\b": "a word that "
+    r"(?i)\b(tells|told|imagined?|elsewhere|so many|none where|takes back|goes on|what is no|lets|answers|answered|anew|is to be)\b": "a word that "
     "CONTRIBUTING.md replaces by another",
 }
 
@@ -71,7 +72,7 @@ def matching_lines(files: Iterable[Path], patterns: dict[str, str]) -> list[str]
 
 def texts(root: Path) -> list[Path]:
     """The files with prose: sources and documents, except the one that lists the words."""
-    files = [path for folder in ("bin", "crates", "tests") for path in (root / folder).rglob("*.rs")]
+    files = [path for folder in ("bin", "crates", "tests", "examples") for path in (root / folder).rglob("*.rs")]
     documents = [*root.glob("*.md"), *root.glob("docs/*.md")]
     return files + [path for path in documents if path.name != "CONTRIBUTING.md"]
 

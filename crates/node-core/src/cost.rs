@@ -1,6 +1,6 @@
 //! The cost of operations, by which a server chooses the thread that runs them.
 //!
-//! REST and JSON-RPC share these costs.
+//! All interfaces of a node share these costs.
 
 use crate::node::FeeHistory;
 use node_types::{BlockId, BlockNumberOrTag};

@@ -1,6 +1,6 @@
 //! The node: all operations, implemented on a backend and an executor.
 //!
-//! Operations take and return domain values; nothing here depends on HTTP or JSON-RPC. Each read opens one view of
+//! Operations take and return domain values; nothing here depends on an interface. Each read opens one view of
 //! the backend, so blocks that are added in the meantime do not affect the result.
 
 mod block;
