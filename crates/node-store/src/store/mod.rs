@@ -17,10 +17,10 @@ mod verify;
 pub(crate) use backup::Failure;
 pub use backup::{Backup, BackupError, BackupProgress};
 #[cfg(any(test, feature = "layout-1"))]
-pub(crate) use manifest::number_of as manifest_number;
-pub(crate) use manifest::{Listed, Manifest};
+pub(crate) use manifest::{Listed, Manifest, number_of as manifest_number};
 #[cfg(test)]
 pub(crate) use meta::LAYOUT;
+#[cfg(any(test, feature = "layout-1"))]
 pub(crate) use meta::Meta;
 pub use stats::{Stats, TableStats};
 pub use verify::{Difference, Fault, Verified};

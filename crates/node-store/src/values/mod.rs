@@ -7,9 +7,9 @@ pub(crate) use block::{
     decode_body, decode_header, decode_receipts, decode_transaction_hashes, encode_body, encode_header,
     encode_receipts, header_hash,
 };
-pub(crate) use changes::{
-    ChangesRow, decode_accounts, decode_changes_row, encode_accounts, encode_changes_row, read_changes_row,
-};
+#[cfg(any(test, feature = "layout-1"))]
+pub(crate) use changes::read_changes_row;
+pub(crate) use changes::{ChangesRow, decode_accounts, decode_changes_row, encode_accounts, encode_changes_row};
 
 use crate::codec::{Malformed, Reader, put_u256, put_varint};
 use crate::keys::TrieId;

@@ -34,6 +34,7 @@ pub(crate) fn is_log_file(name: &str) -> bool {
 }
 
 /// Returns the intact entries after `flushed` in the log of a folder, without changing the folder.
+#[cfg(any(test, feature = "layout-1"))]
 pub(crate) fn read_only(folder: Arc<dyn Folder>, flushed: Sequence) -> Result<Entries, WalError> {
     recovery::read_only(folder, flushed)
 }

@@ -11,12 +11,11 @@
 //! failure.
 
 use super::format::{parse_segment_name, segment_name};
-use super::mark::{MARK_NAME, Mark};
+use super::mark::Mark;
 use super::segment::{SegmentReader, Step};
-use super::{Entries, Sequence, WalError};
+use super::{Sequence, WalError};
 use crate::files::Folder;
 use std::io;
-use std::sync::Arc;
 
 /// A log whose entries are all intact and durable.
 #[derive(Debug)]
@@ -54,9 +53,10 @@ pub(super) fn recover(folder: &dyn Folder, flushed: Sequence) -> Result<Recovere
 }
 
 /// Returns the intact entries after `flushed` without changing anything.
-pub(super) fn read_only(folder: Arc<dyn Folder>, flushed: Sequence) -> Result<Entries, WalError> {
+#[cfg(any(test, feature = "layout-1"))]
+pub(super) fn read_only(folder: std::sync::Arc<dyn Folder>, flushed: Sequence) -> Result<super::Entries, WalError> {
     let names = folder.list().map_err(WalError::io("list", "the folder"))?;
-    let marked = match names.iter().any(|name| name == MARK_NAME) {
+    let marked = match names.iter().any(|name| name == super::mark::MARK_NAME) {
         true => Mark::open(&*folder)?.1,
         false => Sequence::default(),
     };
@@ -65,7 +65,7 @@ pub(super) fn read_only(folder: Arc<dyn Folder>, flushed: Sequence) -> Result<En
     let passed = segments.iter().skip(1).take_while(|next| next.previous() <= flushed).count();
     segments.drain(..passed);
     let last = scan(&*folder, &segments, flushed, marked)?.last.max(flushed);
-    Ok(Entries::new(folder, segments, flushed, last))
+    Ok(super::Entries::new(folder, segments, flushed, last))
 }
 
 /// Returns whether the folder has a log.
