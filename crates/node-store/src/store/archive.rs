@@ -444,8 +444,10 @@ impl Archive {
 
 #[cfg(test)]
 impl super::Store {
-    /// Waits until there is nothing to merge, and no file of an unlisted run.
+    /// Waits until nothing is written: no rows are moved to runs, there is nothing to merge, and no file of an unlisted
+    /// run or of an older manifest.
     pub(crate) fn wait_for_merges(&self) {
+        self.shared.wait_for_flusher(&mut self.shared.writer.lock());
         let archive = &self.shared.archive;
         let files = || {
             let names = archive.folder.list().unwrap();

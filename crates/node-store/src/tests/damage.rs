@@ -3,6 +3,7 @@
 use super::queries::{Tally, ask};
 use super::{cases, small};
 use crate::files::faults::FaultyDisk;
+use crate::store::Manifest;
 use crate::wal::{WalError, WalOptions};
 use crate::{Options, Store, StoreError, SyncPolicy};
 use node_core::backend::suite::{Random, TestChain, check_view};
@@ -208,6 +209,11 @@ fn rejects_missing_files_unless_they_are_not_needed() {
     for killed in [false, true] {
         let fixture = Fixture::new(6, 60, killed);
         let contents = fixture.contents();
+        let manifest = Manifest::read(&*fixture.disk.folder()).unwrap().unwrap();
+        let listed: Vec<_> = manifest.numbered.iter().chain(&manifest.keyed).map(|run| run.id.file_name()).collect();
+        // A complete log replaces the manifest. A run that was merged may not have been removed yet.
+        let has_whole_log = contents.iter().any(|(name, _)| *name == "wal-00000000000000000001.log");
+        let is_needed = |name: &String| listed.contains(name) || !has_whole_log && name.starts_with("manifest-");
         for (name, bytes) in &contents {
             for emptied in [false, true] {
                 if emptied {
