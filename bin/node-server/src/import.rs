@@ -40,9 +40,6 @@ pub(crate) struct ImportOptions {
     pub(crate) output: OutputOptions,
 }
 
-/// The longest time without a report of progress.
-const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
-
 /// Number of blocks and time after which the store is synced by default, whichever is first.
 const SYNC_BLOCKS: u64 = 1_000;
 const SYNC_INTERVAL: Duration = Duration::from_secs(1);
@@ -158,7 +155,7 @@ impl PeriodicSync<'_> {
             self.store.sync()?;
             self.blocks = progress.blocks;
             self.last = Instant::now();
-        } else if self.reported.elapsed() < PROGRESS_INTERVAL {
+        } else if self.reported.elapsed() < report::LINE_INTERVAL {
             return Ok(());
         }
         self.reported = Instant::now();

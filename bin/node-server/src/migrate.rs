@@ -7,10 +7,10 @@ use crate::report::{self, Report};
 use crate::verify::{self, Outcome};
 use node_core::backend::BackendError;
 use node_http::Shutdown;
-use node_store::{BackupError, Migrated, MigrationProgress, finish_migration};
+use node_store::{BackupError, Migrated, MigrationProgress, check_outside, finish_migration};
 use serde_json::json;
 use std::fs;
-use std::path::{self, PathBuf};
+use std::path::PathBuf;
 
 /// Copies the folder, verifies the copy, and renames it.
 pub(crate) fn run(options: &CopyOptions) -> Result<(), CommandError> {
@@ -19,12 +19,8 @@ pub(crate) fn run(options: &CopyOptions) -> Result<(), CommandError> {
     if fs::read_dir(dest).map_or(dest.exists(), |mut files| files.next().is_some()) {
         return Err(BackupError::Exists { path: dest.clone() }.into());
     }
-    let place = path::absolute(dest).ok();
-    let parent = place.iter().flat_map(|place| place.ancestors()).find_map(|folder| folder.canonicalize().ok());
-    if let (Some(parent), Ok(folder)) = (parent, from.canonicalize())
-        && parent.starts_with(&folder)
-    {
-        return Err(BackupError::Inside { path: dest.clone(), folder }.into());
+    if let Ok(folder) = from.canonicalize() {
+        check_outside(dest, &folder)?;
     }
     let shutdown = Shutdown::on_signals()?;
     let mut unfinished = dest.clone().into_os_string();

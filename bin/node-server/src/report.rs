@@ -13,7 +13,7 @@ use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 /// Minimum time between two lines of text progress.
-const LINE_INTERVAL: Duration = Duration::from_secs(1);
+pub(crate) const LINE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Reports the progress of a command.
 pub(crate) struct Report {

@@ -21,6 +21,12 @@ pub(crate) fn read<P: Parameters>(raw: Option<&RawValue>, required: usize) -> Re
     P::read(&arguments(raw, P::COUNT)?, required)
 }
 
+/// Returns the parameter at `index` of the JSON `parameters`, or `None` if it is missing or has another type.
+pub(crate) fn nth<T: DeserializeOwned>(parameters: &str, index: usize) -> Option<T> {
+    let parameters: Vec<&RawValue> = serde_json::from_str(parameters).ok()?;
+    serde_json::from_str(parameters.get(index)?.get()).ok()
+}
+
 /// Splits an array into at most `count` elements. Without a type parameter, so that it is compiled once and not once
 /// per method.
 fn arguments(raw: Option<&RawValue>, count: usize) -> Result<Vec<&RawValue>, RpcError> {

@@ -1,12 +1,12 @@
 //! The chain, this node, and suggested fees.
 
 use crate::method::Method;
+use crate::parameters::nth;
 use crate::wire::{BlockCount, BlockNumberParam, FeeHistory, Hex, Syncing};
 use node_core::cost::Cost;
 use node_core::node;
 use node_types::keccak256;
 use node_types::wire::{BytesData, Data};
-use serde_json::value::RawValue;
 
 pub(super) fn methods() -> Vec<Method> {
     vec![
@@ -79,9 +79,7 @@ fn version(name: &'static str) -> Method {
 
 /// Returns the cost of eth_feeHistory, which depends on the number of blocks.
 fn by_blocks(parameters: &str) -> Cost {
-    let parameters = serde_json::from_str::<Vec<&RawValue>>(parameters).unwrap_or_default();
-    let count = parameters.first().and_then(|count| serde_json::from_str::<BlockCount>(count.get()).ok());
-    count.map_or(Cost::Long, |count| Cost::of_fee_history(count.0))
+    nth(parameters, 0).map_or(Cost::Long, |count: BlockCount| Cost::of_fee_history(count.0))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use crate::error::RpcError;
 use crate::method::Method;
 use crate::options::with_option;
+use crate::parameters::nth;
 use crate::scope::Scope;
 use crate::wire::{BlockParam, Hex, Proof, Slot};
 use node_core::cost::Cost;
@@ -11,7 +12,6 @@ use node_types::wire::{AddressData, BytesData, Data, HashData, Word};
 use node_types::{H256, U256};
 use serde::Serialize;
 use serde::de::IgnoredAny;
-use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
 pub(super) fn methods() -> Vec<Method> {
@@ -90,9 +90,7 @@ pub(super) fn methods() -> Vec<Method> {
 
 /// Returns the number of slots in the parameters of eth_getProof, or `usize::MAX` if they are invalid.
 fn number_of_slots(parameters: &str) -> usize {
-    let parameters = serde_json::from_str::<Vec<&RawValue>>(parameters).unwrap_or_default();
-    let slots = parameters.get(1).and_then(|slots| serde_json::from_str::<Vec<IgnoredAny>>(slots.get()).ok());
-    slots.map_or(usize::MAX, |slots| slots.len())
+    nth(parameters, 1).map_or(usize::MAX, |slots: Vec<IgnoredAny>| slots.len())
 }
 
 /// The result of eth_getAccountInfo.

@@ -49,6 +49,23 @@ pub trait Folder: Debug + Send + Sync {
     fn is_volatile(&self) -> bool;
 }
 
+/// Returns the error for a damaged file.
+pub(crate) fn damage(what: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
+}
+
+/// Reads a whole file, which is damaged if it has more than `limit` bytes.
+pub(crate) fn read_whole(file: &dyn Object, name: &str, limit: u64) -> io::Result<Vec<u8>> {
+    let named = |error: io::Error| naming(name, &error);
+    let size = file.size().map_err(named)?;
+    if size > limit {
+        return Err(damage(format!("{name} has {size} bytes, more than such a file can have")));
+    }
+    let mut content = vec![0; size as usize];
+    file.read_at(0, &mut content).map_err(named)?;
+    Ok(content)
+}
+
 /// Returns `error` with the name of the file, which those of the operating system lack.
 pub(crate) fn naming(name: &str, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{name}: {error}"))

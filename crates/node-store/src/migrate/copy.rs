@@ -4,7 +4,7 @@ use super::file::{DATABASE, DatabaseFile};
 use super::{Migrated, MigrationProgress, SOURCE};
 use crate::codec::{Malformed, Reader};
 use crate::error::StoreError;
-use crate::files::{DiskFolder, Folder, LOCK_FILE};
+use crate::files::{DiskFolder, Folder, LOCK_FILE, read_whole};
 use crate::keys::{LogId, Table};
 use crate::postings;
 use crate::rows::PRESENT;
@@ -119,7 +119,7 @@ fn migrate_in(
         rows += count;
         progress(MigrationProgress { rows, of });
     }
-    let log_entries = copy_log(from, &to, meta.logged)?;
+    copy_log(from, &to, meta.logged)?;
     // The names of the runs must be durable before the manifest is written.
     to.sync().map_err(StoreError::File)?;
     let next_run = runs.len() as u64 + 1;
@@ -133,11 +133,7 @@ fn migrate_in(
 /// Returns whether the folder has the remains of a migration of `source`. Otherwise, removes what is in it, and records
 /// the source.
 fn begin_or_continue(to: &dyn Folder, left: &[String], source: &[u8]) -> io::Result<bool> {
-    let noted = to.open(SOURCE).and_then(|file| {
-        let mut noted = vec![0; source.len()];
-        file.read_at(0, &mut noted)?;
-        Ok(noted)
-    });
+    let noted = to.open(SOURCE).and_then(|file| read_whole(&*file, SOURCE, source.len() as u64));
     if noted.is_ok_and(|noted| noted == source) {
         return Ok(true);
     }
@@ -256,18 +252,15 @@ fn row_of_trie(key: &[u8], value: &[u8]) -> Option<Vec<u8>> {
     Some(trie::encode_children((*tag < DELTA).then_some(*tag), &out, u16::from_be_bytes(*mask), children.iter()))
 }
 
-/// Copies the entries of the log after `logged`. Returns their number.
-fn copy_log(from: Arc<dyn Folder>, to: &Arc<dyn Folder>, logged: Sequence) -> Result<u64, StoreError> {
+/// Copies the entries of the log after `logged`.
+fn copy_log(from: Arc<dyn Folder>, to: &Arc<dyn Folder>, logged: Sequence) -> Result<(), StoreError> {
     // Remains of an interrupted migration.
     for name in to.list()?.iter().filter(|name| wal::is_log_file(name)) {
         to.remove(name)?;
     }
     let log = Wal::open(Arc::clone(to), logged, WalOptions::default())?;
-    let mut count = 0;
     for entry in wal::read_only(from, logged)? {
         log.append(&entry?.payload)?;
-        count += 1;
     }
-    log.sync()?;
-    Ok(count)
+    Ok(log.sync()?)
 }

@@ -3,7 +3,7 @@
 //! `chain.sums` has two copies of the database's header, and a checksum for each of its blocks. Blocks that redb
 //! writes when it opens the database are kept in memory.
 
-use crate::files::{Folder, Object, naming};
+use crate::files::{Folder, Object, damage, naming};
 use parking_lot::Mutex;
 use redb::StorageBackend;
 use std::collections::BTreeMap;
@@ -70,10 +70,6 @@ impl DatabaseFile {
         }
         Err(damage(format!("{DATABASE} is damaged: block {number} does not match its checksum")))
     }
-}
-
-fn damage(what: String) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
 /// Returns the sequence, length and header of a copy, or `None` if it is damaged.

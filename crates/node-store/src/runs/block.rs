@@ -4,8 +4,8 @@
 //! length of its value (varints), these other bytes, and the value. Every sixteenth entry has its whole key. The
 //! block ends with the offsets of those entries and their number, which are used to find a key by binary search.
 
-use super::damage;
 use crate::codec::put_varint;
+use crate::files::damage;
 use std::cmp::Ordering;
 use std::io;
 use std::ops::Range;

@@ -1,8 +1,7 @@
 //! The parts of a run's file: frames, their handles, and the footer.
 
-use super::damage;
 use crate::codec::put_varint;
-use crate::files::Object;
+use crate::files::{Object, damage};
 use std::io;
 use std::sync::Arc;
 use twox_hash::XxHash3_64;

@@ -20,7 +20,6 @@ pub(crate) use run::{Cursor, Run, RunsShared};
 pub(crate) use writer::RunWriter;
 
 use node_types::BlockNumber;
-use std::io;
 use std::ops::RangeInclusive;
 
 /// The properties of a run that are known without reading its rows.
@@ -42,9 +41,4 @@ pub(crate) struct TableSize {
     pub(crate) bytes: u64,
     /// Bytes of the frames, with indexes and filters.
     pub(crate) disk: u64,
-}
-
-/// Returns the error for a damaged file.
-fn damage(what: String) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, what)
 }

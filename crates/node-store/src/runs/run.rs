@@ -4,9 +4,9 @@ use super::block::{Block, Entry};
 use super::cache::BlockCache;
 use super::failures::FailedReads;
 use super::format::{FOOTER, Handle, RunId, read_footer, read_frame};
-use super::{Properties, TableSize, damage, filter};
+use super::{Properties, TableSize, filter};
 use crate::codec::{Malformed, Reader};
-use crate::files::{Folder, Object, naming};
+use crate::files::{Folder, Object, damage, naming};
 use std::io;
 use std::sync::Arc;
 

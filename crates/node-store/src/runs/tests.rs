@@ -6,6 +6,7 @@ use crate::files::faults::FaultyDisk;
 use crate::keys::{Table, filter_part};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::Arc;
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;

@@ -3,7 +3,7 @@
 use super::manifest::{self, Listed, Manifest};
 use super::meta::Meta;
 use crate::error::StoreError;
-use crate::files::Folder;
+use crate::files::{Folder, damage};
 use crate::keys::{Key, Table, number_of};
 use crate::rows::{Part, Pruned, Rules, Scan, Tables, choose, compact};
 use crate::runs::{Run, RunId, RunWriter, RunsShared};
@@ -100,7 +100,7 @@ impl Archive {
             if run.size() != listed.size {
                 let (name, size) = (listed.id.file_name(), run.size());
                 let reason = format!("{name} has {size} bytes, but the manifest lists {} bytes", listed.size);
-                return Err(StoreError::File(io::Error::new(io::ErrorKind::InvalidData, reason)));
+                return Err(StoreError::File(damage(reason)));
             }
             Ok(Part { run: Arc::new(run), limit: listed.limit })
         };

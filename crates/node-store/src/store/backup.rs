@@ -219,6 +219,21 @@ fn written(error: impl Into<StoreError>) -> Failure {
     Failure::Write(error.into())
 }
 
+/// Checks that a folder that would be created at `dest` is not inside `folder`, whose symbolic links are resolved.
+///
+/// # Errors
+/// [`BackupError::Inside`].
+pub fn check_outside(dest: &Path, folder: &Path) -> Result<(), BackupError> {
+    let place = std::path::absolute(dest).ok();
+    let above = place.iter().flat_map(|place| place.ancestors().skip(1));
+    match above.filter_map(|above| above.canonicalize().ok()).next() {
+        Some(above) if above.starts_with(folder) => {
+            Err(BackupError::Inside { path: dest.to_owned(), folder: folder.to_owned() })
+        }
+        _ => Ok(()),
+    }
+}
+
 struct Place {
     /// Path of the finished copy.
     dest: PathBuf,
@@ -237,9 +252,7 @@ impl Place {
             None => Ok(()),
         };
         // Checked before any folder is created.
-        if let Some(there) = parent.ancestors().find_map(|folder| folder.canonicalize().ok()) {
-            refuse_inside(&there)?;
-        }
+        source.map_or(Ok(()), |source| check_outside(&dest, source))?;
         create_folder(parent, &mut sync_folder).map_err(failed)?;
         let real = parent.canonicalize().map_err(failed)?.join(name);
         refuse_inside(&real)?;

@@ -6,7 +6,7 @@
 use super::meta::{LAYOUT, Meta};
 use crate::codec::{Malformed, Reader, put_bytes, put_varint};
 use crate::error::StoreError;
-use crate::files::{Folder, naming};
+use crate::files::{Folder, damage, naming, read_whole};
 use crate::runs::RunId;
 use crate::wal::Sequence;
 use node_core::block::BlockRef;
@@ -70,13 +70,7 @@ impl Manifest {
             let name = file_name(number);
             let named = |error: io::Error| StoreError::File(naming(&name, &error));
             let file = folder.open(&name).map_err(named)?;
-            let size = file.size().map_err(named)?;
-            if size > MAX_SIZE {
-                let reason = format!("{name} has {size} bytes, more than a manifest can have");
-                return Err(StoreError::File(io::Error::new(io::ErrorKind::InvalidData, reason)));
-            }
-            let mut bytes = vec![0; size as usize];
-            file.read_at(0, &mut bytes).map_err(named)?;
+            let bytes = read_whole(&*file, &name, MAX_SIZE).map_err(StoreError::File)?;
             if let Some(content) = intact(number, &bytes) {
                 return Ok(Some(Self::decode(number, content)?));
             }
@@ -87,10 +81,7 @@ impl Manifest {
             // The first manifest is that of a store whose creation was not completed. Otherwise the log has entries,
             // and opening it detects that.
             None | Some(1) => Ok(None),
-            Some(number) => {
-                let reason = format!("{} is damaged", file_name(number));
-                Err(StoreError::File(io::Error::new(io::ErrorKind::InvalidData, reason)))
-            }
+            Some(number) => Err(StoreError::File(damage(format!("{} is damaged", file_name(number))))),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Snapshots of a folder that another process may be changing.
 
 use super::manifest;
-use crate::files::{File, Folder, LOCK_FILE, MemoryFolder, open_read_only};
+use crate::files::{File, Folder, LOCK_FILE, MemoryFolder, open_read_only, read_whole};
 use crate::wal;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -74,13 +74,7 @@ impl SnapshotFolder {
         let mut runs = BTreeMap::new();
         for (name, file) in files {
             if wal::is_log_file(&name) || manifest::number_of(&name).is_some() {
-                let size = file.size()?;
-                if size > MAX_IN_MEMORY {
-                    let reason = format!("{name} has {size} bytes, more than such a file can have");
-                    return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
-                }
-                let mut content = vec![0; size as usize];
-                file.read_at(0, &mut content)?;
+                let content = read_whole(&*file, &name, MAX_IN_MEMORY)?;
                 memory.create(&name)?.write_at(0, &content)?;
             } else {
                 runs.insert(name, file);
