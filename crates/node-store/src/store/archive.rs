@@ -142,8 +142,9 @@ impl Archive {
         Some((state.manifest.clone()?, Arc::clone(&state.tables)))
     }
 
-    /// Writes the manifest again if there are other ones that an earlier process did not remove. In that case it may
-    /// not be durable, and after a power failure an older one that lists other runs might be found.
+    /// Writes the manifest again if there are other ones, which an earlier process did not remove. That process may
+    /// have failed to sync it, and a power failure could bring back an older one, which lists other runs and needs
+    /// earlier entries of the log.
     pub(super) fn settle(&self) -> Result<(), StoreError> {
         let names = self.folder.list().map_err(StoreError::File)?;
         let mut state = self.state.lock();

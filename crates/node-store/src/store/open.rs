@@ -62,7 +62,7 @@ impl Store {
     ///
     /// # Errors
     /// Fails if another process has opened the folder, if it contains another chain or an unsupported layout, or if
-    /// files are damaged. In these cases the folder is not changed.
+    /// files are damaged. In these cases the chain in the folder is not changed.
     pub fn open(path: impl AsRef<Path>, genesis: ExecutedBlock, options: Options) -> Result<Self, BackendError> {
         let folder = DiskFolder::open(path.as_ref()).map_err(StoreError::from)?;
         Self::open_in(Arc::new(folder), genesis, options)
@@ -163,6 +163,8 @@ impl Store {
         };
         if meta.is_some() {
             Wal::check_presence(&*folder).map_err(StoreError::from)?;
+            // Opening the log removes the entries that are in runs, so these must be durable.
+            archive.settle()?;
         }
         let logged = meta.map_or(Sequence::default(), |meta| meta.logged);
         let log_folder = if folder.is_volatile() { Arc::new(Nowhere) } else { Arc::clone(&folder) };
@@ -202,8 +204,7 @@ impl Store {
         let mut store = Self { shared, threads: Vec::new() };
         // Removes the remains of a killed process. If they cannot be removed now, they are removed after the next
         // flush.
-        let archive = &store.shared.archive;
-        let _ = archive.settle().and_then(|()| Ok(archive.remove_unlisted()?));
+        let _ = store.shared.archive.remove_unlisted();
         store.spawn("store-flusher", Shared::run_flusher)?;
         if options.merge {
             store.spawn("store-merger", Shared::run_merger)?;

@@ -239,3 +239,34 @@ fn a_failure_while_replaying_the_log_does_not_change_the_log() {
         }
     }
 }
+
+/// A manifest whose sync failed is found by the next process, but not after a power failure. Until it is written again,
+/// the log must keep the entries that only this manifest says are in runs.
+#[test]
+fn a_manifest_that_is_not_durable_does_not_shorten_the_log() {
+    // Runs one process in which `first` fails and another in which `second` fails. Returns whether each has happened.
+    let fail = |first, second| {
+        let mut runs = Runs::new(7, 4);
+        runs.options.merge = false;
+        let store = runs.open().unwrap();
+        assert!(runs.work(&store, 8).is_none());
+        runs.disk.fail_operation(first);
+        drop(store.flush());
+        let first_has_failed = !runs.disk.fail_nothing();
+        runs.disk.kill();
+        drop(store);
+
+        runs.disk.fail_operation(second);
+        let store = runs.open();
+        let second_has_failed = !runs.disk.fail_nothing();
+        runs.disk.crash(first + second);
+        drop(store);
+        assert_eq!(runs.open().unwrap().view().unwrap().head(), runs.expected.head(), "{first}, {second}");
+        (first_has_failed, second_has_failed)
+    };
+    let firsts = (0..).take_while(|first| fail(*first, 1000).0).count() as u64;
+    for first in 0..firsts {
+        let seconds = (0..).take_while(|second| fail(first, *second).1).count();
+        assert!(firsts > 10 && seconds > 20, "{firsts}, {seconds}");
+    }
+}
