@@ -142,6 +142,13 @@ impl Object for DiskFile {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         self.0.read_exact_at(buffer, offset)
     }
+
+    /// A row is in a few kilobytes. The kernel would read several times as much around it, and drop other pages for it.
+    #[cfg(target_os = "linux")]
+    fn expect_random_reads(&self) {
+        // Where the file system refuses the hint, reads are only slower.
+        let _ = rustix::fs::fadvise(&self.0, 0, None, rustix::fs::Advice::Random);
+    }
 }
 
 impl File for DiskFile {

@@ -93,6 +93,10 @@ pub trait Object: Debug + Send + Sync {
         visit(&bytes);
         Ok(())
     }
+
+    /// Announces that this value is read at random positions, so that nothing after them is worth reading in advance.
+    /// Other values for the same content are not affected. Does nothing where this makes no difference.
+    fn expect_random_reads(&self) {}
 }
 
 /// An open file with positioned reads and writes. Threads may share it.

@@ -13,7 +13,10 @@ use std::sync::Arc;
 /// An immutable sorted file of rows.
 pub(crate) struct Run {
     id: RunId,
+    /// For single rows.
     file: Arc<dyn Object>,
+    /// The same file, for reading many rows in order.
+    scanned: Arc<dyn Object>,
     size: u64,
     properties: Properties,
     root: Block,
@@ -35,8 +38,10 @@ impl RunsShared {
 
 impl Run {
     pub(crate) fn open(folder: &dyn Folder, id: RunId, shared: Arc<RunsShared>) -> io::Result<Self> {
-        let file = folder.open(&id.file_name()).map_err(|error| naming(&id.file_name(), &error))?;
-        Self::read(file, id, shared)
+        let open = || folder.open(&id.file_name()).map_err(|error| naming(&id.file_name(), &error));
+        let (file, scanned) = (open()?, open()?);
+        file.expect_random_reads();
+        Ok(Self { file, ..Self::read(scanned, id, shared)? })
     }
 
     /// Opens the run in `file`.
@@ -52,7 +57,7 @@ impl Run {
         let read = |reader: &mut Reader<'_>| Ok((read_handle(reader)?, Properties::read(reader)?));
         let (root, properties) = read(&mut reader).map_err(|_: Malformed| damaged())?;
         let root = Block::new(read_frame(&*file, id, root)?)?;
-        Ok(Self { id, file, size, properties, root, shared })
+        Ok(Self { id, file: Arc::clone(&file), scanned: file, size, properties, root, shared })
     }
 
     pub(crate) fn id(&self) -> RunId {
@@ -66,7 +71,7 @@ impl Run {
 
     /// Reads bytes of the file without checking them, for copying it.
     pub(crate) fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
-        self.file.read_at(offset, buffer)
+        self.scanned.read_at(offset, buffer)
     }
 
     pub(crate) fn properties(&self) -> &Properties {
@@ -125,9 +130,10 @@ impl Run {
 
     /// Returns the content of a frame, from the cache if possible. Caches it if `keep` is set.
     fn content(&self, handle: Handle, keep: bool) -> io::Result<Arc<[u8]>> {
+        let file = if keep { &self.file } else { &self.scanned };
         let read = || {
-            let content = read_frame(&*self.file, self.id, handle);
-            content.inspect_err(|error| self.shared.failed.note(&self.file, self.id, handle, error))
+            let content = read_frame(&**file, self.id, handle);
+            content.inspect_err(|error| self.shared.failed.note(file, self.id, handle, error))
         };
         self.shared.cache.get_or((self.id, handle.offset), keep, read)
     }
