@@ -35,7 +35,8 @@ fn value(stats: &Stats) -> Value {
         "bytes": sum(stats, |table| table.stored_bytes),
         "bytes_per_block": stats.bytes_per_block(),
         "changed_leaves": stats.changed_leaves(), "trie_bytes_per_leaf": stats.trie_bytes_per_leaf(),
-        "runs": stats.runs, "run_bytes": stats.run_bytes, "log_file_bytes": stats.log_file_bytes,
+        "runs": stats.runs, "run_bytes": stats.run_bytes, "next_merge_bytes": stats.next_merge_bytes,
+        "log_file_bytes": stats.log_file_bytes,
     })
 }
 
@@ -59,6 +60,10 @@ impl fmt::Display for Text<'_> {
         writeln!(f, "{:.0} bytes on disk per block", stats.bytes_per_block())?;
         let (leaves, bytes) = (stats.changed_leaves(), stats.trie_bytes_per_leaf());
         writeln!(f, "{bytes:.1} bytes of tries on disk for each of {leaves} changed leaves")?;
-        write!(f, "files: {} runs with {} bytes, log {} bytes", stats.runs, stats.run_bytes, stats.log_file_bytes)
+        let Stats { runs, run_bytes, next_merge_bytes, log_file_bytes, .. } = stats;
+        write!(
+            f,
+            "files: {runs} runs with {run_bytes} bytes (next merge: {next_merge_bytes}), log {log_file_bytes} bytes"
+        )
     }
 }

@@ -82,6 +82,13 @@ pub(super) struct Plan {
     is_bottom: bool,
 }
 
+impl Plan {
+    /// Returns the size of its runs.
+    pub(super) fn bytes(&self) -> u64 {
+        self.runs.iter().map(|run| run.size).sum()
+    }
+}
+
 /// Rows of new blocks, ascending by their keys.
 pub(super) struct NewRows<'a> {
     /// The blocks that wrote them; empty if no row belongs to a block.

@@ -24,6 +24,8 @@ pub struct Stats {
     pub runs: usize,
     /// Size of the runs in bytes.
     pub run_bytes: u64,
+    /// Size of the runs that will be merged next in bytes, 0 if there are too few of about the same size.
+    pub next_merge_bytes: u64,
     /// Size of the log's files in bytes.
     pub log_file_bytes: u64,
 }
@@ -92,6 +94,7 @@ impl Store {
             rows_in_memory: chain.rows.young.count() + chain.rows.old.count(),
             runs: stored.parts().count(),
             run_bytes: stored.parts().map(|part| part.run.size()).sum(),
+            next_merge_bytes: self.shared.archive.plan().map_or(0, |plan| plan.bytes()),
             log_file_bytes: self.log_file_bytes()?,
         })
     }
@@ -101,5 +104,33 @@ impl Store {
         let size = |name: &String| self.folder().open(name)?.size();
         let names = self.folder().list().map_err(StoreError::File)?;
         names.iter().filter(|name| name.ends_with(".log")).map(size).sum::<Result<u64, _>>().map_err(StoreError::File)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Options, Store};
+    use node_core::backend::StateBackend;
+    use node_core::backend::suite::Random;
+
+    #[test]
+    fn shows_what_remains_to_be_merged() {
+        let chain = Random(1).chain(20);
+        let folder = tempfile::tempdir().unwrap();
+        let open = |merge| {
+            let options = Options { merge, ..Options::default() };
+            Store::open(folder.path(), chain.blocks()[0].clone(), options).unwrap()
+        };
+        let store = open(false);
+        for block in chain.above(0) {
+            store.append(block).unwrap();
+            store.flush().unwrap();
+        }
+        let stats = store.stats().unwrap();
+        assert!(stats.next_merge_bytes > 0 && stats.next_merge_bytes < stats.run_bytes, "{stats:?}");
+        drop(store);
+        let store = open(true);
+        store.wait_for_merges();
+        assert_eq!(store.stats().unwrap().next_merge_bytes, 0);
     }
 }
