@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 use std::io::{self, BufWriter, IsTerminal, Stderr, Write};
 use std::panic;
+use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{OnceLock, mpsc};
 use std::thread;
@@ -23,6 +24,9 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::reload::{self, Handle};
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, Registry};
+
+/// The default filter of the log.
+pub(crate) const DEFAULT_LOG: &str = "info,actix_server=warn,actix_http=off";
 
 /// Maximum number of lines that wait to be written.
 const MAX_QUEUED_LINES: usize = 65_536;
@@ -56,7 +60,7 @@ struct Filter {
 
 impl Filter {
     fn apply(&self) {
-        let filter = if self.is_debugging { Targets::new().with_default(DEBUG) } else { self.configured.clone() };
+        let filter = if self.is_debugging { from_level(DEBUG) } else { self.configured.clone() };
         // This fails only if the log has ended.
         let _ = self.handle.reload(filter);
     }
@@ -78,17 +82,13 @@ pub(crate) struct Logs {
 }
 
 impl Logs {
-    /// Starts logging the events that pass `filter`. `requests` and `traces` observe the lines of all requests.
-    ///
-    /// # Errors
-    /// If `filter` is not a valid log filter.
+    /// Starts logging the events that pass `configured`. `requests` and `traces` observe the lines of all requests.
     pub(crate) fn start(
-        filter: &str,
+        configured: Targets,
         format: LogFormat,
         requests: Option<RequestLayer>,
         traces: Option<TraceLayer>,
-    ) -> Result<Self, FilterError> {
-        let configured = parse(filter)?;
+    ) -> Self {
         let (filter, handle) = reload::Layer::new(configured.clone());
         let _ = FILTER.set(Mutex::new(Filter { handle, configured, is_debugging: false }));
         let builder =
@@ -105,7 +105,7 @@ impl Logs {
         let requests = requests.map(|requests| requests.with_filter(of_requests.clone()));
         let traces = traces.map(|traces| traces.with_filter(of_requests));
         tracing_subscriber::registry().with(lines.with_filter(filter)).with(requests).with(traces).init();
-        Ok(Self { worker: Some(worker) })
+        Self { worker: Some(worker) }
     }
 }
 
@@ -135,35 +135,52 @@ pub(crate) enum FilterError {
     NotALevel(String),
 }
 
-/// Parses a filter. Messages from actix about connections are left out, unless the filter mentions actix.
-///
-/// A word that is not a level is refused: [`Targets`] would interpret it as a target and log only that target.
-fn parse(filter: &str) -> Result<Targets, FilterError> {
-    let is_level = |word: &str| word.is_empty() || word.contains('=') || word.parse::<LevelFilter>().is_ok();
-    if let Some(word) = filter.split(',').map(str::trim).find(|word| !is_level(word)) {
-        return Err(FilterError::NotALevel(word.to_owned()));
+/// The value of `--log`.
+#[derive(Clone, Debug)]
+pub(crate) struct LogFilter {
+    text: String,
+    /// The lines that it selects. Messages from actix about connections are left out, unless the filter mentions actix.
+    pub(crate) targets: Targets,
+}
+
+impl LogFilter {
+    /// Returns whether this is the default value.
+    pub(crate) fn is_default(&self) -> bool {
+        self.text == DEFAULT_LOG
     }
-    let targets: Targets = filter.parse()?;
-    let is_wide = targets.default_level().is_some_and(|level| level >= LevelFilter::INFO);
-    Ok(if is_wide && !filter.contains("actix") {
-        targets.with_target("actix_server", LevelFilter::WARN).with_target("actix_http", LevelFilter::OFF)
-    } else {
-        targets
-    })
+}
+
+impl FromStr for LogFilter {
+    type Err = FilterError;
+
+    /// Refuses a word that is not a level: [`Targets`] would interpret it as a target and log only that target.
+    fn from_str(text: &str) -> Result<Self, FilterError> {
+        let is_level = |word: &str| word.is_empty() || word.contains('=') || word.parse::<LevelFilter>().is_ok();
+        if let Some(word) = text.split(',').map(str::trim).find(|word| !is_level(word)) {
+            return Err(FilterError::NotALevel(word.to_owned()));
+        }
+        let mut targets: Targets = text.parse()?;
+        let is_wide = targets.default_level().is_some_and(|level| level >= LevelFilter::INFO);
+        if is_wide && !text.contains("actix") {
+            let quiet = [("actix_server", LevelFilter::WARN), ("actix_http", LevelFilter::OFF)];
+            targets = targets.with_targets(quiet);
+        }
+        Ok(Self { text: text.to_owned(), targets })
+    }
+}
+
+/// Returns the filter that selects the lines of `level` and the more important ones.
+pub(crate) fn from_level(level: LevelFilter) -> Targets {
+    Targets::new().with_default(level)
 }
 
 /// Replaces the filter.
-///
-/// # Errors
-/// If `filter` is not a valid log filter.
-pub(crate) fn set_filter(filter: &str) -> Result<(), FilterError> {
-    let configured = parse(filter)?;
+pub(crate) fn set_filter(configured: Targets) {
     if let Some(filter) = FILTER.get() {
         let mut filter = filter.lock();
         (filter.configured, filter.is_debugging) = (configured, false);
         filter.apply();
     }
-    Ok(())
 }
 
 /// Switches between all lines of level debug and above, and those of the configured filter. Returns whether the
@@ -265,7 +282,7 @@ mod tests {
     #[test]
     fn actix_is_quiet_unless_the_filter_mentions_it() {
         let enabled = |filter: &str| {
-            let targets = parse(filter).unwrap();
+            let LogFilter { targets, .. } = filter.parse().unwrap();
             [("actix_server", Level::INFO), ("actix_http", Level::ERROR), ("node", Level::INFO)]
                 .map(|(target, level)| targets.would_enable(target, &level))
         };
@@ -278,10 +295,10 @@ mod tests {
     #[test]
     fn a_word_that_is_not_a_level_is_refused() {
         for filter in ["warning", "info,debugg", "[["] {
-            assert!(matches!(parse(filter), Err(FilterError::NotALevel(_))), "{filter}");
+            assert!(matches!(filter.parse::<LogFilter>(), Err(FilterError::NotALevel(_))), "{filter}");
         }
-        assert!(matches!(parse("info,node=loud"), Err(FilterError::Parse(_))));
-        assert!(parse("info, request=off,").is_ok());
+        assert!(matches!("info,node=loud".parse::<LogFilter>(), Err(FilterError::Parse(_))));
+        assert!("info, request=off,".parse::<LogFilter>().is_ok());
     }
 
     #[test]

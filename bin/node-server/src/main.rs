@@ -45,6 +45,7 @@ use settings::Request;
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 use tracing::Level;
+use tracing_subscriber::filter::LevelFilter;
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
@@ -85,8 +86,8 @@ fn main() -> ExitCode {
     };
     let (filter, format) = match &command {
         Command::Dev(options) => (options.log(), options.server.operation.log_format),
-        Command::Run(options) => (&*options.server.operation.log, options.server.operation.log_format),
-        _ => ("warn", LogFormat::Text),
+        Command::Run(options) => (options.server.operation.log.targets.clone(), options.server.operation.log_format),
+        _ => (logs::from_level(LevelFilter::WARN), LogFormat::Text),
     };
     logs::set_format(format);
     let terminal = match &command {
@@ -106,13 +107,7 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let logs = match Logs::start(filter, format, terminal.as_ref().map(Terminal::layer), traces) {
-        Ok(logs) => logs,
-        Err(error) => {
-            logs::print(Level::ERROR, &format!("--log {filter}: {error}"));
-            return ExitCode::FAILURE;
-        }
-    };
+    let logs = Logs::start(filter, format, terminal.as_ref().map(Terminal::layer), traces);
     if let Some(server) = server {
         tracing::info!(version = VERSION, commit = COMMIT, settings = changed.join(" "), "starting");
         open_files::raise(server.http.max_connections);

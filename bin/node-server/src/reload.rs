@@ -6,6 +6,7 @@ use crate::options::ServerOptions;
 use node_http::{HttpConfig, Tls, Tokens};
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
+use tracing_subscriber::filter::Targets;
 
 /// The settings at startup that are not defaults.
 static SETTINGS: OnceLock<Vec<String>> = OnceLock::new();
@@ -40,22 +41,19 @@ fn needing_a_restart(before: &[String], now: &[String]) -> Vec<String> {
     names.into_iter().collect()
 }
 
-/// Applies the filter `log`, and reads the files of `options`. If the filter or a file cannot be used, this is logged,
-/// and the old one stays in use.
-pub(crate) fn reload(options: &ServerOptions, log: &str, settings: &[String]) {
+/// Applies the filter `log`, and reads the files of `options`. If a file cannot be used, this is logged, and the old one
+/// stays in use.
+pub(crate) fn reload(options: &ServerOptions, log: Targets, settings: &[String]) {
     let changed = needing_a_restart(SETTINGS.get().map_or(&[], Vec::as_slice), settings);
     if !changed.is_empty() {
         tracing::warn!("SIGHUP: {} changed, which takes effect at the next start", changed.join(", "));
     }
-    let filter = logs::set_filter(log);
-    if let Err(error) = &filter {
-        tracing::error!("SIGHUP: the filter of the log was not changed: --log {log}: {error}");
-    }
+    logs::set_filter(log);
     let failures = USED.get().map_or_else(Vec::new, |used| used.replace(options));
     for error in &failures {
         tracing::error!("SIGHUP: a file was not reloaded: {}", Sources(error));
     }
-    if failures.is_empty() && filter.is_ok() {
+    if failures.is_empty() {
         tracing::info!("SIGHUP: reloaded the certificate, the tokens and the filter of the log");
     }
 }

@@ -34,7 +34,7 @@ fn read_again() {
             reload(&options.server, options.log(), &settings);
         }
         Ok(Request::Execute(CommandLine { command: Command::Run(options), .. }, settings)) => {
-            reload(&options.server, &options.server.operation.log, &settings);
+            reload(&options.server, options.server.operation.log.targets.clone(), &settings);
         }
         Ok(_) => {}
         Err(error) => tracing::error!("SIGHUP: nothing was reloaded: {}", error.message()),

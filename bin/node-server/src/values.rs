@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use tracing_subscriber::filter::Targets;
 use ureq::http::Uri;
 
 /// Returns the address at which a client on this machine reaches a server that listens on `address`.
@@ -37,11 +36,6 @@ pub(crate) fn without_credentials(url: &str) -> Cow<'_, str> {
 /// Parses an amount in ether.
 pub(crate) fn ether(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| "expected a whole number of ether, such as 10000".to_owned())
-}
-
-/// Checks that `text` is a log filter.
-pub(crate) fn log_filter(text: &str) -> Result<String, String> {
-    text.parse::<Targets>().map(|_| text.to_owned()).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use super::state_file;
 use super::terminal::{Terminal, Traces};
 use crate::data_dir::DataDir;
-use crate::logs::LogFormat;
-use crate::options::{CacheOptions, DEFAULT_LOG, OperationOptions, ServerOptions};
+use crate::logs::{self, LogFormat};
+use crate::options::{CacheOptions, OperationOptions, ServerOptions};
 use crate::values;
 use clap::{ArgAction, Args, ValueEnum};
 use node_core::pool::TransactionOrder;
@@ -14,6 +14,7 @@ use node_types::Address;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 
 /// The default of `--client-version`.
 const CLIENT_VERSION: &str = concat!("anvil/node-server/v", env!("CARGO_PKG_VERSION"));
@@ -235,12 +236,13 @@ impl DevOptions {
         }
     }
 
-    /// Returns the log filter. Events that the terminal shows are not logged, too.
-    pub(crate) fn log(&self) -> &str {
-        match &*self.server.operation.log {
-            _ if self.output.silent => "error",
-            DEFAULT_LOG if self.shows_terminal() => "warn",
-            log => log,
+    /// Returns the log lines to write. Events that the terminal shows are not logged, too.
+    pub(crate) fn log(&self) -> Targets {
+        let log = &self.server.operation.log;
+        match self.output.silent {
+            true => logs::from_level(LevelFilter::ERROR),
+            false if log.is_default() && self.shows_terminal() => logs::from_level(LevelFilter::WARN),
+            false => log.targets.clone(),
         }
     }
 
@@ -258,7 +260,7 @@ impl DevOptions {
     fn shows_terminal(&self) -> bool {
         let OutputOptions { silent, verbose, print_traces, .. } = self.output;
         let OperationOptions { log, log_format, .. } = &self.server.operation;
-        let wanted = verbose > 0 || print_traces || (io::stdout().is_terminal() && log == DEFAULT_LOG);
+        let wanted = verbose > 0 || print_traces || (io::stdout().is_terminal() && log.is_default());
         wanted && !silent && *log_format == LogFormat::Text
     }
 

@@ -7,4 +7,4 @@ pub(crate) use chain::{
     CacheOptions, CopyOptions, ExistingChain, GenesisOptions, InspectOptions, OutputOptions, PruneBefore,
     StorageOptions,
 };
-pub(crate) use server::{DEFAULT_LOG, OperationOptions, ServerOptions};
+pub(crate) use server::{OperationOptions, ServerOptions};

@@ -2,7 +2,7 @@
 
 use crate::error::CommandError;
 use crate::files;
-use crate::logs::LogFormat;
+use crate::logs::{DEFAULT_LOG, LogFilter, LogFormat};
 use crate::values;
 use clap::Args;
 use listenfd::ListenFd;
@@ -16,9 +16,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use ureq::http::Uri;
-
-/// The default filter of the log.
-pub(crate) const DEFAULT_LOG: &str = "info,actix_server=warn,actix_http=off";
 
 /// Options of every server.
 #[derive(Args, Debug)]
@@ -106,11 +103,8 @@ pub(crate) struct OperationOptions {
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) metrics_addr: Option<SocketAddr>,
     /// Log filter: `debug` logs everything, `info,request=warn` leaves out the line for each request
-    #[arg(
-        long, value_name = "FILTER", default_value = DEFAULT_LOG,
-        value_parser = values::log_filter
-    )]
-    pub(crate) log: String,
+    #[arg(long, value_name = "FILTER", default_value = DEFAULT_LOG)]
+    pub(crate) log: LogFilter,
     /// Format of log lines
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) log_format: LogFormat,
