@@ -14,6 +14,7 @@ pub(crate) use disk::{LOCK_FILE, create_folder, open_read_only, sync_folder};
 pub use memory::MemoryFolder;
 pub(crate) use nowhere::Nowhere;
 
+use std::cell::Cell;
 use std::fmt::Debug;
 use std::io;
 use std::path::Path;
@@ -71,6 +72,9 @@ pub(crate) fn naming(name: &str, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{name}: {error}"))
 }
 
+/// Size in bytes up to which each thread keeps its buffer for reads.
+const KEPT_BUFFER: usize = 1 << 20;
+
 /// Fixed content that can be read in parts, such as an open file or an object in an object store. Threads may share
 /// it.
 ///
@@ -88,9 +92,19 @@ pub trait Object: Debug + Send + Sync {
     /// Calls `visit` once with the `length` bytes at `offset`, without copying them if they are in memory. Fails like
     /// [`read_at`](Object::read_at).
     fn visit_at(&self, offset: u64, length: usize, visit: &mut dyn FnMut(&[u8])) -> io::Result<()> {
-        let mut bytes = vec![0; length];
-        self.read_at(offset, &mut bytes)?;
-        visit(&bytes);
+        thread_local! {
+            static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+        }
+        let mut bytes = BUFFER.take();
+        if bytes.len() < length {
+            bytes.resize(length, 0);
+        }
+        let bytes_read = &mut bytes[..length];
+        self.read_at(offset, bytes_read)?;
+        visit(bytes_read);
+        if bytes.len() <= KEPT_BUFFER {
+            BUFFER.set(bytes);
+        }
         Ok(())
     }
 

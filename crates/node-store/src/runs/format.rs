@@ -68,6 +68,14 @@ pub(super) fn put_frame(out: &mut Vec<u8>, run: RunId, offset: u64, content: &[u
     out.extend_from_slice(&sum.to_be_bytes());
 }
 
+/// Decompresses a content straight into its place in memory.
+fn decompress(content: &[u8]) -> Option<Arc<[u8]>> {
+    let (size, compressed) = lz4_flex::block::uncompressed_size(content).ok()?;
+    let mut out: Arc<[u8]> = std::iter::repeat_n(0, size).collect();
+    let written = lz4_flex::block::decompress_into(compressed, Arc::get_mut(&mut out)?).ok()?;
+    (written == size).then_some(out)
+}
+
 /// Returns the content of the frame at `offset`.
 fn open_frame(run: RunId, offset: u64, frame: &[u8]) -> io::Result<Arc<[u8]>> {
     let open = || {
@@ -78,7 +86,7 @@ fn open_frame(run: RunId, offset: u64, frame: &[u8]) -> io::Result<Arc<[u8]>> {
         let (encoding, content) = rest.split_first()?;
         match *encoding {
             PLAIN => Some(Arc::from(content)),
-            LZ4 => lz4_flex::block::decompress_size_prepended(content).ok().map(Arc::from),
+            LZ4 => decompress(content),
             _ => None,
         }
     };
