@@ -24,28 +24,28 @@ from nodes import ROOT
 TARGET = Path("/tmp/node-release")
 
 
-def environment(folder):
+def environment(folder, commit="HEAD"):
     """Returns the variables with which a build of `folder` depends on neither its path, nor the home folder, nor the time."""
     cargo = os.environ.get("CARGO_HOME") or str(Path.home() / ".cargo")
     places = {str(folder): ".", cargo: "cargo", str(TARGET): "target"}
     flags = " ".join(f"--remap-path-prefix={path}={name}" for path, name in places.items())
     # For C code, which mentions files in assertions.
     c_flags = " ".join(f"-ffile-prefix-map={path}={name}" for path, name in places.items())
-    time = subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=ROOT, check=True, capture_output=True, text=True)
+    time = subprocess.run(["git", "log", "-1", "--format=%ct", commit], cwd=ROOT, check=True, capture_output=True, text=True)
     return {
         "RUSTFLAGS": flags, "CFLAGS": c_flags, "CXXFLAGS": c_flags, "SOURCE_DATE_EPOCH": time.stdout.strip(),
         "CARGO_INCREMENTAL": "0", "CARGO_TARGET_DIR": str(TARGET),
     }
 
 
-def build(folder, options):
-    """Builds the last commit in `folder`. Returns the hash of the program."""
+def build(folder, commit, options):
+    """Builds `commit` in `folder`. Returns the hash of the program."""
     folder.mkdir(parents=True)
-    archive = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, check=True, capture_output=True).stdout
+    archive = subprocess.run(["git", "archive", commit], cwd=ROOT, check=True, capture_output=True).stdout
     subprocess.run(["tar", "-x"], cwd=folder, input=archive, check=True)
     command = ["cargo", "build", "--locked", "--all-features", "--profile", options.profile, "-p", options.package]
     shutil.rmtree(TARGET, ignore_errors=True)
-    subprocess.run(command, cwd=folder, env={**os.environ, **environment(folder)}, check=True)
+    subprocess.run(command, cwd=folder, env={**os.environ, **environment(folder, commit)}, check=True)
     program = TARGET / options.profile / options.package
     return hashlib.sha256(program.read_bytes()).hexdigest()
 
@@ -60,8 +60,10 @@ def main():
         variables = " ".join(f"{name}={shlex.quote(value)}" for name, value in environment(ROOT).items())
         print(f"{variables} cargo build --locked --all-features --profile {options.profile} -p {options.package}")
         return 0
+    # HEAD may change during the builds.
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
     with tempfile.TemporaryDirectory(prefix="reproducible-") as work:
-        hashes = [build(Path(work) / name, options) for name in ("first", "a/second/folder")]
+        hashes = [build(Path(work) / name, commit, options) for name in ("first", "a/second/folder")]
     shutil.rmtree(TARGET)
     for hash in hashes:
         print(hash)
