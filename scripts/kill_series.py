@@ -5,7 +5,7 @@
 
 Each round works on a folder, ends with a SIGKILL at a random moment, starts the server on the folder again, compares its responses with
 what was acknowledged, stops it, and runs `node-server verify`. The rounds take turns: they kill an import, a server that receives
-transactions over several connections, `prune`, a backup of a folder, and an import that replaces the chain by a longer branch.
+transactions over several connections, `prune`, a backup of a folder, an import that replaces the chain by a longer branch, and a migration.
 
 Prints one line per round, and in the end what was lost. The exit status is 1 if anything was.
 """
@@ -34,6 +34,14 @@ FOLDER_TRANSFERS = 12_000
 # Longest time until a server that receives transactions is killed, in seconds.
 INTAKE = 1.5
 
+# A folder of storage layout 1.
+OLD_FOLDER = ROOT / "tests/fixtures/layout-1.tar.gz"
+
+
+def content(folder):
+    """Returns the content of each file."""
+    return {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
 
 class Series:
     """Folders, and what was acknowledged in them."""
@@ -60,6 +68,7 @@ class Series:
         self.prune_time = self.measure_prune()
         self.backup_time = self.measure_backup()
         self.switch_time = self.measure_switch()
+        self.migration_time = self.measure_migration()
 
     def generate(self, path, blocks, *options):
         command = [self.generator, "--blocks", str(blocks), "--transactions-per-block", "2", *options]
@@ -150,6 +159,46 @@ class Series:
         spent = time.monotonic() - start
         shutil.rmtree(copy)
         return spent
+
+    def migrate_command(self, copy):
+        return [self.binary, "migrate", "--data-dir", self.old_folder, copy]
+
+    def measure_migration(self):
+        self.old_folder = self.new_folder()
+        self.old_folder.mkdir()
+        subprocess.run(["tar", "-xzf", OLD_FOLDER, "-C", self.old_folder, "--strip-components", "1"], check=True)
+        self.old_content = content(self.old_folder)
+        copy = self.new_folder()
+        start = time.monotonic()
+        subprocess.run(self.migrate_command(copy), check=True, stdout=subprocess.DEVNULL)
+        spent = time.monotonic() - start
+        shutil.rmtree(copy)
+        return spent
+
+    def kill_migration(self):
+        """Kills a migration several times, and completes it. Returns what happened."""
+        copy = self.new_folder()
+        kills = 0
+        for _ in range(5):
+            process = subprocess.Popen(self.migrate_command(copy), stdout=subprocess.DEVNULL)
+            try:
+                process.wait(self.random.uniform(0, self.migration_time))
+            except subprocess.TimeoutExpired:
+                process.kill()
+            code = process.wait()
+            if code not in (0, -signal.SIGKILL):
+                raise Failure(f"the migration ended with {code}")
+            kills += code != 0
+            # The folder gets its name when it is complete.
+            if copy.exists():
+                break
+        else:
+            subprocess.run(self.migrate_command(copy), check=True, stdout=subprocess.DEVNULL)
+        if content(self.old_folder) != self.old_content:
+            raise Failure("the migration has changed the old folder")
+        self.verify(copy)
+        shutil.rmtree(copy)
+        return f"migration killed {kills} times"
 
     def begin_branch(self):
         """Returns a new folder with the shorter branch."""
@@ -316,7 +365,8 @@ def main():
     try:
         series = Series(arguments, work)
         for number in range(arguments.rounds):
-            kinds = [series.kill_import, series.kill_intake, series.kill_prune, series.kill_backup, series.kill_switch]
+            kinds = [series.kill_import, series.kill_intake, series.kill_prune, series.kill_backup, series.kill_switch,
+                     series.kill_migration]
             kill = kinds[number % len(kinds)]
             try:
                 text = kill()

@@ -213,7 +213,7 @@ fn pages_read_and_control_as_their_origin_allows() {
     for transport in Transport::ALL {
         let server = Server::dev_over(transport, ["--cors-origins", "loopback,extensions,https://wallet.example"]);
         let own = server.url().to_owned();
-        let cases: [(&[(&str, &str)], Rights); 13] = [
+        let cases: [(&[(&str, &str)], Rights); 14] = [
             (&[], [true, false, true]),
             (&[("Origin", &own)], [true, true, true]),
             (&[("Origin", "https://wallet.example")], all),
@@ -224,6 +224,7 @@ fn pages_read_and_control_as_their_origin_allows() {
             (&[("Origin", "https://evil.example")], none),
             (&[("Origin", "http://localhost.evil.example")], none),
             (&[("Origin", "")], none),
+            (&[("Origin", &own), ("Origin", "https://wallet.example")], [false, true, false]),
             (&[("Sec-Fetch-Site", "same-origin")], [true, false, true]),
             (&[("Sec-Fetch-Site", "none")], [true, false, true]),
             (&[("Sec-Fetch-Site", "cross-site")], none),
@@ -404,12 +405,14 @@ fn error(response: &Response) -> String {
 #[test]
 fn control_can_be_switched_off_or_moved() {
     let mine = r#"{"jsonrpc":"2.0","id":1,"method":"evm_mine","params":[]}"#;
-    let server = Server::dev(["--no-control"]);
-    let refused = server.post("/dev/mine/", "{}");
-    assert_eq!(refused.problem_faults(403), NONE, "{}", refused.text);
-    assert!(refused.text.contains("`no-control`"), "{}", refused.text);
-    let refused = error(&server.post("/", mine));
-    assert!(refused.starts_with("evm_mine is refused: ") && refused.ends_with("(`no-control`)"), "{refused}");
+    for transport in Transport::ALL {
+        let server = Server::dev_over(transport, ["--no-control"]);
+        let refused = server.post("/dev/mine/", "{}");
+        assert_eq!(refused.problem_faults(403), NONE, "{}", refused.text);
+        assert!(refused.text.contains("`no-control`"), "{}", refused.text);
+        let refused = error(&server.post("/", mine));
+        assert!(refused.starts_with("evm_mine is refused: ") && refused.ends_with("(`no-control`)"), "{refused}");
+    }
 
     let address = format!("127.0.0.1:{}", free_port());
     let server = Server::dev(["--control-listen", &address]);
@@ -429,16 +432,19 @@ fn control_can_be_switched_off_or_moved() {
 
 #[test]
 fn refused_control_over_json_rpc_names_the_option_and_is_logged() {
-    let server = Server::dev(NONE);
-    let headers = [("Origin", "http://localhost:3000"), ("Content-Type", "application/json")];
-    let body = |method: &str| format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":[]}}"#);
-    assert_eq!(error(&server.send("POST", "/", &headers, &body("eth_blockNumber"))), "");
-    assert_eq!(server.logged("operation=\"eth_blockNumber\""), 1);
-    assert!(!server.log().contains("refused a page"), "{}", server.log());
-    let refused = error(&server.send("POST", "/", &headers, &body("evm_mine")));
-    let reason = "a page of another origin may control the chain only if `cors-origins` lists that origin explicitly";
-    assert_eq!(refused, format!("evm_mine is refused: {reason}"));
-    assert_eq!(server.logged("add its origin to --cors-origins to allow it"), 1);
+    for transport in Transport::ALL {
+        let server = Server::dev_over(transport, NONE);
+        let headers = [("Origin", "http://localhost:3000"), ("Content-Type", "application/json")];
+        let body = |method: &str| format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":[]}}"#);
+        assert_eq!(error(&server.send("POST", "/", &headers, &body("eth_blockNumber"))), "");
+        assert_eq!(server.logged("operation=\"eth_blockNumber\""), 1);
+        assert!(!server.log().contains("refused a page"), "{}", server.log());
+        let refused = error(&server.send("POST", "/", &headers, &body("evm_mine")));
+        let reason =
+            "a page of another origin may control the chain only if `cors-origins` lists that origin explicitly";
+        assert_eq!(refused, format!("evm_mine is refused: {reason}"));
+        assert_eq!(server.logged("add its origin to --cors-origins to allow it"), 1);
+    }
 }
 
 #[test]
@@ -450,58 +456,65 @@ fn tokens_have_roles() {
     let lines: Vec<_> = names.iter().map(|role| format!("{} {role}\n", token(role))).collect();
     fs::write(&file, lines.concat()).unwrap();
     let metrics = format!("127.0.0.1:{}", free_port());
-    let server = Server::dev(["--token-file".as_ref(), file.as_os_str(), "--metrics-addr".as_ref(), metrics.as_ref()]);
-    let send = |server: &Server, role: &str, method: &str, path: &str, body: &str| {
-        let bearer = format!("Bearer {}", token(role));
-        let headers = [("Authorization", bearer.as_str()), ("Content-Type", "application/json")];
-        server.send(method, path, &headers, body)
-    };
-    // What each of the tokens gets from a read, an attempt to send, control, and the metrics.
-    let raw = r#"{"Data":"0x00"}"#;
-    let expected = [[403, 403, 403, 200], [200, 403, 403, 401], [200, 422, 403, 401], [200, 422, 200, 401]];
-    let scraped = Server::at(metrics.parse().unwrap());
-    for (role, expected) in names.into_iter().zip(expected) {
-        let statuses = [
-            send(&server, role, "GET", "/chainId/", "").status,
-            send(&server, role, "POST", "/sendRawTransaction/", raw).status,
-            send(&server, role, "POST", "/dev/mine/", "{}").status,
-            send(&scraped, role, "GET", "/metrics", "").status,
-        ];
-        assert_eq!(statuses, expected, "{role}");
+    for transport in Transport::ALL {
+        let server = Server::dev_over(
+            transport,
+            ["--token-file".as_ref(), file.as_os_str(), "--metrics-addr".as_ref(), metrics.as_ref()],
+        );
+        let send = |server: &Server, role: &str, method: &str, path: &str, body: &str| {
+            let bearer = format!("Bearer {}", token(role));
+            let headers = [("Authorization", bearer.as_str()), ("Content-Type", "application/json")];
+            server.send(method, path, &headers, body)
+        };
+        // What each of the tokens gets from a read, an attempt to send, control, and the metrics.
+        let raw = r#"{"Data":"0x00"}"#;
+        let expected = [[403, 403, 403, 200], [200, 403, 403, 401], [200, 422, 403, 401], [200, 422, 200, 401]];
+        let scraped = Server::at(metrics.parse().unwrap());
+        for (role, expected) in names.into_iter().zip(expected) {
+            let statuses = [
+                send(&server, role, "GET", "/chainId/", "").status,
+                send(&server, role, "POST", "/sendRawTransaction/", raw).status,
+                send(&server, role, "POST", "/dev/mine/", "{}").status,
+                send(&scraped, role, "GET", "/metrics", "").status,
+            ];
+            assert_eq!(statuses, expected, "{role}");
+        }
+        assert_eq!(send(&server, "other", "GET", "/chainId/", "").status, 401);
+        let call = |role: &str, method: &str, parameters: &str| {
+            let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{parameters}}}"#);
+            error(&send(&server, role, "POST", "/", &body))
+        };
+        assert_eq!(call("read", "eth_chainId", "[]"), "");
+        assert!(call("read", "eth_sendRawTransaction", "[\"0x00\"]").contains("role send"));
+        assert!(!call("send", "eth_sendRawTransaction", "[\"0x00\"]").contains("role send"));
+        assert!(call("send", "evm_mine", "[]").contains("refused"));
+        assert_eq!(call("control", "evm_mine", "[]"), "");
     }
-    assert_eq!(send(&server, "other", "GET", "/chainId/", "").status, 401);
-    let call = |role: &str, method: &str, parameters: &str| {
-        let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{parameters}}}"#);
-        error(&send(&server, role, "POST", "/", &body))
-    };
-    assert_eq!(call("read", "eth_chainId", "[]"), "");
-    assert!(call("read", "eth_sendRawTransaction", "[\"0x00\"]").contains("role send"));
-    assert!(!call("send", "eth_sendRawTransaction", "[\"0x00\"]").contains("role send"));
-    assert!(call("send", "evm_mine", "[]").contains("refused"));
-    assert_eq!(call("control", "evm_mine", "[]"), "");
 }
 
 #[test]
 fn namespaces_can_be_switched_off() {
-    let server = Server::dev(["--api", "net,debug_traceCall,getLogs"]);
-    let call = |method: &str| {
-        let response = server.post("/", format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"}}"#));
-        (response.body["error"]["code"].as_i64().unwrap_or_default(), error(&response))
-    };
-    assert_eq!(call("net_version").0, 0);
-    assert_eq!(call("debug_traceCall").0, -32602, "its parameters are missing");
-    for method in ["eth_chainId", "debug_traceTransaction", "evm_mine"] {
-        assert_eq!(call(method), (-32601, format!("the method {method} is switched off (`api`)")));
+    for transport in Transport::ALL {
+        let server = Server::dev_over(transport, ["--api", "net,debug_traceCall,getLogs"]);
+        let call = |method: &str| {
+            let response = server.post("/", format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"}}"#));
+            (response.body["error"]["code"].as_i64().unwrap_or_default(), error(&response))
+        };
+        assert_eq!(call("net_version").0, 0);
+        assert_eq!(call("debug_traceCall").0, -32602, "its parameters are missing");
+        for method in ["eth_chainId", "debug_traceTransaction", "evm_mine"] {
+            assert_eq!(call(method), (-32601, format!("the method {method} is switched off (`api`)")));
+        }
+        let modules = server.post("/", r#"{"jsonrpc":"2.0","id":1,"method":"rpc_modules"}"#);
+        assert_eq!(modules.body["result"], json!({"debug": "1.0", "net": "1.0", "rpc": "1.0"}));
+        let off = server.get("/chainId/");
+        assert_eq!(off.problem_faults(404), NONE, "{}", off.text);
+        assert!(off.text.contains("chainId is switched off (`api`)"), "{}", off.text);
+        assert_eq!(server.post("/dev/mine/", "{}").status, 404);
+        let statuses =
+            [server.post("/getLogs/", "{}").status, server.get("/ready").status, server.get("/openapi.json").status];
+        assert_eq!(statuses, [200; 3]);
     }
-    let modules = server.post("/", r#"{"jsonrpc":"2.0","id":1,"method":"rpc_modules"}"#);
-    assert_eq!(modules.body["result"], json!({"debug": "1.0", "net": "1.0", "rpc": "1.0"}));
-    let off = server.get("/chainId/");
-    assert_eq!(off.problem_faults(404), NONE, "{}", off.text);
-    assert!(off.text.contains("chainId is switched off (`api`)"), "{}", off.text);
-    assert_eq!(server.post("/dev/mine/", "{}").status, 404);
-    let statuses =
-        [server.post("/getLogs/", "{}").status, server.get("/ready").status, server.get("/openapi.json").status];
-    assert_eq!(statuses, [200; 3]);
 }
 
 #[test]

@@ -223,7 +223,7 @@ fn a_folder_is_bound_to_its_fork_schedule() {
     refused(
         &fixture,
         &["--genesis", &genesis],
-        &format!("osaka is active from time {} in the folder, from time 0 in the given genesis", later + 5),
+        &format!("osaka is active from time {} in the folder, is active from time 0 in the given genesis", later + 5),
     );
     Server::start(fixture.data_dir()).end("TERM");
 }

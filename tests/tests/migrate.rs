@@ -99,7 +99,8 @@ fn an_interrupted_migration_continues() {
     let unfinished = folder.path().join("new.migrating");
     fs::rename(&new, &unfinished).unwrap();
     // A chain that no migration has written is not taken for the copy.
-    assert!(migrate(&old, &new).unwrap_err().contains("the folder is not empty"));
+    let refused = migrate(&old, &new).unwrap_err();
+    assert!(refused.contains("new.migrating: the folder is not empty"), "{refused}");
     // One that was written from another chain is replaced.
     fs::write(unfinished.join("source"), "another chain").unwrap();
     let result = migrate(&old, &new).unwrap();

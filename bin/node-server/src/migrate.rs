@@ -7,7 +7,7 @@ use crate::report::{self, Report};
 use crate::verify::{self, Outcome};
 use node_core::backend::BackendError;
 use node_http::Shutdown;
-use node_store::{BackupError, Migrated, MigrationProgress, check_outside, finish_migration};
+use node_store::{BackupError, Migrated, MigrationProgress, StoreError, check_outside, finish_migration};
 use serde_json::json;
 use std::fs;
 use std::path::PathBuf;
@@ -34,7 +34,9 @@ pub(crate) fn run(options: &CopyOptions) -> Result<(), CommandError> {
     });
     let rows = match migrated {
         Ok(Migrated { rows, .. }) => rows,
-        Err(BackendError::Interrupted(_)) => return Err(CommandError::Interrupted),
+        Err(BackendError::Storage(error)) if matches!(error.downcast_ref(), Some(StoreError::NotEmpty)) => {
+            return Err(CommandError::store(&unfinished, BackendError::Storage(error)));
+        }
         Err(error) => return Err(CommandError::store(&from, error)),
     };
     report.finish();

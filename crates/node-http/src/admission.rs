@@ -140,10 +140,15 @@ fn has_origin(
     config: &HttpConfig,
     is_allowed: impl Fn(&[crate::url::Origin], &[u8]) -> bool,
 ) -> bool {
-    match request.headers().get(ORIGIN) {
-        Some(origin) => is_own(origin, request, sender, config) || is_allowed(&config.cors_origins, origin.as_bytes()),
+    let mut origins = request.headers().get_all(ORIGIN);
+    match (origins.next(), origins.next()) {
+        (Some(origin), None) => {
+            is_own(origin, request, sender, config) || is_allowed(&config.cors_origins, origin.as_bytes())
+        }
         // Browsers send no origin with requests for images, links and similar.
-        None => !is_of_another_site(request.headers()) || is_allowed(&config.cors_origins, b""),
+        (None, _) => !is_of_another_site(request.headers()) || is_allowed(&config.cors_origins, b""),
+        // No browser sends two, and only one of them could be the true one.
+        (Some(_), Some(_)) => false,
     }
 }
 

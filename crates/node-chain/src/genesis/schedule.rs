@@ -50,9 +50,11 @@ pub struct ForkChange {
 
 impl fmt::Display for ForkChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let point = |point: &Option<ActivationPoint>| point.map_or("never".to_owned(), |point| format!("from {point}"));
+        let point = |point: &Option<ActivationPoint>| {
+            point.map_or("is never active".to_owned(), |point| format!("is active from {point}"))
+        };
         let Self { fork, recorded, given } = self;
-        write!(f, "{fork} is active {} in the folder, {} in the given genesis", point(recorded), point(given))
+        write!(f, "{fork} {} in the folder, {} in the given genesis", point(recorded), point(given))
     }
 }
 

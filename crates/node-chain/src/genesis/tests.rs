@@ -165,12 +165,12 @@ fn a_chain_continues_if_the_schedules_agree_up_to_its_head() {
         (
             |file| file["config"]["osakaTime"] = json!(250),
             200,
-            "osaka is active from time 200 in the folder, from time 250 in the given genesis",
+            "osaka is active from time 200 in the folder, is active from time 250 in the given genesis",
         ),
         (
             |file| file["config"]["osakaTime"] = json!(150),
             150,
-            "osaka is active from time 200 in the folder, from time 150 in the given genesis",
+            "osaka is active from time 200 in the folder, is active from time 150 in the given genesis",
         ),
         (
             |file| {
@@ -179,12 +179,12 @@ fn a_chain_continues_if_the_schedules_agree_up_to_its_head() {
                 }
             },
             200,
-            "osaka is active from time 200 in the folder, never in the given genesis",
+            "osaka is active from time 200 in the folder, is never active in the given genesis",
         ),
         (
             |file| file["config"]["blobSchedule"]["bpo1"]["target"] = json!(9),
             300,
-            "the blob schedule entry 10/15/8346193 of time 300 is active from time 300 in the folder, never in the given \
+            "the blob schedule entry 10/15/8346193 of time 300 is active from time 300 in the folder, is never active in the given \
              genesis",
         ),
     ];

@@ -39,12 +39,12 @@ const SOURCE: &str = "source";
 /// Gives the folder `to`, which [`migrate`] has written, its name `dest`. From then on it is a folder like any other.
 ///
 /// # Errors
-/// If the operating system refuses.
+/// If the operating system refuses. [`migrate`] continues with `to` unless it has its new name already.
 pub fn finish_migration(to: &Path, dest: &Path) -> io::Result<()> {
-    match fs::remove_file(to.join(SOURCE)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => rename_folder(to, dest),
-    }
+    rename_folder(to, dest)?;
+    // Last, because without this file `migrate` refuses the folder. A process that is killed before this leaves a file
+    // that nothing reads.
+    fs::remove_file(dest.join(SOURCE))
 }
 
 /// Writes the content of the folder `from`, which has layout 1, to the folder `to`. The old folder is not changed,
