@@ -16,7 +16,7 @@ test:
 test-all:
     cargo test --workspace -- --include-ignored
 
-# Format, lints, docs, layers, licences: what CI checks before it runs tests.
+# Format, lints, docs, layers, licences: what CI checks before it runs tests, except advisories.
 check:
     cargo fmt --all --check
     cargo clippy --workspace --all-targets --all-features -- -D warnings

@@ -4,7 +4,8 @@
     scripts/reproducible.py [--package node-server] [--profile dist] [--print]
 
 `--print` prints the command that it runs. The same compilers of Rust and C, the same dependencies (Cargo.lock) and the same target
-folder give the same bytes. The folder of the sources, the home folder, the user and the time do not matter.
+folder give the same bytes. The two builds differ in the folder of the sources and in time; paths of the home folder are replaced as
+well, but it is the same in both.
 """
 
 import argparse
