@@ -36,6 +36,11 @@ impl FailedReads {
         self.unreadable.lock().values().next().map(|failed| failed.error.clone())
     }
 
+    /// Returns whether a read of `run` failed and would still fail.
+    pub(crate) fn is_in(&self, run: RunId) -> bool {
+        self.unreadable.lock().range((run, 0)..=(run, u64::MAX)).next().is_some()
+    }
+
     pub(super) fn note(&self, file: &Arc<dyn Object>, run: RunId, handle: Handle, error: &io::Error) {
         self.count.fetch_add(1, Ordering::Relaxed);
         let mut unreadable = self.unreadable.lock();

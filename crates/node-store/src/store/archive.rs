@@ -258,14 +258,18 @@ impl Archive {
         self.replace(&mut state, manifest, Vec::new(), true)
     }
 
-    /// Returns the runs to merge next, or `None` if there are few.
+    /// Returns the runs to merge next, or `None` if there are few. Runs up to the newest one with a failed read stay as
+    /// they are, so that a damaged run does not prevent later ones from being merged.
     pub(super) fn plan(&self) -> Option<Plan> {
         let mut manifest = self.state.lock().manifest.clone()?;
         Family::ALL.into_iter().find_map(|family| {
             let runs = manifest.runs(family);
-            let sizes: Vec<_> = runs.iter().map(|run| run.size).collect();
+            let damaged = runs.iter().rposition(|run| self.shared.failed.is_in(run.id));
+            let first = damaged.map_or(0, |index| index + 1);
+            let sizes: Vec<_> = runs[first..].iter().map(|run| run.size).collect();
             let range = choose(&sizes, family.fan_in())?;
-            Some(Plan { family, is_bottom: range.start == 0, runs: runs[range].to_vec() })
+            let (start, end) = (first + range.start, first + range.end);
+            Some(Plan { family, is_bottom: start == 0, runs: runs[start..end].to_vec() })
         })
     }
 

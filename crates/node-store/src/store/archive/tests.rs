@@ -269,3 +269,31 @@ fn an_abandoned_merge_changes_nothing() {
     check(&archive, &model);
     assert!(disk.names().len() < before);
 }
+
+#[test]
+fn merging_leaves_a_damaged_run_out() {
+    let random = &mut Random(3);
+    let disk = FaultyDisk::new();
+    let archive = Archive::open(disk.folder(), 1 << 16).unwrap();
+    let mut model = Model::default();
+    while archive.plan().is_none() {
+        add(&archive, &mut model, random).unwrap();
+    }
+    let plan = archive.plan().unwrap();
+    assert_eq!(plan.family, Family::Keyed);
+    let damaged = plan.runs[1];
+    // In its first block of rows.
+    disk.flip_bit(&damaged.id.file_name(), 100);
+    archive.merge(&plan, &mut || Ok(())).unwrap_err();
+    let mut merges = 0;
+    for _ in 0..100 {
+        add(&archive, &mut model, random).unwrap();
+        while let Some(plan) = archive.plan() {
+            assert!(!plan.is_bottom && !plan.runs.contains(&damaged) || plan.family == Family::Numbered);
+            archive.merge(&plan, &mut || Ok(())).unwrap();
+            merges += 1;
+        }
+    }
+    let runs = archive.tables().parts_of(Table::Accounts).len();
+    assert!(merges > 10 && runs < MAX_KEYED, "{merges}, {runs}");
+}
