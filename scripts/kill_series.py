@@ -115,42 +115,40 @@ class Series:
         shutil.rmtree(folder)
         return spent
 
-    def kill_prune(self):
-        """Kills a prune of a copy of the whole chain, and prunes again. Returns what happened."""
-        folder = self.copy_whole_folder()
-        process = subprocess.Popen(self.prune_command(folder), stdout=subprocess.DEVNULL)
+    def kill_within(self, command, seconds):
+        """Kills a command at a random moment within this time. Returns false if it ended before that."""
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         try:
-            process.wait(self.random.uniform(0, self.prune_time))
+            process.wait(self.random.uniform(0, seconds))
         except subprocess.TimeoutExpired:
             process.kill()
         code = process.wait()
         if code not in (0, -signal.SIGKILL):
-            raise Failure(f"the prune ended with {code}")
+            raise Failure(f"{command[1]} ended with {code}")
+        return code != 0
+
+    def kill_prune(self):
+        """Kills a prune of a copy of the whole chain, and prunes again. Returns what happened."""
+        folder = self.copy_whole_folder()
+        killed = self.kill_within(self.prune_command(folder), self.prune_time)
         self.verify(folder)
         subprocess.run(self.prune_command(folder), check=True, stdout=subprocess.DEVNULL)
         self.verify(folder)
         shutil.rmtree(folder)
-        return "prune killed" if code else "prune ended before it was killed"
+        return "prune killed" if killed else "prune ended before it was killed"
 
     def kill_backup(self):
         """Kills a backup of the whole chain, and backs it up again. Returns what happened."""
         copy = self.new_folder()
         command = [self.binary, "backup", "--data-dir", self.whole_folder, copy]
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-        try:
-            process.wait(self.random.uniform(0, self.backup_time))
-        except subprocess.TimeoutExpired:
-            process.kill()
-        code = process.wait()
-        if code not in (0, -signal.SIGKILL):
-            raise Failure(f"the backup ended with {code}")
+        killed = self.kill_within(command, self.backup_time)
         # The folder gets its name when it is complete.
-        if code != 0 and not copy.exists():
+        if killed and not copy.exists():
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         self.verify(copy)
         self.verify(self.whole_folder)
         shutil.rmtree(copy)
-        return "backup killed" if code else "backup ended before it was killed"
+        return "backup killed" if killed else "backup ended before it was killed"
 
     def measure_backup(self):
         copy = self.new_folder()
@@ -180,15 +178,8 @@ class Series:
         copy = self.new_folder()
         kills = 0
         for _ in range(5):
-            process = subprocess.Popen(self.migrate_command(copy), stdout=subprocess.DEVNULL)
-            try:
-                process.wait(self.random.uniform(0, self.migration_time))
-            except subprocess.TimeoutExpired:
-                process.kill()
-            code = process.wait()
-            if code not in (0, -signal.SIGKILL):
-                raise Failure(f"the migration ended with {code}")
-            kills += code != 0
+            killed = self.kill_within(self.migrate_command(copy), self.migration_time)
+            kills += killed
             # The folder gets its name when it is complete.
             if copy.exists():
                 break
@@ -226,14 +217,7 @@ class Series:
         """Kills an import whose blocks replace all others. Returns what happened."""
         folder = self.begin_branch()
         before = self.head_of(folder, BRANCHES[0])
-        process = subprocess.Popen(self.import_command(folder, self.branches[1]), stdout=subprocess.DEVNULL)
-        try:
-            process.wait(self.random.uniform(0, self.switch_time))
-        except subprocess.TimeoutExpired:
-            process.kill()
-        code = process.wait()
-        if code not in (0, -signal.SIGKILL):
-            raise Failure(f"the import ended with {code}")
+        killed = self.kill_within(self.import_command(folder, self.branches[1]), self.switch_time)
         found = self.head_of(folder, BRANCHES[0])
         if found not in (before, self.branch_heads[0]):
             raise Failure(f"block {BRANCHES[0]} is {found}, of neither branch")
@@ -244,7 +228,7 @@ class Series:
         self.verify(folder)
         shutil.rmtree(folder)
         switched = "after" if found == self.branch_heads[0] else "before"
-        return f"reorganization killed {switched} the switch" if code else "reorganization ended before it was killed"
+        return f"reorganization killed {switched} the switch" if killed else "reorganization ended before it was killed"
 
     def kill_import(self):
         """Kills an import. Returns a description of the round."""
