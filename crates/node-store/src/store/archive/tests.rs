@@ -244,16 +244,23 @@ proptest! {
     }
 }
 
+/// Adds blocks to a new archive until there are runs to merge.
+fn until_a_merge(disk: &FaultyDisk, random: &mut Random) -> (Archive, Model, Plan) {
+    let archive = Archive::open(disk.folder(), 1 << 16).unwrap();
+    let mut model = Model::default();
+    loop {
+        add(&archive, &mut model, random).unwrap();
+        if let Some(plan) = archive.plan() {
+            return (archive, model, plan);
+        }
+    }
+}
+
 #[test]
 fn an_abandoned_merge_changes_nothing() {
     let random = &mut Random(3);
     let disk = FaultyDisk::new();
-    let archive = Archive::open(disk.folder(), 1 << 16).unwrap();
-    let mut model = Model::default();
-    while archive.plan().is_none() {
-        add(&archive, &mut model, random).unwrap();
-    }
-    let plan = archive.plan().unwrap();
+    let (archive, mut model, plan) = until_a_merge(&disk, random);
     archive.merge(&plan, &mut || Err(StoreError::Closed)).unwrap_err();
     check(&archive, &model);
     // A later manifest shows that the unfinished file is of no use.
@@ -274,12 +281,7 @@ fn an_abandoned_merge_changes_nothing() {
 fn merging_leaves_a_damaged_run_out() {
     let random = &mut Random(3);
     let disk = FaultyDisk::new();
-    let archive = Archive::open(disk.folder(), 1 << 16).unwrap();
-    let mut model = Model::default();
-    while archive.plan().is_none() {
-        add(&archive, &mut model, random).unwrap();
-    }
-    let plan = archive.plan().unwrap();
+    let (archive, mut model, plan) = until_a_merge(&disk, random);
     assert_eq!(plan.family, Family::Keyed);
     let damaged = plan.runs[1];
     // In its first block of rows.
