@@ -3,10 +3,10 @@
 #![allow(clippy::unwrap_used)]
 
 use node_chain::dev_genesis;
-use node_core::context::Context;
+use node_core::context::{Context, Interrupted};
 use node_core::node::{FoundBlock, NodeError};
 use node_core::pool::TransactionOrder;
-use node_core::producer::Mining;
+use node_core::producer::{Mining, Producer};
 use node_tests::model::{World, blob_hash, sidecar};
 use node_tests::oracle::{Departures, check_blocks, import_again};
 use node_tests::wallet::{CHAIN_ID, accounts};
@@ -103,6 +103,42 @@ fn mines_transactions_of_many_threads_without_loss() {
     assert_eq!(all.into_iter().collect::<BTreeSet<_>>(), sent.collect());
     assert_eq!(world.node().pool().hashes(), []);
     check(&world);
+}
+
+#[test]
+fn mining_ends_at_its_deadline_and_keeps_its_blocks() {
+    let world = node(Mining::Manual, TransactionOrder::Fees, 30_000_000);
+    let context = Context::unbounded().with_timeout(Duration::from_millis(20));
+    let error = world.node().mine(&context, 1 << 30, None, Vec::new()).unwrap_err();
+    assert!(matches!(error, NodeError::Interrupted(Interrupted::DeadlineExceeded)), "{error:?}");
+    let mined = world.view().head().number;
+    assert!(mined > 0);
+    assert_eq!(mine(&world, 1), mined + 1);
+    let cancelled = Context::unbounded();
+    cancelled.cancel();
+    let error = world.node().mine(&cancelled, 1, None, Vec::new()).unwrap_err();
+    assert!(matches!(error, NodeError::Interrupted(Interrupted::Cancelled)), "{error:?}");
+}
+
+#[test]
+fn a_reorganization_that_runs_out_of_time_changes_nothing() {
+    let world = node(Mining::Manual, TransactionOrder::Fees, 30_000_000);
+    mine(&world, Producer::MAX_REORGANIZATION);
+    let before = world.view().head();
+    let mut interrupted = 0;
+    for microseconds in (0..).map(|power| 1_u64 << power) {
+        let context = Context::unbounded().with_timeout(Duration::from_micros(microseconds));
+        match world.node().reorganize(&context, Producer::MAX_REORGANIZATION) {
+            Err(NodeError::Interrupted(Interrupted::DeadlineExceeded)) => assert_eq!(world.view().head(), before),
+            done => {
+                assert_eq!(done.unwrap().removed.len() as u64, Producer::MAX_REORGANIZATION);
+                break;
+            }
+        }
+        interrupted += 1;
+    }
+    assert!(interrupted > 0);
+    assert_ne!(world.view().head().hash, before.hash);
 }
 
 #[test]

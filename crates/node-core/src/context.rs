@@ -89,6 +89,15 @@ impl Context {
         Self { deadline: self.deadline.into_iter().chain(new).min_by_key(|deadline| deadline.at), ..self }
     }
 
+    /// Returns a context of the same request that has `times` as much time.
+    pub(crate) fn with_timeouts(&self, times: u32) -> Self {
+        let deadline = self.deadline.and_then(|Deadline { at, timeout }| {
+            let more = timeout.saturating_mul(times);
+            Some(Deadline { at: at.checked_sub(timeout)?.checked_add(more)?, timeout: more })
+        });
+        Self { deadline, ..self.clone() }
+    }
+
     /// Returns the [timeout](Self::with_timeout) that determines the deadline, or `None` if there is no deadline.
     pub fn timeout(&self) -> Option<Duration> {
         self.deadline.map(|deadline| deadline.timeout)
@@ -263,6 +272,18 @@ mod tests {
     fn a_later_deadline_changes_nothing() {
         let context = Context::unbounded().with_timeout(Duration::ZERO).with_timeout(Duration::from_secs(60));
         assert_eq!(context.check(), Err(Interrupted::DeadlineExceeded));
+    }
+
+    #[test]
+    fn a_timeout_can_be_multiplied() {
+        let context = Context::unbounded().with_timeout(Duration::from_secs(60));
+        let longer = context.with_timeouts(3);
+        assert_eq!(longer.timeout(), Some(Duration::from_secs(180)));
+        assert_eq!(longer.check_for(Duration::from_secs(170)), Ok(()));
+        assert_eq!(longer.check_for(Duration::from_secs(181)), Err(Interrupted::DeadlineExceeded));
+        context.cancel();
+        assert_eq!(longer.check(), Err(Interrupted::Cancelled));
+        assert_eq!(Context::unbounded().with_timeouts(3).timeout(), None);
     }
 
     #[test]

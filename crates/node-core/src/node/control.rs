@@ -18,10 +18,12 @@ impl Node {
     }
 
     /// Mines `blocks` blocks from the transactions of the pool, or empty ones if it has none, and returns the new
-    /// head. `interval` is the number of seconds between them. `withdrawals` are those of the first block.
+    /// head. `interval` is the number of seconds between them. `withdrawals` are those of the first block. It may take
+    /// [`Producer::MINING_TIMEOUTS`] times the timeout of `context`; blocks mined until then remain.
     ///
     /// # Errors
-    /// [`NodeError::NotProducing`], [`NodeError::Control`] if the change is refused, and [`NodeError::Backend`].
+    /// [`NodeError::NotProducing`], [`NodeError::Control`] if the change is refused, [`NodeError::Interrupted`], and
+    /// [`NodeError::Backend`].
     pub fn mine(
         &self,
         context: &Context,
@@ -29,7 +31,7 @@ impl Node {
         interval: Option<u64>,
         withdrawals: Vec<Withdrawal>,
     ) -> Result<BlockRef, NodeError> {
-        let mined = self.controlled(context)?.mine_until_cancelled(context, blocks, interval, withdrawals)?;
+        let mined = self.controlled(context)?.mine_in(context, blocks, interval, withdrawals)?;
         match mined.last() {
             Some(head) => Ok(*head),
             None => Ok(self.snapshot(context)?.view.head()),

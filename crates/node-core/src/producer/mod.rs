@@ -108,6 +108,10 @@ impl Producer {
     /// mistake.
     pub const MAX_BLOCKS: u64 = 1 << 32;
 
+    /// How many times as long as other requests one that mines may take. Tests of governance contracts mine 50,000
+    /// blocks to make time pass.
+    pub const MINING_TIMEOUTS: u32 = 120;
+
     /// Produces `count` blocks and returns them. The first one includes `withdrawals`. With an `interval`, each later
     /// one is that many seconds after the previous one; otherwise timestamps follow the clock.
     ///
@@ -120,14 +124,17 @@ impl Producer {
         interval: Option<u64>,
         withdrawals: Vec<Withdrawal>,
     ) -> Result<Vec<BlockRef>, ProducerError> {
-        self.mine_until_cancelled(&Context::unbounded(), count, interval, withdrawals)
+        self.mine_in(&Context::unbounded(), count, interval, withdrawals)
     }
 
-    /// Like [`mine`](Self::mine), but stops early when `context` is cancelled. The deadline of `context` is ignored.
+    /// Like [`mine`](Self::mine), but stops when `context` is cancelled, or after [`MINING_TIMEOUTS`] times its
+    /// timeout. Blocks that were produced until then remain in the chain.
+    ///
+    /// [`MINING_TIMEOUTS`]: Self::MINING_TIMEOUTS
     ///
     /// # Errors
-    /// As [`mine`](Self::mine).
-    pub fn mine_until_cancelled(
+    /// As [`mine`](Self::mine), and [`BackendError::Interrupted`].
+    pub fn mine_in(
         &self,
         context: &Context,
         count: u64,
@@ -142,11 +149,12 @@ impl Producer {
         {
             return Err(ProducerError::IntervalTooLong { blocks: count, interval });
         }
+        let context = context.with_timeouts(Self::MINING_TIMEOUTS);
         let mut withdrawals = Some(withdrawals);
         let mut blocks = Vec::new();
-        for mined in 0..count {
+        let outcome = (0..count).try_for_each(|mined| {
             // Locked for each block separately, so that other requests can run in between.
-            let _sealing = self.sealing.lock();
+            let _sealing = context.lock(&self.sealing).map_err(BackendError::from)?;
             if let Some(interval) = interval.filter(|_| mined > 0) {
                 let head = self.head()?;
                 self.settings.set_timestamp(&head, head.header.timestamp.saturating_add(interval.max(1)))?;
@@ -156,14 +164,12 @@ impl Producer {
                 log_sealed(header);
             }
             blocks.extend(sealed.map(|header| header.block_ref()));
-            if context.is_cancelled() {
-                break;
-            }
-        }
+            Ok(())
+        });
         if let (true, Some(head)) = (count > 1, blocks.last()) {
             tracing::info!(blocks = blocks.len(), head = head.number, hash = ?head.hash, "sealed");
         }
-        Ok(blocks)
+        outcome.map(|()| blocks)
     }
 
     /// Estimates the timestamp of the last of `count` blocks that are `interval` seconds apart.

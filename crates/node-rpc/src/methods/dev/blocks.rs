@@ -136,7 +136,7 @@ fn mine_at(scope: Scope<'_>, options: Option<MineOptions>) -> Result<Vec<BlockRe
         producer.set_next_timestamp(timestamp.0).map_err(refused)?;
     }
     let blocks = blocks.map_or(1, |blocks| blocks.0);
-    producer.mine_until_cancelled(scope.context, blocks, None, Vec::new()).map_err(refused)
+    producer.mine_in(scope.context, blocks, None, Vec::new()).map_err(refused)
 }
 
 fn time() -> Vec<Method> {
