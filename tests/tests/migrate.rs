@@ -3,12 +3,14 @@
 #![allow(clippy::unwrap_used)]
 
 use node_tests::server::{Server, node_server};
+use redb::{Database, ReadableTable, TableDefinition, WriteTransaction};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
+use twox_hash::XxHash3_64;
 
 /// A development chain of layout 1: 86 blocks, in which slot 1 of [`CONTRACT`] changes, one transaction in the pool,
 /// and a block filter. The server was killed, so that the last blocks are only in the log.
@@ -121,4 +123,64 @@ fn a_damaged_folder_is_not_migrated() {
     fs::write(&path, bytes).unwrap();
     let message = migrate(&old, &new).unwrap_err();
     assert!(!message.is_empty() && !new.exists(), "{message}");
+}
+
+/// A table of layout 1.
+const STORAGE: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("storage");
+const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
+
+/// Copies a folder of layout 1 to `to`, changes its database, and makes its checksums match.
+fn edit(from: &Path, to: &Path, change: impl FnOnce(&WriteTransaction)) {
+    fs::create_dir(to).unwrap();
+    let mut files = contents(from);
+    // The checksums begin with two copies of a sequence number, the length of the database and its header.
+    let (sums, database) = (files.remove("chain.sums").unwrap(), files.get_mut("chain.redb").unwrap());
+    let newest = [&sums[..528], &sums[4096..4624]].into_iter().max().unwrap();
+    database[..512].copy_from_slice(&newest[16..]);
+    files.iter().for_each(|(name, bytes)| fs::write(to.join(name), bytes).unwrap());
+    let path = to.join("chain.redb");
+    let opened = Database::open(&path).unwrap();
+    let transaction = opened.begin_write().unwrap();
+    change(&transaction);
+    transaction.commit().unwrap();
+    drop(opened);
+    let bytes = fs::read(&path).unwrap();
+    let mut copy = [&1_u64.to_be_bytes()[..], &(bytes.len() as u64).to_be_bytes(), &bytes[..512]].concat();
+    copy.extend(XxHash3_64::oneshot_with_seed(0, &copy).to_be_bytes());
+    copy.resize(4096, 0);
+    let blocks = (0..).zip(bytes.chunks(4096));
+    let sums = blocks.flat_map(|(number, block)| XxHash3_64::oneshot_with_seed(number, block).to_be_bytes());
+    fs::write(to.join("chain.sums"), copy.repeat(2).into_iter().chain(sums).collect::<Vec<_>>()).unwrap();
+}
+
+/// Earlier versions deleted the newest of the versions that `prune` drops before the older ones. If it was killed
+/// between them, an older value became visible again.
+#[test]
+fn a_folder_in_which_a_killed_prune_restored_an_old_value_is_refused() {
+    const FLOOR: u64 = 50;
+    let folder = TempDir::new().unwrap();
+    let (old, new) = unpack(&folder);
+    let hurt = folder.path().join("hurt");
+    edit(&old, &hurt, |transaction| {
+        let mut storage = transaction.open_table(STORAGE).unwrap();
+        let keys: Vec<_> = storage.iter().unwrap().map(|row| row.unwrap().0.value().to_vec()).collect();
+        // A key ends with the complement of its block, so newer versions come first.
+        let block = |key: &[u8]| 0xff_ffff_ffff - key[key.len() - 5..].iter().fold(0, |n, b| n << 8 | u64::from(*b));
+        let is_same_slot = |a: &[u8], b: &[u8]| a[..a.len() - 5] == b[..b.len() - 5];
+        let newer = keys.iter().zip(&keys[1..]).find(|(a, b)| block(a) <= FLOOR && is_same_slot(a, b)).unwrap().0;
+        storage.remove(&newer[..]).unwrap().unwrap();
+        // The genesis hash, the number of the head, its hash, the earliest state.
+        let mut meta = transaction.open_table(META).unwrap();
+        let mut chain = meta.get("chain").unwrap().unwrap().value().to_vec();
+        chain[32 + 1 + 32] = FLOOR as u8;
+        meta.insert("chain", &chain[..]).unwrap();
+    });
+    let message = migrate(&hurt, &new).unwrap_err();
+    assert!(message.starts_with("verification failed: block 50"), "{message}");
+    assert!(!new.exists() && !folder.path().join("new.migrating").exists());
+
+    // Without that change, the same copy is accepted.
+    let whole = folder.path().join("whole");
+    edit(&old, &whole, |_| {});
+    assert_eq!(migrate(&whole, &new).unwrap()["head"]["hash"], HEAD);
 }

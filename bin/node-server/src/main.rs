@@ -121,8 +121,8 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             logs::print(Level::ERROR, &Sources(&error).to_string());
-            // A difference has already been reported as the result.
-            if command.json() && !matches!(error, CommandError::Difference(_)) {
+            // `verify` has already reported a difference as its result.
+            if command.json() && !matches!((&command, &error), (Command::Verify(_), CommandError::Difference(_))) {
                 report::error(&error);
             }
             ExitCode::FAILURE

@@ -7,6 +7,7 @@ use crate::keys::Table;
 use crate::postings;
 use crate::trie::Decoder;
 use crate::values::{self, AccountRow};
+use crate::{runs, store};
 use node_core::backend::{Record, RecordKind, RecordWrite};
 use node_core::block::ExecutedBlock;
 use node_core::trie::NibblePath;
@@ -74,6 +75,22 @@ fn again<T: Debug + PartialEq, E: Into<StoreError> + Debug>(
 /// If the entry is malformed.
 pub fn decode_entry(payload: &[u8]) -> Result<(), StoreError> {
     Entry::decode(payload).map(drop)
+}
+
+/// Reads the file of a run as if all its checksums were right. Returns the number of its rows.
+///
+/// # Errors
+/// If the file is malformed.
+///
+/// # Panics
+/// If a search returns a row before the searched one.
+pub fn read_run(bytes: &[u8]) -> Result<usize, StoreError> {
+    runs::read_run(bytes).map_err(StoreError::File)
+}
+
+/// Returns the file of the manifest with this number and content: two copies with their checksums.
+pub fn seal_manifest(number: u64, content: &[u8]) -> Vec<u8> {
+    store::seal_manifest(number, content.to_vec())
 }
 
 /// Returns example rows of `block`, and of tables that do not depend on a block.

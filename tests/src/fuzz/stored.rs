@@ -12,8 +12,8 @@ use node_evm::EvmExecutor;
 use node_rpc::{Client, Rpc, RpcLimits};
 use node_store::files::faults::FaultyDisk;
 use node_store::wal::{Sequence, Wal, WalOptions};
-use node_store::{Table, decoders};
-use node_types::ChainEventId;
+use node_store::{Options, Store, SyncPolicy, Table, decoders};
+use node_types::{Address, ChainEventId};
 use serde_json::json;
 use std::sync::Arc;
 
@@ -23,6 +23,8 @@ pub(super) fn targets() -> Vec<Target> {
         target("log-segments", Format::Bytes, segments, || Box::new(segment)),
         target("log-entries", Format::Bytes, entries, || Box::new(|input| Ok(decoders::decode_entry(input).is_ok()))),
         target("database-rows", Format::Bytes, rows, || Box::new(row)),
+        target("runs", Format::Bytes, runs, || Box::new(|input| Ok(decoders::read_run(input).is_ok()))),
+        target("manifests", Format::Bytes, manifests, manifest_check),
         target("records", Format::Rlp, records, record_check),
         target("event-ids", Format::Bytes, event_ids, || Box::new(event_id)),
         target("cursors", Format::Bytes, cursors, || Box::new(cursor)),
@@ -75,6 +77,58 @@ fn row(input: &[u8]) -> Result<bool, String> {
     let Some((table, value)) = input.split_first() else { return Ok(false) };
     let table = Table::ALL[usize::from(*table) % Table::ALL.len()];
     Ok(decoders::decode_row(table, value).is_ok())
+}
+
+/// The files of a store with the blocks of a small chain in several runs.
+fn store_files() -> Vec<(String, Vec<u8>)> {
+    let disk = FaultyDisk::new();
+    let written = Store::open_in(disk.folder(), node_chain::dev_genesis().block(), store_options()).and_then(|store| {
+        executed().into_iter().try_for_each(|block| store.append(block))?;
+        store.flush()
+    });
+    assert!(written.is_ok(), "{written:?}");
+    disk.names().into_iter().filter_map(|name| Some((name.clone(), disk.content(&name)?))).collect()
+}
+
+/// Rows are moved to runs block by block, and runs are not merged.
+fn store_options() -> Options {
+    let sync = SyncPolicy::OnDemand;
+    Options { cache_bytes: 1 << 20, sync, commit_rows: 0, blocks_in_memory: 0, merge: false, ..Options::default() }
+}
+
+fn runs() -> Vec<Vec<u8>> {
+    let files = store_files().into_iter();
+    files.filter(|(name, _)| name.starts_with("run-")).map(|(_, bytes)| bytes).collect()
+}
+
+/// Number of the manifest of a store with the input as its content.
+const MANIFEST: u64 = 999;
+
+/// The contents of manifests.
+fn manifests() -> Vec<Vec<u8>> {
+    let files = store_files().into_iter().filter(|(name, _)| name.starts_with("manifest-"));
+    // Two copies, each with a checksum of eight bytes.
+    files.map(|(_, bytes)| bytes[..bytes.len() / 2 - 8].to_vec()).collect()
+}
+
+/// Opens a store with this manifest, and reads its newest state: both succeed or return an error.
+fn manifest_check() -> Check {
+    let files = store_files();
+    Box::new(move |input| {
+        let disk = FaultyDisk::new();
+        for (name, bytes) in files.iter().filter(|(name, _)| !name.starts_with("manifest-")) {
+            disk.put(name, bytes.clone());
+        }
+        disk.put(&format!("manifest-{MANIFEST:012}"), decoders::seal_manifest(MANIFEST, input));
+        let Ok(store) = Store::open_in(disk.folder(), node_chain::dev_genesis().block(), store_options()) else {
+            return Ok(false);
+        };
+        let read = store.view().and_then(|view| {
+            view.header(view.head().hash.into())?;
+            view.state(view.head().number)?.account(Address::zero())
+        });
+        Ok(read.is_ok() && store.stats().is_ok())
+    })
 }
 
 /// Records of a development chain in use: the index of the kind, the key and the value, each as RLP.

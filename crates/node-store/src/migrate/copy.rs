@@ -53,7 +53,8 @@ pub(super) fn migrate(
     migrate_in(Arc::new(from), Arc::new(to), context, progress)
 }
 
-fn migrate_in(
+/// Like [`migrate`], in any implementation of [`Folder`].
+pub(crate) fn migrate_in(
     from: Arc<dyn Folder>,
     to: Arc<dyn Folder>,
     context: &Context,
@@ -80,8 +81,11 @@ fn migrate_in(
         log_entries += 1;
     }
     let source = format!("{meta:?} and {log_entries} entries of the log");
-    let continues = begin_or_continue(&*to, &left, source.as_bytes()).map_err(StoreError::File)?;
-    if continues && has_chain {
+    let mut continues = begin_or_continue(&*to, &left, source.as_bytes()).map_err(StoreError::File)?;
+    if let Some(manifest) = Manifest::read(&*to)? {
+        // The process that wrote it may have failed to make it durable.
+        let again = Manifest { number: manifest.number + 1, ..manifest };
+        again.write(&*to).map_err(StoreError::File)?;
         return Ok(Migrated { head: meta.head, rows: 0, log_entries });
     }
     let groups = [NUMBERED].into_iter().chain(KEYED);
@@ -100,8 +104,15 @@ fn migrate_in(
             runs.push(None);
             continue;
         }
+        // A run is durable if another one was begun after it.
+        let is_durable = continues && left.iter().any(|name| RunId::of_file_name(name) > Some(id));
         let mut run = Run::open(&*to, id, Arc::clone(&shared));
-        if run.is_err() {
+        if run.is_err() || !is_durable {
+            if continues {
+                let later = left.iter().filter(|name| RunId::of_file_name(name) >= Some(id));
+                remove(&*to, later).map_err(StoreError::File)?;
+                continues = false;
+            }
             let mut writer = RunWriter::create(&*to, id).map_err(StoreError::File)?;
             let done = rows;
             for table in tables {
@@ -130,20 +141,27 @@ fn migrate_in(
     Ok(Migrated { head: meta.head, rows, log_entries })
 }
 
-/// Returns whether the folder has the remains of a migration of `source`. Otherwise, removes what is in it, and records
-/// the source.
+/// Returns whether the folder has the remains of a migration of `source`. Otherwise, removes what is in it. Records
+/// the source in both cases, because the process that did it before may have failed to make it durable.
 fn begin_or_continue(to: &dyn Folder, left: &[String], source: &[u8]) -> io::Result<bool> {
     let noted = to.open(SOURCE).and_then(|file| read_whole(&*file, SOURCE, source.len() as u64));
-    if noted.is_ok_and(|noted| noted == source) {
-        return Ok(true);
-    }
-    left.iter().filter(|name| *name != LOCK_FILE).try_for_each(|name| to.remove(name))?;
-    to.sync()?;
-    let file = to.create(SOURCE)?;
+    let continues = noted.is_ok_and(|noted| noted == source);
+    let file = if continues {
+        to.open(SOURCE)?
+    } else {
+        remove(to, left.iter().filter(|name| *name != LOCK_FILE))?;
+        to.create(SOURCE)?
+    };
     file.write_at(0, source)?;
     file.sync_data()?;
     to.sync()?;
-    Ok(false)
+    Ok(continues)
+}
+
+/// Removes files durably.
+fn remove<'a>(folder: &dyn Folder, mut names: impl Iterator<Item = &'a String>) -> io::Result<()> {
+    names.try_for_each(|name| folder.remove(name))?;
+    folder.sync()
 }
 
 fn definition(table: Table) -> TableDefinition<'static, &'static [u8], &'static [u8]> {

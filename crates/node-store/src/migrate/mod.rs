@@ -5,6 +5,9 @@ mod copy;
 #[cfg(any(test, feature = "layout-1"))]
 mod file;
 
+#[cfg(test)]
+pub(crate) use copy::migrate_in;
+
 use crate::files::rename_folder;
 use node_core::backend::BackendError;
 use node_core::block::BlockRef;

@@ -158,9 +158,13 @@ impl Entry {
         let (shared, length, value) = (number()?, number()?, number()?);
         let end = at.checked_add(length).ok_or_else(malformed)?;
         let value = end..end.checked_add(value).ok_or_else(malformed)?;
-        let rest = bytes.get(at..end).filter(|_| shared <= self.key.len() && value.end <= bytes.len());
+        let rest = bytes.get(at..end).filter(|_| value.end <= bytes.len()).ok_or_else(malformed)?;
+        // With a descending key, a scan of a malformed run might never end.
+        if self.key.get(shared..).is_none_or(|replaced| rest < replaced) {
+            return Err(malformed());
+        }
         self.key.truncate(shared);
-        self.key.extend_from_slice(rest.ok_or_else(malformed)?);
+        self.key.extend_from_slice(rest);
         self.next = value.end;
         self.value = value;
         Ok(true)
@@ -191,6 +195,16 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
+
+    #[test]
+    fn descending_keys_are_malformed() {
+        let block = |keys: [u8; 2]| {
+            let entries = keys.map(|key| [0, 1, 0, key]).concat();
+            Block::new([entries, vec![0, 0, 0, 0, 0, 0, 0, 1]].concat().into()).unwrap()
+        };
+        assert!(block([1, 2]).seek(&[2]).unwrap().is_some());
+        assert!(block([2, 1]).seek(&[3]).is_err());
+    }
 
     proptest! {
         #[test]

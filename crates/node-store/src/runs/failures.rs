@@ -56,7 +56,7 @@ impl FailedReads {
             let first =
                 |((run, _), failed): (&(RunId, u64), &Unreadable)| (*run, failed.handle, Arc::clone(&failed.file));
             let Some((run, handle, file)) = self.unreadable.lock().iter().next().map(first) else { return };
-            if read_frame(&*file, run, handle).is_err() {
+            if file.size().and_then(|size| read_frame(&*file, size, run, handle)).is_err() {
                 return;
             }
             self.unreadable.lock().remove(&(run, handle.offset));

@@ -25,7 +25,7 @@ impl RunId {
 
     /// Returns the seed for the checksum of the frame at `offset`. With it, a frame in the wrong place or of another
     /// run is detected.
-    fn seed(self, offset: u64) -> u64 {
+    pub(super) fn seed(self, offset: u64) -> u64 {
         self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ offset
     }
 }
@@ -68,9 +68,15 @@ pub(super) fn put_frame(out: &mut Vec<u8>, run: RunId, offset: u64, content: &[u
     out.extend_from_slice(&sum.to_be_bytes());
 }
 
+/// Maximum size of uncompressed LZ4 data to that of the compressed data, according to its format.
+const MAX_RATIO: usize = 255;
+
 /// Decompresses a content straight into its place in memory.
 fn decompress(content: &[u8]) -> Option<Arc<[u8]>> {
     let (size, compressed) = lz4_flex::block::uncompressed_size(content).ok()?;
+    if size > compressed.len().saturating_mul(MAX_RATIO) {
+        return None;
+    }
     let mut out: Arc<[u8]> = std::iter::repeat_n(0, size).collect();
     let written = lz4_flex::block::decompress_into(compressed, Arc::get_mut(&mut out)?).ok()?;
     (written == size).then_some(out)
@@ -99,11 +105,11 @@ fn open_frame(run: RunId, offset: u64, frame: &[u8]) -> io::Result<Arc<[u8]>> {
     })
 }
 
-/// Reads the content of a frame.
-pub(super) fn read_frame(file: &dyn Object, run: RunId, handle: Handle) -> io::Result<Arc<[u8]>> {
-    // Handles come from frames with a checksum, so their lengths can be trusted.
-    let length = usize::try_from(handle.length).unwrap_or(usize::MAX);
+/// Reads the content of a frame. `size` is the length of the file.
+pub(super) fn read_frame(file: &dyn Object, size: u64, run: RunId, handle: Handle) -> io::Result<Arc<[u8]>> {
     let mut content = Err(io::ErrorKind::UnexpectedEof.into());
+    let is_inside = handle.offset.checked_add(handle.length).is_some_and(|end| end <= size);
+    let Some(length) = usize::try_from(handle.length).ok().filter(|_| is_inside) else { return content };
     file.visit_at(handle.offset, length, &mut |frame| content = open_frame(run, handle.offset, frame))?;
     content
 }

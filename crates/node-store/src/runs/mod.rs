@@ -9,6 +9,8 @@ mod failures;
 mod filter;
 mod format;
 mod merge;
+#[cfg(any(test, feature = "test-faults"))]
+mod resealed;
 mod run;
 #[cfg(test)]
 mod tests;
@@ -16,6 +18,8 @@ mod writer;
 
 pub(crate) use format::RunId;
 pub(crate) use merge::{Ascending, Merged};
+#[cfg(any(test, feature = "test-faults"))]
+pub(crate) use resealed::read_run;
 pub(crate) use run::{Cursor, Run, RunsShared};
 pub(crate) use writer::RunWriter;
 

@@ -52,11 +52,11 @@ impl Run {
         let mut footer = [0; FOOTER];
         file.read_at(start, &mut footer)?;
         let handle = read_footer(id, &footer).ok_or_else(damaged)?;
-        let content = read_frame(&*file, id, handle)?;
+        let content = read_frame(&*file, size, id, handle)?;
         let mut reader = Reader::new(&content, "the properties of a run");
         let read = |reader: &mut Reader<'_>| Ok((read_handle(reader)?, Properties::read(reader)?));
         let (root, properties) = read(&mut reader).map_err(|_: Malformed| damaged())?;
-        let root = Block::new(read_frame(&*file, id, root)?)?;
+        let root = Block::new(read_frame(&*file, size, id, root)?)?;
         Ok(Self { id, file: Arc::clone(&file), scanned: file, size, properties, root, shared })
     }
 
@@ -132,7 +132,7 @@ impl Run {
     fn content(&self, handle: Handle, keep: bool) -> io::Result<Arc<[u8]>> {
         let file = if keep { &self.file } else { &self.scanned };
         let read = || {
-            let content = read_frame(&**file, self.id, handle);
+            let content = read_frame(&**file, self.size, self.id, handle);
             content.inspect_err(|error| self.shared.failed.note(file, self.id, handle, error))
         };
         self.shared.cache.get_or((self.id, handle.offset), keep, read)
@@ -164,10 +164,8 @@ impl Cursor {
         // The lowest key above the last one of the block.
         let mut key = self.entry.key().to_vec();
         key.push(0);
-        match self.run.find(&key, None, self.keep)? {
-            Some(cursor) => self.entry = cursor.entry,
-            None => return Ok(false),
-        }
+        let Some(next) = self.run.find(&key, None, self.keep)? else { return Ok(false) };
+        self.entry = next.entry;
         Ok(true)
     }
 }
@@ -180,10 +178,14 @@ fn read_handle_of(reader: &mut Reader<'_>) -> io::Result<Handle> {
     read_handle(reader).map_err(|error| damage(error.to_string()))
 }
 
+/// Maximum number of levels of an index. Each has at most half as many entries as the one below it.
+const MAX_LEVELS: usize = 64;
+
 impl Properties {
     fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
         let (first, last) = (reader.varint()?, reader.varint()?);
-        let levels = usize::try_from(reader.varint()?).map_err(|_| reader.malformed())?;
+        let levels = usize::try_from(reader.varint()?).ok().filter(|levels| *levels <= MAX_LEVELS);
+        let levels = levels.ok_or_else(|| reader.malformed())?;
         let tables = (0..reader.count(3)?)
             .map(|_| Ok(TableSize { rows: reader.varint()?, bytes: reader.varint()?, disk: reader.varint()? }));
         Ok(Self { blocks: first..=last, levels, tables: tables.collect::<Result<_, _>>()? })

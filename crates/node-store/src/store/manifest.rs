@@ -122,9 +122,7 @@ impl Manifest {
                 [run.id.0, run.size, run.limit].into_iter().for_each(|number| put_varint(&mut content, number));
             }
         }
-        let sum = XxHash3_64::oneshot_with_seed(self.number, &content);
-        content.extend_from_slice(&sum.to_be_bytes());
-        content.repeat(2)
+        seal(self.number, content)
     }
 
     fn decode(number: u64, content: &[u8]) -> Result<Self, StoreError> {
@@ -153,6 +151,13 @@ impl Manifest {
         reader.finish()?;
         Ok(Self { number, next_run, meta, genesis_file, numbered, keyed })
     }
+}
+
+/// Returns the file of a content: two copies with checksums.
+pub(crate) fn seal(number: u64, mut content: Vec<u8>) -> Vec<u8> {
+    let sum = XxHash3_64::oneshot_with_seed(number, &content);
+    content.extend_from_slice(&sum.to_be_bytes());
+    content.repeat(2)
 }
 
 /// Returns the content of the first intact copy, without its checksum.

@@ -16,6 +16,8 @@ mod verify;
 #[cfg(test)]
 pub(crate) use backup::Failure;
 pub use backup::{Backup, BackupError, BackupProgress, check_outside};
+#[cfg(any(test, feature = "test-faults"))]
+pub(crate) use manifest::seal as seal_manifest;
 #[cfg(any(test, feature = "layout-1"))]
 pub(crate) use manifest::{Listed, Manifest, number_of as manifest_number};
 #[cfg(test)]

@@ -4,8 +4,10 @@
 use super::OneSender;
 use super::small;
 use crate::files::DiskFolder;
-use crate::store::LAYOUT;
-use crate::wal::{Sequence, Wal, WalOptions};
+use crate::files::faults::FaultyDisk;
+use crate::migrate::migrate_in;
+use crate::store::{LAYOUT, Manifest, manifest_number};
+use crate::wal::{self, Sequence, Wal, WalOptions};
 use crate::{Options, Store, SyncPolicy, finish_migration, migrate};
 use alloy_primitives::hex;
 use flate2::Compression;
@@ -201,6 +203,49 @@ fn a_migration_continues_where_it_was_interrupted() {
         migrate(dest.path(), old.path(), &Context::unbounded(), |_| {}).unwrap_err();
         if stop > steps {
             assert!(steps > 10);
+            break;
+        }
+    }
+}
+
+/// Every file operation of a migration fails once, and the process ends or power fails after that. The next migration
+/// completes the copy, which survives another power failure.
+#[test]
+fn a_migration_survives_failures_and_power_cuts() {
+    let old = unpack(1);
+    let migrate = |disk: &FaultyDisk| {
+        let from = DiskFolder::open(old.path()).unwrap();
+        migrate_in(Arc::new(from), disk.folder(), &Context::unbounded(), |_| {})
+    };
+    // Each log has a random number, so its entries are compared and not its bytes. The manifest may be written again.
+    let contents = |disk: &FaultyDisk| -> (Manifest, Vec<_>) {
+        let is_compared = |name: &String| !wal::is_log_file(name) && manifest_number(name).is_none();
+        let files = disk.names().into_iter().filter(is_compared).map(|name| disk.content(&name));
+        let entries = wal::read_only(disk.folder(), FLUSHED).unwrap().map(|entry| Some(entry.unwrap().payload));
+        let manifest = Manifest::read(&*disk.folder()).unwrap().unwrap();
+        (Manifest { number: 1, ..manifest }, files.chain(entries).collect())
+    };
+    let undisturbed = FaultyDisk::new();
+    migrate(&undisturbed).unwrap();
+    let expected = contents(&undisturbed);
+    for (operation, seed) in (0..).flat_map(|operation| (0..8).map(move |seed| (operation, seed))) {
+        let disk = FaultyDisk::new();
+        disk.fail_operation(operation);
+        let done = migrate(&disk);
+        let was_whole = disk.fail_nothing();
+        assert!(done.is_ok() || !was_whole);
+        if seed % 2 == 0 {
+            disk.kill()
+        } else {
+            disk.crash(seed)
+        }
+        if done.is_err() {
+            migrate(&disk).unwrap();
+        }
+        disk.crash(seed);
+        assert!(contents(&disk) == expected, "operation {operation}, seed {seed}");
+        if was_whole {
+            assert!(operation > 50, "{operation}");
             break;
         }
     }
