@@ -69,6 +69,25 @@ impl Begun {
         Ok((parts.status.as_u16(), (stream, body, runtime)))
     }
 
+    /// Reads a response as far as flow control lets the server send it, without ever allowing more, until the server
+    /// gives up. Returns whether it does so before the response is complete.
+    ///
+    /// # Errors
+    /// If there is no response, or the server waits for longer than a minute.
+    pub fn is_given_up(self) -> Result<bool, Failure> {
+        let Self { runtime, response, body } = self;
+        runtime.block_on(async move {
+            let _open = body;
+            let mut stream = timeout(PATIENCE, response).await??.into_body();
+            loop {
+                match timeout(PATIENCE, stream.data()).await? {
+                    Some(Ok(_)) => {}
+                    ended => return Ok(ended.is_some()),
+                }
+            }
+        })
+    }
+
     /// Sends the rest of the body, as far as the server accepts it, and returns the response.
     ///
     /// # Errors

@@ -45,6 +45,11 @@ impl Transport {
 /// The address that requests are sent from unless the test chooses another one of this machine.
 const SOURCE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
+/// A connection, with or without TLS.
+pub trait Duplex: Read + Write {}
+
+impl<T: Read + Write> Duplex for T {}
+
 /// A request whose body is not complete.
 pub enum Begun {
     /// Over HTTP/1.1.
@@ -177,6 +182,14 @@ impl Server {
     /// The server that listens on `address` in this process.
     pub fn at(address: SocketAddr) -> Self {
         Self::new(None, format!("http://{address}"))
+    }
+
+    /// Like [`at`](Self::at), for requests over `transport`. With TLS, the server has this identity.
+    pub fn at_over(address: SocketAddr, transport: Transport, identity: Option<Identity>) -> Self {
+        let scheme = if identity.is_some() { "https" } else { "http" };
+        let mut server = Self::new(None, format!("{scheme}://{address}"));
+        (server.transport, server.identity) = (transport, identity);
+        server
     }
 
     fn new(child: Option<Child>, url: String) -> Self {
@@ -351,6 +364,14 @@ impl Server {
     /// Opens a connection whose reads time out.
     pub fn connect(&self) -> TcpStream {
         self.connect_from(SOURCE)
+    }
+
+    /// Like [`connect`](Self::connect), with TLS if the server has it.
+    pub fn connect_securely(&self) -> Box<dyn Duplex> {
+        match &self.identity {
+            Some(identity) => Box::new(identity.connect(self.connect(), b"h2")),
+            None => Box::new(self.connect()),
+        }
     }
 
     /// Like [`connect`](Self::connect), from another address of this machine.

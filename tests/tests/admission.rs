@@ -5,14 +5,14 @@
 mod in_process;
 
 use node_http::HttpConfig;
-use node_tests::server::{Response, Server, Transport, free_port, node_server, run_to_end};
+use node_tests::server::{Duplex, Response, Server, Transport, free_port, node_server, run_to_end};
 use node_tests::wallet::{hex, sign, transfer};
 use node_tests::websocket::Socket;
 use node_types::consensus::TransactionBody;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -127,6 +127,12 @@ fn a_flood_is_refused_without_affecting_others() {
 
 #[test]
 fn messages_that_are_no_json_count_towards_the_rate() {
+    for transport in Transport::ALL {
+        let server = Server::over(transport, ["--rate-limit", "5"]);
+        let statuses: Vec<_> = (0..30).map(|_| server.post("/", "no JSON").status).collect();
+        assert!(statuses.contains(&200) && statuses.contains(&429), "{transport:?}: {statuses:?}");
+    }
+    // WebSockets begin with a request of HTTP/1.1.
     let server = Server::start(["--rate-limit", "5"]);
     let mut socket = Socket::connect(server.address(), &[]).unwrap();
     let refused = (0..30).filter(|_| {
@@ -278,20 +284,34 @@ fn limits_connections() {
     }
 }
 
+/// The preface of an HTTP/2 connection, settings, and the start of a request whose headers do not end.
+const SLOW_HTTP2: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0\0\0\x01\x01\0\0\0\0\x01\x82";
+
 #[test]
 fn disconnects_silent_clients() {
-    let header_timeout = Duration::from_millis(200);
-    let (_chain, server) = in_process::serve_dev(HttpConfig { header_timeout, ..HttpConfig::default() });
-    let mut silent = server.connect();
-    let mut slow = server.connect();
-    slow.write_all(b"GET /chainId/ HTTP/1.1\r\nHost: localhost\r\nX-Slow: ").unwrap();
-    for stream in [&mut silent, &mut slow] {
-        // The connection ends, with or without a response; otherwise reading would time out after a minute.
-        let mut rest = Vec::new();
-        stream.read_to_end(&mut rest).unwrap();
-        assert!(rest.is_empty() || rest.starts_with(b"HTTP/1.1 408"), "{}", String::from_utf8_lossy(&rest));
+    let (header_timeout, keep_alive) = (Duration::from_secs(2), Duration::from_secs(2));
+    for transport in Transport::ALL {
+        let config = HttpConfig { header_timeout, keep_alive, ..HttpConfig::default() };
+        let (_chain, server) = in_process::serve_dev_over(transport, config);
+        let silent: Box<dyn Duplex> = Box::new(server.connect());
+        let mut slow = server.connect_securely();
+        let start: &[u8] = match transport {
+            Transport::Http1 => b"GET /chainId/ HTTP/1.1\r\nHost: localhost\r\nX-Slow: ",
+            Transport::Http2 | Transport::Tls => SLOW_HTTP2,
+        };
+        slow.write_all(start).unwrap();
+        for mut stream in [silent, slow] {
+            // The connection ends, with or without a response; otherwise reading would time out after a minute.
+            let mut rest = Vec::new();
+            if let Err(error) = stream.read_to_end(&mut rest) {
+                assert!([ErrorKind::ConnectionReset, ErrorKind::UnexpectedEof].contains(&error.kind()), "{error:?}");
+            }
+            // HTTP/2 begins with settings.
+            let ends = rest.is_empty() || rest.starts_with(b"HTTP/1.1 408") || rest.get(3) == Some(&4);
+            assert!(ends, "{transport:?}: {}", String::from_utf8_lossy(&rest));
+        }
+        assert_eq!(server.send("GET", "/chainId/", &[], "").status, 200, "{transport:?}");
     }
-    assert_eq!(server.get("/chainId/").status, 200);
 }
 
 #[test]
@@ -368,34 +388,36 @@ fn refusals_arrive_although_the_body_is_not_read() {
 
 #[test]
 fn limits_queries() {
-    let options = ["--max-block-range", "3", "--max-addresses", "1", "--max-topics", "1"];
-    let more = ["--max-storage-keys", "1", "--max-filters", "1"];
-    let server = Server::dev(options.into_iter().chain(more));
-    assert_eq!(server.post("/dev/mine/", json!({"Blocks": 9}).to_string()).status, 200);
-    let logs = |from: u64, to: u64| {
-        server.post("/getLogs/", json!({"FromBlock": from.to_string(), "ToBlock": to.to_string()}).to_string())
-    };
-    assert_eq!(logs(2, 4).status, 200);
-    let refused = logs(2, 5);
-    assert_refused(&refused, 422, "max-block-range");
-    assert_eq!(refused.field("errors")[0]["value"], "4", "the last block that would fit");
-    assert!(refused.field("type").as_str().unwrap().ends_with("/problems/limit-exceeded"));
+    for transport in Transport::ALL {
+        let options = ["--max-block-range", "3", "--max-addresses", "1", "--max-topics", "1"];
+        let more = ["--max-storage-keys", "1", "--max-filters", "1"];
+        let server = Server::dev_over(transport, options.into_iter().chain(more));
+        assert_eq!(server.post("/dev/mine/", json!({"Blocks": 9}).to_string()).status, 200);
+        let logs = |from: u64, to: u64| {
+            server.post("/getLogs/", json!({"FromBlock": from.to_string(), "ToBlock": to.to_string()}).to_string())
+        };
+        assert_eq!(logs(2, 4).status, 200);
+        let refused = logs(2, 5);
+        assert_refused(&refused, 422, "max-block-range");
+        assert_eq!(refused.field("errors")[0]["value"], "4", "the last block that would fit");
+        assert!(refused.field("type").as_str().unwrap().ends_with("/problems/limit-exceeded"));
 
-    let word = format!("0x{}", "01".repeat(32));
-    let address = format!("0x{}", "01".repeat(20));
-    let cases = [
-        ("getLogs", json!({"Address": [address, address]}), "max-addresses"),
-        ("getLogs", json!({"Topics": [[word, word]]}), "max-topics"),
-        ("getProof", json!({"Address": address, "StorageKeys": ["1", "2"]}), "max-storage-keys"),
-        ("feeHistory", json!({"RewardPercentiles": vec![1; 101]}), ""),
-    ];
-    for (operation, body, option) in cases {
-        assert_refused(&server.post(&format!("/{operation}/"), body.to_string()), 422, option);
+        let word = format!("0x{}", "01".repeat(32));
+        let address = format!("0x{}", "01".repeat(20));
+        let cases = [
+            ("getLogs", json!({"Address": [address, address]}), "max-addresses"),
+            ("getLogs", json!({"Topics": [[word, word]]}), "max-topics"),
+            ("getProof", json!({"Address": address, "StorageKeys": ["1", "2"]}), "max-storage-keys"),
+            ("feeHistory", json!({"RewardPercentiles": vec![1; 101]}), ""),
+        ];
+        for (operation, body, option) in cases {
+            assert_refused(&server.post(&format!("/{operation}/"), body.to_string()), 422, option);
+        }
+        assert_eq!(server.get("/newBlockFilter/").status, 200);
+        let refused = server.get("/newBlockFilter/");
+        assert_refused(&refused, 429, "max-filters");
+        assert!(refused.header("retry-after").is_some());
     }
-    assert_eq!(server.get("/newBlockFilter/").status, 200);
-    let refused = server.get("/newBlockFilter/");
-    assert_refused(&refused, 429, "max-filters");
-    assert!(refused.header("retry-after").is_some());
 }
 
 fn error(response: &Response) -> String {
@@ -644,16 +666,32 @@ fn limits_streams() {
 }
 
 #[test]
-fn closes_idle_connections_and_keeps_streams_alive() {
-    let (keep_alive, stream_keep_alive) = (Duration::from_millis(300), Duration::from_millis(50));
-    let (_chain, server) = in_process::serve_dev(HttpConfig { keep_alive, stream_keep_alive, ..HttpConfig::default() });
-    let mut idle = server.connect();
-    write!(idle, "GET /chainId/ HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
-    let mut text = String::new();
-    // Reading would time out after a minute.
-    idle.read_to_string(&mut text).unwrap();
-    assert!(text.starts_with("HTTP/1.1 200"), "{text}");
+fn closes_idle_connections() {
+    let keep_alive = Duration::from_millis(300);
+    for transport in Transport::ALL {
+        let (_chain, server) =
+            in_process::serve_dev_over(transport, HttpConfig { keep_alive, ..HttpConfig::default() });
+        let mut idle = server.connect_securely();
+        let start: &[u8] = match transport {
+            Transport::Http1 => b"GET /chainId/ HTTP/1.1\r\nHost: localhost\r\n\r\n",
+            // Without the request, whose headers do not end.
+            Transport::Http2 | Transport::Tls => &SLOW_HTTP2[..33],
+        };
+        idle.write_all(start).unwrap();
+        let mut bytes = Vec::new();
+        // Reading would time out after a minute.
+        if let Err(error) = idle.read_to_end(&mut bytes) {
+            assert!([ErrorKind::ConnectionReset, ErrorKind::UnexpectedEof].contains(&error.kind()), "{error:?}");
+        }
+        let is_served = bytes.starts_with(b"HTTP/1.1 200") || bytes.get(3) == Some(&4);
+        assert!(is_served, "{transport:?}: {}", String::from_utf8_lossy(&bytes));
+    }
+}
 
+#[test]
+fn keeps_streams_alive() {
+    let stream_keep_alive = Duration::from_millis(50);
+    let (_chain, server) = in_process::serve_dev(HttpConfig { stream_keep_alive, ..HttpConfig::default() });
     let mut stream = server.connect();
     write!(stream, "GET /events/ HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
     let mut reported = Vec::new();
@@ -667,26 +705,28 @@ fn closes_idle_connections_and_keeps_streams_alive() {
 
 #[test]
 fn limits_the_pool() {
-    let transfer = |nonce| hex(&sign(TransactionBody::Legacy(transfer(nonce))).encode());
-    for option in [["--pool-transactions", "1"], ["--pool-bytes", "150"]] {
-        let server = Server::dev(option.into_iter().chain(["--no-mining"]));
-        let send = |nonce| server.post("/sendRawTransaction/", json!({"Data": transfer(nonce)}).to_string());
-        assert_eq!(send(0).status, 200, "{option:?}");
-        let refused = send(1);
-        assert_eq!(refused.problem_faults(422), NONE, "{option:?}: {}", refused.text);
-        assert!(refused.field("type").as_str().unwrap().ends_with("/transaction-rejected"), "{}", refused.text);
-        assert!(refused.text.contains(&option[0][2..]), "{}", refused.text);
-    }
-    for (limit, option) in [("1", "`pool-queued`"), ("1000", "64")] {
-        let server = Server::dev(["--pool-queued", limit, "--no-mining"]);
-        let send = |nonce| server.post("/sendRawTransaction/", json!({"Data": transfer(nonce)}).to_string());
-        // The limit of an account is not an option.
-        let accepted = if limit == "1" { 1 } else { 64 };
-        for nonce in 0..accepted {
-            assert_eq!(send(5 + nonce).status, 200, "{nonce} of {limit}");
+    for transport in Transport::ALL {
+        let transfer = |nonce| hex(&sign(TransactionBody::Legacy(transfer(nonce))).encode());
+        for option in [["--pool-transactions", "1"], ["--pool-bytes", "150"]] {
+            let server = Server::dev_over(transport, option.into_iter().chain(["--no-mining"]));
+            let send = |nonce| server.post("/sendRawTransaction/", json!({"Data": transfer(nonce)}).to_string());
+            assert_eq!(send(0).status, 200, "{option:?}");
+            let refused = send(1);
+            assert_eq!(refused.problem_faults(422), NONE, "{option:?}: {}", refused.text);
+            assert!(refused.field("type").as_str().unwrap().ends_with("/transaction-rejected"), "{}", refused.text);
+            assert!(refused.text.contains(&option[0][2..]), "{}", refused.text);
         }
-        let refused = send(5 + accepted);
-        assert!(refused.status == 422 && refused.text.contains(option), "{}", refused.text);
+        for (limit, option) in [("1", "`pool-queued`"), ("1000", "64")] {
+            let server = Server::dev_over(transport, ["--pool-queued", limit, "--no-mining"]);
+            let send = |nonce| server.post("/sendRawTransaction/", json!({"Data": transfer(nonce)}).to_string());
+            // The limit of an account is not an option.
+            let accepted = if limit == "1" { 1 } else { 64 };
+            for nonce in 0..accepted {
+                assert_eq!(send(5 + nonce).status, 200, "{nonce} of {limit}");
+            }
+            let refused = send(5 + accepted);
+            assert!(refused.status == 422 && refused.text.contains(option), "{}", refused.text);
+        }
     }
 }
 

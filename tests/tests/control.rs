@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use node_chain::genesis::DEV_GENESIS;
-use node_tests::server::{Response, Server, node_server};
+use node_tests::server::{Response, Server, Transport, node_server};
 use node_tests::wallet::{ALICE, BOB, hex, sign, transfer};
 use node_types::consensus::{LegacyTransaction, TransactionBody};
 use serde_json::{Value, json};
@@ -269,30 +269,34 @@ fn bad_bodies() {
 
 #[test]
 fn refused_unless_bound_to_loopback() {
-    let open = Server::dev(["--host", "0.0.0.0"]);
-    for operation in POSTED {
-        assert_eq!(control(&open, operation, json!({})).problem_faults(403), NONE, "{operation}");
+    for transport in Transport::ALL {
+        let open = Server::dev_over(transport, ["--host", "0.0.0.0"]);
+        for operation in POSTED {
+            assert_eq!(control(&open, operation, json!({})).problem_faults(403), NONE, "{operation}");
+        }
+        assert_eq!(open.get("/dev/poolContent/").problem_faults(403), NONE);
+        assert_eq!(open.get("/blockNumber/").field("BlockNumber"), &json!("0"));
+        let forced = Server::dev_over(transport, ["--host", "0.0.0.0", "--force-control"]);
+        assert_eq!(done(&forced, "mine", json!({}))["BlockNumber"], "1");
+        let imported = Server::over(transport, NONE);
+        for operation in POSTED {
+            assert_eq!(control(&imported, operation, json!({})).problem_faults(404), NONE, "{operation}");
+        }
+        assert_eq!(imported.get("/dev/poolContent/").problem_faults(404), NONE);
     }
-    assert_eq!(open.get("/dev/poolContent/").problem_faults(403), NONE);
-    assert_eq!(open.get("/blockNumber/").field("BlockNumber"), &json!("0"));
-    let forced = Server::dev(["--host", "0.0.0.0", "--force-control"]);
-    assert_eq!(done(&forced, "mine", json!({}))["BlockNumber"], "1");
-    let imported = Server::start(NONE);
-    for operation in POSTED {
-        assert_eq!(control(&imported, operation, json!({})).problem_faults(404), NONE, "{operation}");
-    }
-    assert_eq!(imported.get("/dev/poolContent/").problem_faults(404), NONE);
 }
 
 #[test]
 fn refused_for_pages_of_other_origins() {
-    let server = Server::dev(NONE);
-    let own = format!("http://{}", server.address());
-    for (origin, status) in [("http://other.example", 403), ("null", 403), (&*own, 200)] {
-        let headers = [("Origin", origin), ("Content-Type", "application/json")];
-        assert_eq!(server.send("POST", "/dev/mine/", &headers, "{}").status, status, "{origin}");
+    for transport in Transport::ALL {
+        let server = Server::dev_over(transport, NONE);
+        let own = server.url().to_owned();
+        for (origin, status) in [("http://other.example", 403), ("null", 403), (&*own, 200)] {
+            let headers = [("Origin", origin), ("Content-Type", "application/json")];
+            assert_eq!(server.send("POST", "/dev/mine/", &headers, "{}").status, status, "{origin}");
+        }
+        assert_eq!(server.get("/blockNumber/").field("BlockNumber"), &json!("1"));
     }
-    assert_eq!(server.get("/blockNumber/").field("BlockNumber"), &json!("1"));
 }
 
 /// Runs a command on a folder. Returns its result as JSON, and its log.

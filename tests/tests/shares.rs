@@ -5,7 +5,7 @@
 mod in_process;
 
 use node_http::HttpConfig;
-use node_tests::server::{Server, Transport};
+use node_tests::server::{Begun, Server, Transport};
 use node_tests::websocket::Socket;
 use serde_json::json;
 use std::io::{ErrorKind, Read, Write};
@@ -27,44 +27,52 @@ fn long_request() -> String {
 
 #[test]
 fn streams_and_websockets() {
-    let server = Server::start(NONE);
-    let begin = |source| server.begin(source, "GET", "/events/", &[], 0, "").responding();
-    let streams: Vec<_> = iter::repeat_with(|| begin(GREEDY)).take_while(|stream| stream.status() == 200).collect();
-    assert_eq!(streams.len(), 128, "half of 256");
-    assert!(Socket::connect(server.address(), &[]).is_err(), "WebSockets are streams, too");
-    let more: Vec<_> = (0..64).map(|_| begin(MODEST).status()).collect();
-    assert_eq!(more, [200; 64]);
-    drop(streams);
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while Socket::connect(server.address(), &[]).is_err() {
-        assert!(Instant::now() < deadline, "ended streams still count");
+    for transport in Transport::ALL {
+        let server = Server::over(transport, NONE);
+        let begin = |source| server.begin(source, "GET", "/events/", &[], 0, "").responding();
+        let streams: Vec<_> = iter::repeat_with(|| begin(GREEDY)).take_while(|stream| stream.status() == 200).collect();
+        assert_eq!(streams.len(), 128, "half of 256");
+        if transport == Transport::Http1 {
+            assert!(Socket::connect(server.address(), &[]).is_err(), "WebSockets are streams, too");
+        }
+        let more: Vec<_> = (0..64).map(|_| begin(MODEST).status()).collect();
+        assert_eq!(more, [200; 64]);
+        drop(streams);
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while begin(GREEDY).status() != 200 {
+            assert!(Instant::now() < deadline, "{transport:?}: ended streams still count");
+        }
     }
 }
 
 #[test]
 fn filters() {
-    let server = Server::start(NONE);
-    let create = |source| server.send_from(source, "GET", "/newBlockFilter/", &[], "").status;
-    let created = (0..1_100).take_while(|_| create(GREEDY) == 200).count();
-    assert_eq!(created, 512, "half of 1,024");
-    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "eth_newBlockFilter"}).to_string();
-    let over_rpc = |source| server.send_from(source, "POST", "/", &JSON, &body).field("error").is_null();
-    assert_eq!((create(GREEDY), over_rpc(GREEDY)), (429, false));
-    assert_eq!((create(MODEST), over_rpc(MODEST)), (200, true));
+    for transport in Transport::ALL {
+        let server = Server::over(transport, NONE);
+        let create = |source| server.send_from(source, "GET", "/newBlockFilter/", &[], "").status;
+        let created = (0..1_100).take_while(|_| create(GREEDY) == 200).count();
+        assert_eq!(created, 512, "half of 1,024");
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "eth_newBlockFilter"}).to_string();
+        let over_rpc = |source| server.send_from(source, "POST", "/", &JSON, &body).field("error").is_null();
+        assert_eq!((create(GREEDY), over_rpc(GREEDY)), (429, false));
+        assert_eq!((create(MODEST), over_rpc(MODEST)), (200, true));
+    }
 }
 
 #[test]
 fn calls_without_end() {
-    let server = Server::start(["--gas-cap", "18446744073709551615", "--call-timeout", "10m"]);
-    let call = |code: &str| json!({"Transaction": {"Data": code, "Gas": u64::MAX.to_string()}}).to_string();
-    // JUMPDEST, PUSH1 0, JUMP.
-    let endless = call("0x5b600056");
-    let begin = || server.begin(GREEDY, "POST", "/call/", &JSON, endless.len(), &endless);
-    let _endless: Vec<_> = (0..24).map(|_| begin()).collect();
-    assert_eq!(server.get("/chainId/").status, 200);
-    for _ in 0..20 {
-        let response = server.send_from(MODEST, "POST", "/call/", &JSON, &call("0x"));
-        assert_eq!(response.status, 200, "{}", response.text);
+    for transport in Transport::ALL {
+        let server = Server::over(transport, ["--gas-cap", "18446744073709551615", "--call-timeout", "10m"]);
+        let call = |code: &str| json!({"Transaction": {"Data": code, "Gas": u64::MAX.to_string()}}).to_string();
+        // JUMPDEST, PUSH1 0, JUMP.
+        let endless = call("0x5b600056");
+        let begin = || server.begin(GREEDY, "POST", "/call/", &JSON, endless.len(), &endless);
+        let _endless: Vec<_> = (0..24).map(|_| begin()).collect();
+        assert_eq!(server.get("/chainId/").status, 200);
+        for _ in 0..20 {
+            let response = server.send_from(MODEST, "POST", "/call/", &JSON, &call("0x"));
+            assert_eq!(response.status, 200, "{}", response.text);
+        }
     }
 }
 
@@ -94,14 +102,19 @@ fn responses_that_nobody_reads() {
 
 #[test]
 fn a_response_must_be_read_at_the_least_rate() {
-    let config = HttpConfig {
+    let config = || HttpConfig {
         write_timeout: Duration::from_millis(500),
         least_read_rate: NonZero::<u32>::MAX,
         ..HttpConfig::default()
     };
-    let (_chain, server) = in_process::serve_dev(config);
-    let mut stream = server.connect();
     let body = long_request();
+    for transport in [Transport::Http2, Transport::Tls] {
+        let (_chain, server) = in_process::serve_dev_over(transport, config());
+        let Begun::Http2(begun) = server.begin(GREEDY, "POST", "/", &JSON, body.len(), &body) else { unreachable!() };
+        assert!(begun.is_given_up().unwrap(), "{transport:?}: the response was sent completely");
+    }
+    let (_chain, server) = in_process::serve_dev(config());
+    let mut stream = server.connect();
     let head = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length:";
     write!(stream, "{head} {}\r\n\r\n{body}", body.len()).unwrap();
     // A byte now and then is not enough.

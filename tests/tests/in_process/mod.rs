@@ -3,13 +3,20 @@
 use actix_web::rt::System;
 use node_core::node::Node;
 use node_dev::DevNode;
-use node_http::HttpConfig;
-use node_tests::server::Server;
+use node_http::{HttpConfig, Tls};
+use node_tests::server::{Server, Transport};
+use node_tests::tls::Identity;
+use std::net::SocketAddr;
 use std::sync::{Arc, mpsc};
 use std::thread;
 
 /// Serves `node` on a free port until the process ends.
 pub(crate) fn serve(node: Arc<Node>, config: HttpConfig) -> Server {
+    Server::at(listen(node, config))
+}
+
+/// Returns the address where `node` is served.
+fn listen(node: Arc<Node>, config: HttpConfig) -> SocketAddr {
     let (sender, address) = mpsc::channel();
     thread::spawn(move || {
         System::new().block_on(async move {
@@ -18,7 +25,7 @@ pub(crate) fn serve(node: Arc<Node>, config: HttpConfig) -> Server {
             server.run().await.unwrap();
         });
     });
-    Server::at(address.recv().unwrap())
+    address.recv().unwrap()
 }
 
 /// Serves a development chain, which exists as long as the returned node, on a free port.
@@ -27,4 +34,17 @@ pub(crate) fn serve_dev(config: HttpConfig) -> (DevNode, Server) {
     let chain = DevNode::builder().client_version("node-server/0.1.0").spawn().unwrap();
     let server = serve(Arc::clone(chain.node()), config);
     (chain, server)
+}
+
+/// Like [`serve_dev`], for requests over `transport`.
+#[allow(dead_code)] // Not every test that includes this file needs it.
+pub(crate) fn serve_dev_over(transport: Transport, config: HttpConfig) -> (DevNode, Server) {
+    let identity = (transport == Transport::Tls).then(Identity::new);
+    let tls = identity.as_ref().map(|identity| {
+        let [certificates, key] = ["cert.pem", "key.pem"].map(|name| std::fs::read(identity.file(name)).unwrap());
+        Tls::from_pem(&certificates, &key).unwrap()
+    });
+    let chain = DevNode::builder().spawn().unwrap();
+    let address = listen(Arc::clone(chain.node()), HttpConfig { tls, ..config });
+    (chain, Server::at_over(address, transport, identity))
 }
