@@ -174,6 +174,7 @@ fn only_programs_on_this_machine_control_the_chain() {
         ("X-Forwarded-For", "127.0.0.1"),
         ("Forwarded", "for=127.0.0.1"),
         ("X-Real-IP", "127.0.0.1"),
+        ("CF-Connecting-IP", "127.0.0.1"),
         ("X-Forwarded-Proto", "https"),
     ];
     for transport in Transport::ALL {

@@ -125,6 +125,17 @@ fn a_damaged_folder_is_not_migrated() {
     assert!(!message.is_empty() && !new.exists(), "{message}");
 }
 
+#[test]
+fn a_folder_without_its_log_is_not_migrated() {
+    let folder = TempDir::new().unwrap();
+    let (old, new) = unpack(&folder);
+    for name in contents(&old).keys().filter(|name| name.starts_with("wal-")) {
+        fs::remove_file(old.join(name)).unwrap();
+    }
+    let message = migrate(&old, &new).unwrap_err();
+    assert!(message.contains("the log is missing") && !new.exists(), "{message}");
+}
+
 /// A table of layout 1.
 const STORAGE: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("storage");
 const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");

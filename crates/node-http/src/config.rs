@@ -114,7 +114,7 @@ pub struct HttpConfig {
     /// Maximum number of requests in a JSON-RPC batch
     #[cfg_attr(feature = "clap", arg(long, value_name = "COUNT", help_heading = "Limits of one request", value_parser = values::at_least_one::<usize>, default_value_t = Self::default().max_batch))]
     pub max_batch: usize,
-    /// Time limit for the work of a request, including the wait for a thread
+    /// Time limit for the work of a request, including the wait for a thread; mining blocks may take 120 times as long
     #[cfg_attr(feature = "clap", arg(long, value_name = "TIME", help_heading = "Limits of one request", value_parser = values::time, default_value = values::text(Self::default().call_timeout)))]
     pub call_timeout: Duration,
     /// Maximum size of the responses to a JSON-RPC batch in bytes; requests after that fail.

@@ -68,7 +68,8 @@ const UNKNOWN_CLIENT: IpAddr = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
 
 /// Returns whether `name` is a header that proxies add.
 pub(crate) fn is_from_proxy(name: &str) -> bool {
-    name == "forwarded" || name == "via" || name == "x-real-ip" || name.starts_with("x-forwarded-")
+    const NAMES: [&str; 6] = ["cf-connecting-ip", "forwarded", "true-client-ip", "via", "x-client-ip", "x-real-ip"];
+    NAMES.contains(&name) || name.starts_with("x-forwarded-")
 }
 
 /// The properties of a request according to the proxies.

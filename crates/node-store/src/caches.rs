@@ -1,7 +1,8 @@
 //! Caches of decoded objects, bounded in bytes.
 
 use crate::chain::NextState;
-use crate::rows::SnapshotId;
+use crate::keys::Key;
+use crate::rows::{SnapshotId, Value};
 use node_core::block::{BlockLog, BlockLogs, Body, RecoveredTransaction, SealedHeader};
 use node_core::caches::CacheUse;
 use node_types::consensus::Receipt;
@@ -29,6 +30,9 @@ pub(crate) struct Caches {
     pub(crate) logs: Cached<(SnapshotId, BlockNumber), Arc<BlockLogs>>,
     pub(crate) tips: ByHash<Arc<Vec<(U256, u64)>>>,
     pub(crate) code: ByHash<Bytes>,
+    /// The newest row of an account or slot in a snapshot of the runs, with its block; `None` if there is no row. A
+    /// read of the newest state would otherwise search all runs.
+    pub(crate) newest: Cached<(SnapshotId, Key), Option<(BlockNumber, Value)>>,
 }
 
 impl Caches {
@@ -43,17 +47,18 @@ impl Caches {
             // With the default size, this holds the hashes of 300,000 blocks.
             hashes: BlockHashes::new(bytes / 4),
             headers: Cached::new(bytes / 8),
-            bodies: Cached::new(bytes / 8),
-            receipts: Cached::new(bytes / 8),
+            bodies: Cached::new(bytes / 16),
+            receipts: Cached::new(bytes / 16),
             new_logs: Cached::new(bytes / 16),
             logs: Cached::new(bytes * 3 / 16),
             tips: Cached::new(bytes / 16),
             code: Cached::new(bytes / 16),
+            newest: Cached::new(bytes / 8),
         }
     }
 
-    pub(crate) fn usage(&self) -> [CacheUse; 10] {
-        let Self { next: _, next_usage, hashes, headers, bodies, receipts, new_logs, logs, tips, code } = self;
+    pub(crate) fn usage(&self) -> [CacheUse; 11] {
+        let Self { next: _, next_usage, hashes, headers, bodies, receipts, new_logs, logs, tips, code, newest } = self;
         let [nodes, accounts] = *next_usage.lock();
         [
             nodes,
@@ -66,6 +71,7 @@ impl Caches {
             logs.usage("logs"),
             tips.usage("tips"),
             code.usage("code"),
+            newest.usage("newest_rows"),
         ]
     }
 }
@@ -163,6 +169,12 @@ impl Decoded for Arc<BlockLogs> {
     fn bytes(&self, _encoded: usize) -> usize {
         let of_log = |log: &BlockLog| size_of::<BlockLog>() + size_of_val(&*log.log.topics) + log.log.data.len();
         self.logs.iter().map(of_log).sum()
+    }
+}
+
+impl Decoded for Option<(BlockNumber, Value)> {
+    fn bytes(&self, encoded: usize) -> usize {
+        size_of::<(SnapshotId, Key)>() + encoded
     }
 }
 

@@ -4,12 +4,12 @@ use crate::error::StoreError;
 use crate::keys::{Key, Table, TrieId};
 use crate::rows::Rows;
 use crate::trie::{self, Branch, Change, Decoder, MAX_AGE, NewRow, Node, Planned, Source, Stored, Update};
-use crate::values::{AccountRow, decode_word, encode_word};
+use crate::values::{AccountRow, encode_word};
 use node_core::caches::CacheUse;
 use node_core::state::{AccountChange, StateChanges};
 use node_core::trie::NibblePath;
 use node_types::consensus::EMPTY_ROOT;
-use node_types::{Address, BlockNumber, Bytes, H256, U256, keccak256_all};
+use node_types::{Address, BlockNumber, Bytes, H256, keccak256_all};
 use quick_cache::Weighter;
 use quick_cache::unsync::Cache;
 use std::collections::BTreeMap;
@@ -24,16 +24,6 @@ pub(crate) fn account(rows: &Rows, address_hash: H256, at: BlockNumber) -> Resul
         Ok(ControlFlow::Break(()))
     })?;
     Ok(account)
-}
-
-/// Returns the value of a slot as of block `at`.
-pub(crate) fn slot(rows: &Rows, trie: TrieId, slot_hash: H256, at: BlockNumber) -> Result<U256, StoreError> {
-    let mut word = U256::zero();
-    rows.newest_first(&Key::of_slot(trie, slot_hash), at, |_, value| {
-        word = decode_word(value)?;
-        Ok(ControlFlow::Break(()))
-    })?;
-    Ok(word)
 }
 
 /// A cache of one state: of the accounts and trie nodes that the next block may change. Only the writer of the newest

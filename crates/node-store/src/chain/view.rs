@@ -3,9 +3,11 @@
 use super::ChainVersion;
 use crate::error::StoreError;
 use crate::keys::{Key, LogId, Table, TrieId};
+use crate::postings;
+use crate::rows::Value;
 use crate::state::{self, Before, TrieReader};
 use crate::trie;
-use crate::{postings, values};
+use crate::values::{self, AccountRow};
 use node_core::backend::{AccountProof, BackendError, FeeRow, LogFilter, StateView, StorageProof, View};
 use node_core::block::{
     BlockHashOrNumber, BlockLogs, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition,
@@ -173,21 +175,51 @@ struct ChainState<'a> {
     at: BlockNumber,
 }
 
+impl ChainState<'_> {
+    /// Returns the newest row of an account or slot.
+    fn newest(&self, key: &Key) -> Result<Option<Value>, StoreError> {
+        let ChainVersion { rows, caches, .. } = self.chain;
+        if let Some((_, value)) = rows.newest_in_memory(key, self.at) {
+            return Ok(Some(value));
+        }
+        let (place, block) = ((rows.tables.id(), *key), self.at.min(rows.limit));
+        let cached = caches.newest.get(place);
+        if let Some(row) = cached.filter(|row| row.as_ref().is_none_or(|(version, _)| *version <= block)) {
+            return Ok(row.map(|(_, value)| value));
+        }
+        let row = rows.tables.newest(key, block)?;
+        // For an earlier block, runs may have a newer row.
+        if block >= rows.tables.end() {
+            caches.newest.insert(place, row.clone(), row.as_ref().map_or(0, |(_, value)| value.len()));
+        }
+        Ok(row.map(|(_, value)| value))
+    }
+
+    fn account_row(&self, address_hash: H256) -> Result<Option<AccountRow>, StoreError> {
+        let row = self.newest(&Key::of_hash(Table::Accounts, address_hash))?;
+        Ok(row.map(|row| AccountRow::decode(&row)).transpose()?.flatten())
+    }
+
+    fn slot(&self, trie: TrieId, slot_hash: H256) -> Result<U256, StoreError> {
+        let row = self.newest(&Key::of_slot(trie, slot_hash))?;
+        Ok(row.map(|row| values::decode_word(&row)).transpose()?.unwrap_or_default())
+    }
+}
+
 impl StateView for ChainState<'_> {
     fn account(&self, address: Address) -> Result<Option<AccountState>, BackendError> {
-        Ok(state::account(&self.chain.rows, keccak256(address), self.at)?.map(|account| account.state))
+        Ok(self.account_row(keccak256(address))?.map(|account| account.state))
     }
 
     fn storage(&self, address: Address, slot: H256) -> Result<U256, BackendError> {
-        match state::account(&self.chain.rows, keccak256(address), self.at)?.and_then(|account| account.storage) {
-            Some((trie, _)) => Ok(state::slot(&self.chain.rows, trie, keccak256(slot), self.at)?),
+        match self.account_row(keccak256(address))?.and_then(|account| account.storage) {
+            Some((trie, _)) => Ok(self.slot(trie, keccak256(slot))?),
             None => Ok(U256::zero()),
         }
     }
 
     fn has_storage(&self, address: Address) -> Result<bool, BackendError> {
-        Ok(state::account(&self.chain.rows, keccak256(address), self.at)?
-            .is_some_and(|account| account.storage.is_some()))
+        Ok(self.account_row(keccak256(address))?.is_some_and(|account| account.storage.is_some()))
     }
 
     fn code(&self, hash: H256) -> Result<Option<Bytes>, BackendError> {
@@ -196,7 +228,7 @@ impl StateView for ChainState<'_> {
 
     fn proof(&self, address: Address, slots: &[H256]) -> Result<AccountProof, BackendError> {
         let hash = keccak256(address);
-        let account = state::account(&self.chain.rows, hash, self.at)?;
+        let account = self.account_row(hash)?;
         let reader =
             |trie| TrieReader { rows: &self.chain.rows, trie, at: Some(self.at), replaces: false, cache: None };
         let leaf = account.map(|account| account.leaf());
@@ -208,7 +240,7 @@ impl StateView for ChainState<'_> {
                 return Ok(StorageProof { slot: *slot, value: U256::zero(), proof: Vec::new() });
             };
             let hash = keccak256(slot);
-            let value = state::slot(&self.chain.rows, trie, hash, self.at)?;
+            let value = self.slot(trie, hash)?;
             let word = (!value.is_zero()).then(|| trie::encode_word_leaf(&values::encode_word(value)));
             let proof = trie::prove(&mut reader(trie), &NibblePath::from(hash), word.as_deref())?;
             Ok(StorageProof { slot: *slot, value, proof })

@@ -75,6 +75,7 @@ pub(crate) fn migrate_in(
     let database = Database::builder().set_cache_size(64 << 20).create_with_backend(file).map_err(redb)?;
     let old = database.begin_read().map_err(redb)?;
     let (meta, genesis_file) = read_meta(&old)?;
+    Wal::check_presence(&*from).map_err(StoreError::from)?;
     let mut log_entries = 0;
     for entry in wal::read_only(Arc::clone(&from), meta.logged).map_err(StoreError::from)? {
         entry.map_err(StoreError::from)?;

@@ -47,12 +47,20 @@ impl Rows {
 
     /// Returns the newest row of `key` from this block or an earlier one, with the number of its block.
     pub(crate) fn newest(&self, key: &Key, block: u64) -> Result<Option<(u64, Value)>, StoreError> {
-        let mut newest = None;
-        self.newest_first(key, block, |version, value| {
-            newest = Some((version, Value::from(value)));
-            Ok(ControlFlow::Break(()))
-        })?;
-        Ok(newest)
+        match self.newest_in_memory(key, block) {
+            Some(newest) => Ok(Some(newest)),
+            None => self.tables.newest(key, block.min(self.limit)),
+        }
+    }
+
+    /// Like [`newest`](Self::newest), among the rows in memory.
+    pub(crate) fn newest_in_memory(&self, key: &Key, block: u64) -> Option<(u64, Value)> {
+        // Rows in memory belong to blocks above the limit.
+        if block <= self.limit {
+            return None;
+        }
+        let block = block.min(self.head);
+        self.young.newest(key, block).or_else(|| self.old.newest(key, block))
     }
 
     /// Visits the rows of `key` from this block and earlier ones, the newest first.

@@ -131,6 +131,21 @@ impl Tables {
         Ok(None)
     }
 
+    /// Returns the last block whose rows may be visible.
+    pub(crate) fn end(&self) -> BlockNumber {
+        self.keyed.iter().map(|part| part.limit).max().unwrap_or_default()
+    }
+
+    /// Returns the newest row of `key` with this version or a lower one, with its version.
+    pub(crate) fn newest(&self, key: &Key, version: u64) -> Result<Option<(u64, Value)>, StoreError> {
+        let mut newest = None;
+        self.newest_first(key, version, |version, value| {
+            newest = Some((version, Value::from(value)));
+            Ok(ControlFlow::Break(()))
+        })?;
+        Ok(newest)
+    }
+
     /// Visits the rows of `key` with this version or a lower one, the newest first.
     pub(crate) fn newest_first(
         &self,
