@@ -4,7 +4,7 @@ use super::small;
 use crate::files::faults::FaultyDisk;
 use crate::{Store, SyncPolicy};
 use node_core::backend::StateBackend;
-use node_core::backend::suite::Random;
+use node_core::backend::suite::{Random, check_view};
 use node_core::caches::CacheUse;
 
 fn of(store: &Store, name: &str) -> CacheUse {
@@ -43,4 +43,30 @@ fn counts_hits_misses_and_bytes() {
     let capacity: u64 = store.caches().iter().map(|cache| cache.capacity).sum();
     let wanted = options.cache_bytes as u64;
     assert!(capacity.abs_diff(wanted) < wanted / 10, "{capacity} of {wanted}");
+}
+
+/// Rows that are cached for one branch or block are not returned for another.
+#[test]
+fn newest_rows_are_those_of_the_view() {
+    let random = &mut Random(3);
+    let chain = random.chain(30);
+    let disk = FaultyDisk::new();
+    let store = Store::open_in(disk.folder(), chain.blocks()[0].clone(), small(1, SyncPolicy::Always)).unwrap();
+    chain.above(0).into_iter().for_each(|block| store.append(block).unwrap());
+    store.flush().unwrap();
+    let before = store.view().unwrap();
+    check_view(&*before, &chain);
+    // Blocks that are in runs leave the chain.
+    let mut branch = chain.up_to(20);
+    random.extend(&mut branch, 5);
+    store.switch(20, branch.above(20)).unwrap();
+    for _ in 0..2 {
+        for _ in 0..2 {
+            check_view(&*store.view().unwrap(), &branch);
+            check_view(&*before, &chain);
+        }
+        store.flush().unwrap();
+    }
+    let newest = of(&store, "newest_rows");
+    assert!(newest.hits > 0 && newest.bytes > 0, "{newest:?}");
 }
