@@ -69,8 +69,8 @@ impl Begun {
         Ok((parts.status.as_u16(), (stream, body, runtime)))
     }
 
-    /// Reads a response as far as flow control lets the server send it, without ever allowing more, until the server
-    /// gives up. Returns whether it does so before the response is complete.
+    /// Reads a response as far as flow control allows the server to send it, without ever allowing more, until the
+    /// server gives up. Returns whether it does so before the response is complete.
     ///
     /// # Errors
     /// If there is no response, or the server waits for longer than a minute.
