@@ -92,12 +92,17 @@ class Series:
     def import_command(self, folder, chain=None):
         return [self.binary, "import", "--data-dir", folder, "--json", chain or self.chain]
 
+    @staticmethod
+    def time_of(command):
+        """Runs a command, and returns how long it took, in seconds."""
+        start = time.monotonic()
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        return time.monotonic() - start
+
     def measure_import(self):
         folder = self.new_folder()
-        start = time.monotonic()
-        subprocess.run(self.import_command(folder), check=True, stdout=subprocess.DEVNULL)
         self.whole_folder = folder
-        return time.monotonic() - start
+        return self.time_of(self.import_command(folder))
 
     def prune_command(self, folder):
         return [self.binary, "prune", "--data-dir", folder, "--before", str(self.blocks // 2)]
@@ -109,9 +114,7 @@ class Series:
 
     def measure_prune(self):
         folder = self.copy_whole_folder()
-        start = time.monotonic()
-        subprocess.run(self.prune_command(folder), check=True, stdout=subprocess.DEVNULL)
-        spent = time.monotonic() - start
+        spent = self.time_of(self.prune_command(folder))
         shutil.rmtree(folder)
         return spent
 
@@ -152,9 +155,7 @@ class Series:
 
     def measure_backup(self):
         copy = self.new_folder()
-        start = time.monotonic()
-        subprocess.run([self.binary, "backup", "--data-dir", self.whole_folder, copy], check=True, stdout=subprocess.DEVNULL)
-        spent = time.monotonic() - start
+        spent = self.time_of([self.binary, "backup", "--data-dir", self.whole_folder, copy])
         shutil.rmtree(copy)
         return spent
 
@@ -167,9 +168,7 @@ class Series:
         subprocess.run(["tar", "-xzf", OLD_FOLDER, "-C", self.old_folder, "--strip-components", "1"], check=True)
         self.old_content = content(self.old_folder)
         copy = self.new_folder()
-        start = time.monotonic()
-        subprocess.run(self.migrate_command(copy), check=True, stdout=subprocess.DEVNULL)
-        spent = time.monotonic() - start
+        spent = self.time_of(self.migrate_command(copy))
         shutil.rmtree(copy)
         return spent
 
@@ -199,9 +198,7 @@ class Series:
 
     def measure_switch(self):
         folder = self.begin_branch()
-        start = time.monotonic()
-        subprocess.run(self.import_command(folder, self.branches[1]), check=True, stdout=subprocess.DEVNULL)
-        spent = time.monotonic() - start
+        spent = self.time_of(self.import_command(folder, self.branches[1]))
         self.branch_heads = [self.head_of(folder, blocks) for blocks in BRANCHES]
         shutil.rmtree(folder)
         return spent

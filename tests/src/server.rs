@@ -181,7 +181,7 @@ impl Server {
 
     /// The server that listens on `address` in this process.
     pub fn at(address: SocketAddr) -> Self {
-        Self::new(None, format!("http://{address}"))
+        Self::at_over(address, Transport::Http1, None)
     }
 
     /// Like [`at`](Self::at), for requests over `transport`. With TLS, the server has this identity.

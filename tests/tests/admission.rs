@@ -288,6 +288,15 @@ fn limits_connections() {
 /// The preface of an HTTP/2 connection, settings, and the start of a request whose headers do not end.
 const SLOW_HTTP2: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0\0\0\x01\x01\0\0\0\0\x01\x82";
 
+/// Reads until the server closes the connection. Otherwise reading times out after a minute, and the test fails.
+fn until_closed(stream: &mut dyn Duplex) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    if let Err(error) = stream.read_to_end(&mut bytes) {
+        assert!([ErrorKind::ConnectionReset, ErrorKind::UnexpectedEof].contains(&error.kind()), "{error:?}");
+    }
+    bytes
+}
+
 #[test]
 fn disconnects_silent_clients() {
     let (header_timeout, keep_alive) = (Duration::from_secs(2), Duration::from_secs(2));
@@ -302,11 +311,8 @@ fn disconnects_silent_clients() {
         };
         slow.write_all(start).unwrap();
         for mut stream in [silent, slow] {
-            // The connection ends, with or without a response; otherwise reading would time out after a minute.
-            let mut rest = Vec::new();
-            if let Err(error) = stream.read_to_end(&mut rest) {
-                assert!([ErrorKind::ConnectionReset, ErrorKind::UnexpectedEof].contains(&error.kind()), "{error:?}");
-            }
+            // With or without a response.
+            let rest = until_closed(&mut *stream);
             // HTTP/2 begins with settings.
             let ends = rest.is_empty() || rest.starts_with(b"HTTP/1.1 408") || rest.get(3) == Some(&4);
             assert!(ends, "{transport:?}: {}", String::from_utf8_lossy(&rest));
@@ -679,11 +685,7 @@ fn closes_idle_connections() {
             Transport::Http2 | Transport::Tls => &SLOW_HTTP2[..33],
         };
         idle.write_all(start).unwrap();
-        let mut bytes = Vec::new();
-        // Reading would time out after a minute.
-        if let Err(error) = idle.read_to_end(&mut bytes) {
-            assert!([ErrorKind::ConnectionReset, ErrorKind::UnexpectedEof].contains(&error.kind()), "{error:?}");
-        }
+        let bytes = until_closed(&mut *idle);
         let is_served = bytes.starts_with(b"HTTP/1.1 200") || bytes.get(3) == Some(&4);
         assert!(is_served, "{transport:?}: {}", String::from_utf8_lossy(&bytes));
     }
