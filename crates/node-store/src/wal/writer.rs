@@ -22,6 +22,9 @@ pub(super) struct Writer {
     end: u64,
     salt: u64,
     segment_bytes: u64,
+    /// Why a segment could not be created. Nothing is written until the log is rolled back: the segment may exist, and
+    /// its name says that the entries before it are complete.
+    failure: Option<WalError>,
 }
 
 impl Writer {
@@ -38,14 +41,17 @@ impl Writer {
         let mut segments = recovered.segments;
         segments.push(through.next());
         let end = SegmentHeader::SIZE as u64;
-        Ok(Self { folder, mark: recovered.mark, segments, file, name, through, end, salt, segment_bytes })
+        let mark = recovered.mark;
+        Ok(Self { folder, mark, segments, file, name, through, end, salt, segment_bytes, failure: None })
     }
 
     /// Creates a segment after the written entries.
     fn begin_segment(&mut self) -> Result<(), WalError> {
         let first = self.through.next();
         let name = segment_name(first);
-        self.file = create_segment(&*self.folder, &name, first, self.salt)?;
+        let created = create_segment(&*self.folder, &name, first, self.salt);
+        self.failure = created.as_ref().err().cloned();
+        self.file = created?;
         self.name = name;
         if self.segments.last() != Some(&first) {
             self.segments.push(first);
@@ -63,6 +69,9 @@ impl Writer {
     pub(super) fn commit(&mut self, frames: &[u8], through: Sequence) -> Result<(), WalError> {
         if frames.is_empty() {
             return Ok(());
+        }
+        if let Some(failure) = &self.failure {
+            return Err(failure.clone());
         }
         if self.end >= self.segment_bytes {
             self.begin_segment()?;

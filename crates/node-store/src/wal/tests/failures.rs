@@ -67,3 +67,33 @@ fn a_failed_sync_fails_for_all_who_wait_for_it() {
     });
     assert_eq!(wal.synced(), Sequence(9));
 }
+
+/// While one thread waits for its turn to write an entry, another fails to create the next segment. The entry must not
+/// be written to the previous segment: opening the log would skip it, because the next segment may exist.
+#[test]
+fn nothing_is_written_after_a_segment_could_not_be_created() {
+    for failing in 0..4 {
+        let disk = FaultyDisk::new();
+        let wal = open(&disk, 0).unwrap();
+        let flushed = wal.append(&payload(1)).unwrap();
+        wal.sync().unwrap();
+        let entry = wal.append(&payload(2)).unwrap();
+        let acknowledged = std::thread::scope(|scope| {
+            let mut writer = wal.writer.lock();
+            let syncing = scope.spawn(|| wal.sync_through(entry));
+            while !wal.pending.lock().syncing {
+                std::thread::yield_now();
+            }
+            disk.fail_operation(failing);
+            writer.forget_segments(flushed).unwrap_err();
+            drop(writer);
+            syncing.join().unwrap().is_ok()
+        });
+        assert!(!acknowledged && wal.has_failed());
+        wal.roll_back(flushed).unwrap();
+        wal.append(&payload(3)).unwrap();
+        wal.sync().unwrap();
+        disk.crash(failing);
+        assert_eq!(entries_after(&open(&disk, flushed.0).unwrap(), flushed.0), [payload(3)]);
+    }
+}
