@@ -1,4 +1,4 @@
-//! The allocator, and the return of freed memory to the system.
+//! The allocator, and how a server returns freed memory to the system.
 
 use crate::error::CommandError;
 use std::hint::black_box;
@@ -16,9 +16,18 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// Size in bytes of an allocation that the allocator does not keep for the thread when it is freed.
 const LARGE: usize = 16 << 20;
 
-/// Starts returning memory to the system when it has been free for a while. The allocator does so only when some
-/// thread frees many bytes, so without this, a server would keep the memory of its last large request.
+/// Makes the process return memory that it no longer uses, as a server should that runs for months.
+///
+/// The system gives it small pages only: a huge page is kept as long as any byte of it is used, so under a mixed load
+/// the memory of a server grew to four times what it used. Requests are as fast with small pages.
+///
+/// A thread starts returning memory when it has been free for a while. The allocator does so only when some thread
+/// frees many bytes, so without this, a server would keep the memory of its last large request.
 pub(crate) fn return_freed() -> Result<(), CommandError> {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::thread::disable_transparent_huge_pages(true) {
+        tracing::debug!(%error, "huge pages stay enabled");
+    }
     let free = || loop {
         thread::sleep(INTERVAL);
         // The allocation is not written to, so it takes no memory.
