@@ -45,6 +45,14 @@ bench-http *OPTIONS:
 bench-archive *ARGS:
     scripts/bench_archive.py {{ARGS}}
 
+# Measure what a block costs as a folder grows: imports of two lengths, proofs at random heights. Needs wrk.
+bench-growth *ARGS:
+    scripts/bench_growth.py {{ARGS}}
+
+# Compare two builds of the server, requests per second side by side. Needs wrk.
+bench-versions BEFORE AFTER *ARGS:
+    scripts/bench_versions.py {{BEFORE}} {{AFTER}} {{ARGS}}
+
 # Measure time and memory of an import of dev20k, which is in FOLDER, by the server.
 bench-import FOLDER:
     scripts/bench_import.sh {{FOLDER}}

@@ -86,7 +86,7 @@ def disk(binary):
     if os.geteuid() != 0:
         print("skipped: only root can mount a tmpfs")
         return
-    for play, size in [(full_disk, "12m"), (full_import, "1m")]:
+    for play, size in [(copy_to_mount_point, "1m"), (full_disk, "12m"), (full_import, "1m")]:
         with tempfile.TemporaryDirectory() as folder:
             mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], capture_output=True, text=True)
             if mounted.returncode != 0:
@@ -96,6 +96,11 @@ def disk(binary):
                 play(binary, folder)
             finally:
                 subprocess.run(["umount", "-l", folder], check=True)
+
+
+def copy_to_mount_point(binary, folder):
+    migrate = subprocess.run([binary, "migrate", "--data-dir", f"{folder}-of-layout-1", folder], capture_output=True, text=True)
+    expect("a migration to a mount point fails before it begins", "is a mount point" in migrate.stderr, True)
 
 
 def full_disk(binary, folder):

@@ -7,7 +7,7 @@ use crate::report::{self, Report};
 use crate::verify::{self, Outcome};
 use node_core::backend::BackendError;
 use node_http::Shutdown;
-use node_store::{BackupError, Migrated, MigrationProgress, StoreError, check_outside, finish_migration};
+use node_store::{Migrated, MigrationProgress, StoreError, check_destination, finish_migration};
 use serde_json::json;
 use std::fs;
 use std::path::PathBuf;
@@ -16,12 +16,7 @@ use std::path::PathBuf;
 pub(crate) fn run(options: &CopyOptions) -> Result<(), CommandError> {
     let (json, dest) = (options.output.json, &options.dest);
     let from = open::existing_folder(&options.chain, "migrate")?;
-    if fs::read_dir(dest).map_or(dest.exists(), |mut files| files.next().is_some()) {
-        return Err(BackupError::Exists { path: dest.clone() }.into());
-    }
-    if let Ok(folder) = from.canonicalize() {
-        check_outside(dest, &folder)?;
-    }
+    check_destination(dest, from.canonicalize().ok().as_deref())?;
     let shutdown = Shutdown::on_signals()?;
     let mut unfinished = dest.clone().into_os_string();
     unfinished.push(".migrating");

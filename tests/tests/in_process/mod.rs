@@ -31,9 +31,7 @@ fn listen(node: Arc<Node>, config: HttpConfig) -> SocketAddr {
 /// Serves a development chain, which exists as long as the returned node, on a free port.
 #[allow(dead_code)] // Not every test that includes this file needs it.
 pub(crate) fn serve_dev(config: HttpConfig) -> (DevNode, Server) {
-    let chain = DevNode::builder().client_version("node-server/0.1.0").spawn().unwrap();
-    let server = serve(Arc::clone(chain.node()), config);
-    (chain, server)
+    serve_dev_over(Transport::Http1, config)
 }
 
 /// Like [`serve_dev`], for requests over `transport`.
@@ -44,7 +42,7 @@ pub(crate) fn serve_dev_over(transport: Transport, config: HttpConfig) -> (DevNo
         let [certificates, key] = ["cert.pem", "key.pem"].map(|name| std::fs::read(identity.file(name)).unwrap());
         Tls::from_pem(&certificates, &key).unwrap()
     });
-    let chain = DevNode::builder().spawn().unwrap();
+    let chain = DevNode::builder().client_version("node-server/0.1.0").spawn().unwrap();
     let address = listen(Arc::clone(chain.node()), HttpConfig { tls, ..config });
     (chain, Server::at_over(address, transport, identity))
 }

@@ -53,6 +53,9 @@ pub enum GenesisError {
     /// A slot of an account has two entries that differ in their leading zeros.
     #[error("alloc.{account} has two entries for the slot {slot:#x}")]
     DuplicateSlot { account: String, slot: node_types::H256 },
+    /// The file states another root than that of its accounts.
+    #[error("stateRoot is {stated:#x}, but the root of the accounts in alloc is {computed:#x}")]
+    StateRoot { computed: node_types::H256, stated: node_types::H256 },
     /// The accounts of a large genesis cannot be sorted in temporary files.
     #[error("the accounts cannot be sorted in temporary files")]
     Scratch(#[source] std::io::Error),

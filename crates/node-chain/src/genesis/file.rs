@@ -7,6 +7,7 @@ use node_core::forks::{ChainSpec, Fork};
 use node_types::consensus::{EMPTY_OMMERS_HASH, EMPTY_REQUESTS_HASH, EMPTY_ROOT, Header, HeaderField};
 use node_types::{Address, H256, U256};
 use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -15,11 +16,32 @@ use std::io::Read;
 
 /// An account in a file. Numbers are kept as text, because JSON integers may have more than 64 bits.
 #[derive(Deserialize)]
-struct FileAccount {
+struct AccountFields {
     balance: Option<Box<RawValue>>,
     nonce: Option<Box<RawValue>>,
     code: Option<String>,
     storage: Option<BTreeMap<String, String>>,
+}
+
+/// An object with the fields of an account. Without this wrapper, serde would also accept an array of their values.
+struct FileAccount(AccountFields);
+
+impl<'de> Deserialize<'de> for FileAccount {
+    fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
+        struct Object;
+        impl<'de> Visitor<'de> for Object {
+            type Value = FileAccount;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object with the fields of an account")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<FileAccount, A::Error> {
+                AccountFields::deserialize(MapAccessDeserializer::new(map)).map(FileAccount)
+            }
+        }
+        json.deserialize_map(Object)
+    }
 }
 
 /// Receives the accounts of a file one by one.
@@ -31,20 +53,32 @@ pub(super) fn parse(json: &[u8]) -> Result<Genesis, GenesisError> {
         let earlier = alloc.insert(address, account);
         earlier.map_or(Ok(()), |_| Err(GenesisError::DuplicateAccount { address }))
     };
-    let genesis = read(serde_json::Deserializer::from_slice(json), &mut receive)?;
-    Ok(Genesis { alloc, ..genesis })
+    let (genesis, stated) = read(serde_json::Deserializer::from_slice(json), &mut receive)?;
+    let genesis = Genesis { alloc, ..genesis };
+    if stated.is_some() {
+        check_root(genesis.root_of_accounts(), stated)?;
+    }
+    Ok(genesis)
 }
 
-/// Reads a file whose accounts need not fit into memory: passes each account to `each`, and returns a genesis without
-/// accounts.
-pub(super) fn read_large(file: impl Read, each: Receiver<'_>) -> Result<Genesis, GenesisError> {
+/// Reads a file whose accounts need not fit into memory, and passes each account to `each`. Returns a genesis without
+/// accounts, and the root of its accounts if the file states it.
+pub(super) fn read_large(file: impl Read, each: Receiver<'_>) -> Result<(Genesis, Option<H256>), GenesisError> {
     read(serde_json::Deserializer::from_reader(file), each)
+}
+
+/// Compares the root of the accounts with the one that the file states.
+pub(super) fn check_root(computed: H256, stated: Option<H256>) -> Result<(), GenesisError> {
+    match stated {
+        Some(stated) if stated != computed => Err(GenesisError::StateRoot { computed, stated }),
+        _ => Ok(()),
+    }
 }
 
 fn read<'de>(
     mut json: serde_json::Deserializer<impl serde_json::de::Read<'de>>,
     each: Receiver<'_>,
-) -> Result<Genesis, GenesisError> {
+) -> Result<(Genesis, Option<H256>), GenesisError> {
     let mut failed = None;
     let mut file = File::default();
     let accounts = Accounts { each, failed: &mut failed };
@@ -57,11 +91,12 @@ fn read<'de>(
     let config: RawObject<'_> = number::typed("config", file.get("config").ok_or_else(|| missing("config"))?)?;
     let spec = config::parse(&config)?;
     let header = header(&spec, &file)?;
-    let state_root = if file.has_accounts { None } else { file.hash("stateRoot")? };
-    if !file.has_accounts && state_root.is_none() {
-        return Err(missing("alloc"));
-    }
-    Ok(Genesis { spec, header, alloc: BTreeMap::new(), state_root })
+    let (state_root, stated) = match (file.has_accounts, file.hash("stateRoot")?) {
+        (true, root) => (None, root),
+        (false, Some(root)) => (Some(root), None),
+        (false, None) => return Err(missing("alloc")),
+    };
+    Ok((Genesis { spec, header, alloc: BTreeMap::new(), state_root }, stated))
 }
 
 /// The properties of a file other than `alloc`.
@@ -156,7 +191,7 @@ impl<'de> Visitor<'de> for &mut Accounts<'_, '_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<bool, A::Error> {
         while let Some((key, value)) = map.next_entry::<String, FileAccount>()? {
             let address = number::address(&format!("alloc.{key}"), &key);
-            let received = address.and_then(|address| (self.each)(address, account(&key, &value)?));
+            let received = address.and_then(|address| (self.each)(address, account(&key, &value.0)?));
             if let Err(error) = received {
                 *self.failed = Some(error);
                 return Err(A::Error::custom("an account is refused"));
@@ -220,7 +255,7 @@ fn header(spec: &ChainSpec, file: &File) -> Result<Header, GenesisError> {
     })
 }
 
-fn account(key: &str, account: &FileAccount) -> Result<GenesisAccount, GenesisError> {
+fn account(key: &str, account: &AccountFields) -> Result<GenesisAccount, GenesisError> {
     let field = |name: &str| format!("alloc.{key}.{name}");
     let mut storage = BTreeMap::new();
     for (slot, value) in account.storage.iter().flatten() {

@@ -42,16 +42,19 @@ impl LargeGenesis {
     ) -> Result<Self, GenesisError> {
         let files = (0..FILES).map(|_| new_file().map(BufWriter::new)).collect::<io::Result<Vec<_>>>();
         let mut files = files.map_err(GenesisError::Scratch)?;
-        let genesis = file::read_large(BufReader::with_capacity(READ_BUFFER, file), &mut |address, account| {
-            context.check()?;
-            let file = &mut files[usize::from(keccak256(address).as_bytes()[0])];
-            write(file, address, &account).map_err(GenesisError::Scratch)
-        })?;
+        let (genesis, stated) =
+            file::read_large(BufReader::with_capacity(READ_BUFFER, file), &mut |address, account| {
+                context.check()?;
+                let file = &mut files[usize::from(keccak256(address).as_bytes()[0])];
+                write(file, address, &account).map_err(GenesisError::Scratch)
+            })?;
         let files = files.into_iter().map(|file| file.into_inner().map_err(|error| error.into_error()));
         let files = files.collect::<io::Result<_>>().map_err(GenesisError::Scratch)?;
         let mut large = Self { genesis, files };
         if large.genesis.state_root.is_none() {
-            large.genesis.state_root = Some(large.root(context)?);
+            let root = large.root(context)?;
+            file::check_root(root, stated)?;
+            large.genesis.state_root = Some(root);
         }
         Ok(large)
     }

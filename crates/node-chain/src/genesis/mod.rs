@@ -34,7 +34,7 @@ pub struct Genesis {
     /// The initial accounts. Empty if `state_root` is set.
     pub alloc: BTreeMap<Address, GenesisAccount>,
     /// The root of an initial state whose accounts are not in `alloc`, such as that of a [`LargeGenesis`]. In files
-    /// it is the property `stateRoot`, which replaces `alloc`.
+    /// it is the property `stateRoot`, which replaces `alloc`. A file may also have both.
     pub state_root: Option<H256>,
 }
 

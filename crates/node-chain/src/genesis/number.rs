@@ -40,6 +40,9 @@ pub(super) fn bytes(field: &str, text: &str) -> Result<Bytes, GenesisError> {
 /// Parses 32 bytes in hex, with or without 0x. Fewer digits are padded on the left.
 pub(super) fn h256(field: &str, text: &str) -> Result<H256, GenesisError> {
     let digits = text.strip_prefix("0x").unwrap_or(text);
+    if digits.len() > 64 {
+        return Err(malformed(field, NumberError::Overflow { bits: 256 }));
+    }
     let number = digits_to_u256(digits, 16).map_err(|source| malformed(field, source))?;
     Ok(H256(number.to_big_endian()))
 }

@@ -322,7 +322,8 @@ fn a_large_genesis_is_refused_for_the_same_reasons() {
     let cut = &twice.as_bytes()[..twice.len() - 2];
     let wrong = file(|file| file["alloc"]["0xaa00000000000000000000000000000000000000"] = json!({"balance": "x"}));
     let none = file(|file| file["alloc"] = Value::Null);
-    for json in [twice.as_bytes(), cut, &wrong, &none] {
+    let other_root = file(|file| file["stateRoot"] = json!("0x01"));
+    for json in [twice.as_bytes(), cut, &wrong, &none, &other_root] {
         let [whole, large] = [
             Genesis::parse(json).map(drop),
             LargeGenesis::read(json, &Context::unbounded(), tempfile::tempfile).map(drop),
@@ -350,7 +351,7 @@ fn ignores_other_properties() {
 #[test]
 fn reports_faults() {
     // A change to a good file; the error with its sources, up to what the JSON parser says.
-    let cases: [(&str, Value, &str); 25] = [
+    let cases: [(&str, Value, &str); 28] = [
         ("/config/amsterdamTime", json!(0), "unknown fork amsterdamTime"),
         ("/config/verkleTime", json!(99), "unknown fork verkleTime"),
         ("/config/futureBlock", json!("0x1"), "unknown fork futureBlock"),
@@ -396,6 +397,23 @@ fn reports_faults() {
             "/alloc",
             json!({"0x00000000000000000000000000000000000000aa": {}, "00000000000000000000000000000000000000AA": {}}),
             "alloc has two entries for 0x00000000000000000000000000000000000000aa",
+        ),
+        (
+            "/alloc",
+            json!({"0x00000000000000000000000000000000000000aa": ["0x1", "0x2", "0x", {}]}),
+            "not a genesis file: invalid type: sequence, expected an object with the fields of an account",
+        ),
+        (
+            "/alloc",
+            json!({"0x00000000000000000000000000000000000000aa": {"storage": {"00".repeat(33): "0x1"}}}),
+            "alloc.0x00000000000000000000000000000000000000aa.storage.000000000000000000000000000000000000000000000000000\
+             000000000000000 is malformed: more than 256 bits",
+        ),
+        (
+            "/stateRoot",
+            json!("0x01"),
+            "stateRoot is 0x0000000000000000000000000000000000000000000000000000000000000001, but the root of the \
+             accounts in alloc is 0x",
         ),
     ];
     for (path, value, expected) in cases {

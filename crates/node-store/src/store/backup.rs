@@ -15,6 +15,7 @@ use node_core::block::BlockRef;
 use node_core::context::{Context, Interrupted};
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -54,6 +55,9 @@ pub enum BackupError {
     /// The destination exists and is not an empty folder.
     #[error("{path} exists and is not an empty folder")]
     Exists { path: PathBuf },
+    /// The destination is a mounted file system.
+    #[error("{path} is a mount point, which the finished copy cannot replace; choose a folder inside it")]
+    MountPoint { path: PathBuf },
     /// The destination is inside the folder that is copied.
     #[error("{path} is inside the folder {folder} that would be copied")]
     Inside { path: PathBuf, folder: PathBuf },
@@ -219,19 +223,35 @@ fn written(error: impl Into<StoreError>) -> Failure {
     Failure::Write(error.into())
 }
 
-/// Checks that a folder that would be created at `dest` is not inside `folder`, whose symbolic links are resolved.
+/// Checks that `dest` can become a copy of the folder `source`, whose symbolic links are resolved: that it does not
+/// exist or is an empty folder that can be replaced, and is not inside `source`.
 ///
 /// # Errors
-/// [`BackupError::Inside`].
-pub fn check_outside(dest: &Path, folder: &Path) -> Result<(), BackupError> {
-    let place = std::path::absolute(dest).ok();
-    let above = place.iter().flat_map(|place| place.ancestors().skip(1));
-    match above.filter_map(|above| above.canonicalize().ok()).next() {
-        Some(above) if above.starts_with(folder) => {
-            Err(BackupError::Inside { path: dest.to_owned(), folder: folder.to_owned() })
-        }
-        _ => Ok(()),
+/// [`BackupError::Exists`], [`BackupError::MountPoint`], [`BackupError::Inside`], and [`BackupError::Write`] if this
+/// cannot be determined.
+pub fn check_destination(dest: &Path, source: Option<&Path>) -> Result<(), BackupError> {
+    let failed = |error| failure(dest, StoreError::File(error));
+    let path = dest.to_owned();
+    let place = std::path::absolute(dest).map_err(failed)?;
+    let Some(parent) = place.parent() else { return Err(BackupError::Exists { path }) };
+    let above = place.ancestors().skip(1).find_map(|above| above.canonicalize().ok());
+    if let (Some(folder), Some(above)) = (source, above)
+        && above.starts_with(folder)
+    {
+        return Err(BackupError::Inside { path, folder: folder.to_owned() });
     }
+    let found = match fs::symlink_metadata(dest) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        found => found.map_err(failed)?,
+    };
+    if !found.is_dir() || fs::read_dir(dest).map_err(failed)?.next().is_some() {
+        return Err(BackupError::Exists { path });
+    }
+    // The finished copy is renamed to `dest`, which replaces an empty folder, but not a mounted file system.
+    if fs::metadata(parent).map_err(failed)?.dev() != found.dev() {
+        return Err(BackupError::MountPoint { path });
+    }
+    Ok(())
 }
 
 struct Place {
@@ -245,24 +265,14 @@ impl Place {
     fn new(dest: &Path, source: Option<&Path>) -> Result<Self, BackupError> {
         let failed = |source| failure(dest, StoreError::File(source));
         let dest = std::path::absolute(dest).map_err(failed)?;
-        let exists = || BackupError::Exists { path: dest.clone() };
-        let (Some(parent), Some(name)) = (dest.parent(), dest.file_name()) else { return Err(exists()) };
-        let refuse_inside = |real: &Path| match source.filter(|source| real.starts_with(source)) {
-            Some(folder) => Err(BackupError::Inside { path: dest.clone(), folder: folder.to_owned() }),
-            None => Ok(()),
+        let (Some(parent), Some(name)) = (dest.parent(), dest.file_name()) else {
+            return Err(BackupError::Exists { path: dest });
         };
-        // Checked before any folder is created.
-        source.map_or(Ok(()), |source| check_outside(&dest, source))?;
+        // Checked before any folder is created, and again for the real path of the folder.
+        check_destination(&dest, source)?;
         create_folder(parent, &mut sync_folder).map_err(failed)?;
-        let real = parent.canonicalize().map_err(failed)?.join(name);
-        refuse_inside(&real)?;
-        let dest = real;
-        match fs::symlink_metadata(&dest) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(failure(&dest, StoreError::File(error))),
-            Ok(found) if found.is_dir() && fs::read_dir(&dest).is_ok_and(|mut files| files.next().is_none()) => {}
-            Ok(_) => return Err(BackupError::Exists { path: dest }),
-        }
+        let dest = parent.canonicalize().map_err(failed)?.join(name);
+        check_destination(&dest, source)?;
         let mut part = dest.clone().into_os_string();
         part.push(".part");
         Ok(Self { dest, part: part.into() })
