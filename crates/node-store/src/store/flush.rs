@@ -2,7 +2,8 @@
 
 use super::archive::NewRows;
 use super::meta::Meta;
-use super::{RecordId, Shared, Writer, WriterState};
+use super::records::RecordId;
+use super::{Shared, Writer, WriterState};
 use crate::chain::ChainVersion;
 use crate::error::StoreError;
 use crate::journal::kind_byte;

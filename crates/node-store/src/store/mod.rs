@@ -8,7 +8,9 @@ mod manifest;
 mod merger;
 mod meta;
 mod open;
+mod options;
 mod prune;
+mod records;
 mod snapshot;
 mod stats;
 mod verify;
@@ -24,6 +26,7 @@ pub(crate) use manifest::{Listed, Manifest, number_of as manifest_number};
 pub(crate) use meta::LAYOUT;
 #[cfg(any(test, feature = "layout-1"))]
 pub(crate) use meta::Meta;
+pub use options::{Options, SyncPolicy};
 pub use stats::{Stats, TableStats};
 pub use verify::{Difference, Fault, Verified};
 
@@ -32,7 +35,7 @@ use crate::chain::ChainVersion;
 use crate::error::StoreError;
 use crate::files::Folder;
 use crate::journal;
-use crate::wal::{Sequence, Wal, WalError, WalOptions};
+use crate::wal::{Sequence, Wal, WalError};
 use archive::Archive;
 use healing::FailedWrites;
 use node_core::backend::{
@@ -42,76 +45,11 @@ use node_core::block::{BlockRef, ExecutedBlock};
 use node_core::caches::CacheUse;
 use node_types::BlockNumber;
 use parking_lot::{Condvar, Mutex, RwLock};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use records::Records;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
-
-/// Options for opening a store.
-#[derive(Clone, Copy, Debug)]
-pub struct Options {
-    /// Total size of all caches in bytes.
-    pub cache_bytes: usize,
-    /// When changes become durable. [`Store::set_sync_policy`] changes it later.
-    pub sync: SyncPolicy,
-    /// Number of rows that are moved to runs at once. Up to twice as many are in memory.
-    pub commit_rows: usize,
-    /// Minimum number of the newest blocks that stay in memory, unless `memory_bytes` is exceeded.
-    pub blocks_in_memory: BlockNumber,
-    /// Maximum size in bytes of the blocks and records that are moved to runs at once, even if they are few rows.
-    pub memory_bytes: usize,
-    /// Whether runs are merged, which limits the number of runs that a read searches. Merging writes stored data
-    /// again several times.
-    pub merge: bool,
-    /// After a failed write, the time between two attempts to write again.
-    pub retry: Duration,
-    /// Options of the write-ahead log.
-    pub log: WalOptions,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            cache_bytes: 256 << 20,
-            sync: SyncPolicy::Always,
-            commit_rows: 100_000,
-            blocks_in_memory: 128,
-            memory_bytes: 64 << 20,
-            merge: true,
-            retry: Duration::from_secs(1),
-            // The log is dropped in whole segments, so with small ones there is less to read at startup.
-            log: WalOptions { segment_bytes: 16 << 20, ..WalOptions::default() },
-        }
-    }
-}
-
-impl Options {
-    /// Returns the default options of a store in memory.
-    ///
-    /// Runs take a fraction of the memory that their rows would take, so rows are moved to runs early. This also
-    /// makes removing blocks cheap, because it copies the rows that are not in runs.
-    pub fn in_memory() -> Self {
-        Self {
-            cache_bytes: 64 << 20,
-            commit_rows: 5_000,
-            memory_bytes: 8 << 20,
-            sync: SyncPolicy::OnDemand,
-            log: WalOptions { buffer_bytes: 64 << 10, ..WalOptions::default() },
-            ..Self::default()
-        }
-    }
-}
-
-/// When changes become durable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SyncPolicy {
-    /// Before they are acknowledged.
-    Always,
-    /// When [`Store::sync`] returns. Meant for imports, which can be repeated. A crash before that loses only the
-    /// newest changes, without gaps.
-    OnDemand,
-}
 
 /// A [`StateBackend`] that stores a chain in one folder, or in memory, with every state of the chain.
 ///
@@ -194,54 +132,6 @@ enum WriterState {
     Retrying,
     /// Memory may differ from the disk, so the folder must be opened again.
     Poisoned,
-}
-
-/// Small durable records. All of them are in memory.
-#[derive(Default)]
-struct Records {
-    values: BTreeMap<RecordId, Vec<u8>>,
-    /// Keys of records that differ from those in runs.
-    dirty: BTreeSet<RecordId>,
-    /// The entries of the log that may not be durable yet, oldest first, each with the values that it replaced.
-    unsynced: VecDeque<(Sequence, Replaced)>,
-}
-
-/// Kind and key of a record.
-type RecordId = (RecordKind, Vec<u8>);
-
-/// Records with their values before a write; `None` if they did not exist.
-type Replaced = Vec<(RecordId, Option<Vec<u8>>)>;
-
-impl Records {
-    /// Applies `writes`, and returns what they replaced.
-    fn write(&mut self, writes: Vec<RecordWrite>) -> Replaced {
-        let one = |write| {
-            let (id, value) = match write {
-                RecordWrite::Put(kind, Record { key, value }) => ((kind, key), Some(value)),
-                RecordWrite::Delete(kind, key) => ((kind, key), None),
-            };
-            let replaced = self.set(id.clone(), value);
-            (id, replaced)
-        };
-        writes.into_iter().map(one).collect()
-    }
-
-    fn set(&mut self, id: RecordId, value: Option<Vec<u8>>) -> Option<Vec<u8>> {
-        self.dirty.insert(id.clone());
-        match value {
-            Some(value) => self.values.insert(id, value),
-            None => self.values.remove(&id),
-        }
-    }
-
-    /// Reverts the writes of the entries after `durable`, which were removed from the log.
-    fn undo_after(&mut self, durable: Sequence) {
-        while let Some((_, replaced)) = self.unsynced.pop_back_if(|(sequence, _)| *sequence > durable) {
-            for (id, value) in replaced.into_iter().rev() {
-                self.set(id, value);
-            }
-        }
-    }
 }
 
 impl Store {
@@ -400,30 +290,6 @@ impl Shared {
             }
         }
     }
-
-    /// Logs records, and changes them in memory.
-    fn log_records(&self, writes: &[RecordWrite]) -> Result<Sequence, StoreError> {
-        let entry = journal::records(writes);
-        // The lock ensures that the log has the same order as memory. Others may append while the caller waits for
-        // the sync, so one sync serves many changes.
-        let mut records = self.records.write();
-        let sequence = self.append_to_log(&entry)?;
-        let synced = self.log.synced();
-        while records.unsynced.pop_front_if(|(sequence, _)| *sequence <= synced).is_some() {}
-        let replaced = records.write(writes.to_vec());
-        records.unsynced.push_back((sequence, replaced));
-        Ok(sequence)
-    }
-
-    /// Logs records, and syncs the log unless the policy is to sync on demand.
-    fn write_records(&self, writes: &[RecordWrite]) -> Result<(), StoreError> {
-        let _logging = self.logging.read();
-        let sequence = self.log_records(writes)?;
-        if self.sync_always.load(Ordering::SeqCst) {
-            self.log.sync_through(sequence)?;
-        }
-        Ok(())
-    }
 }
 
 impl Writer {
@@ -561,9 +427,4 @@ impl StateBackend for Store {
         caches.extend(self.shared.chain().caches.usage());
         caches
     }
-}
-
-/// Returns the size of the cache of runs in bytes.
-fn run_cache_bytes(options: &Options) -> u64 {
-    options.cache_bytes as u64 / 8 * 5
 }

@@ -5,9 +5,7 @@ use super::healing::PROBE;
 use super::manifest;
 use super::meta::LAYOUT;
 use super::snapshot::SnapshotFolder;
-use super::{
-    Options, Records, Shared, Store, SyncPolicy, Writer, WriterState, append, keep_side_block, run_cache_bytes, switch,
-};
+use super::{Options, Records, Shared, Store, SyncPolicy, Writer, WriterState, append, keep_side_block, switch};
 use crate::block_bytes::BlockBytes;
 use crate::caches::Caches;
 use crate::chain::ChainVersion;
@@ -147,7 +145,7 @@ impl Store {
         }
         // An earlier process may have been killed before it removed the file.
         let _ = folder.remove(PROBE);
-        let archive = Archive::open(Arc::clone(&folder), run_cache_bytes(&options))?;
+        let archive = Archive::open(Arc::clone(&folder), options.run_cache_bytes())?;
         let meta = archive.meta();
         if meta.is_none() && folder.list().map_err(StoreError::File)?.iter().any(|name| name == DATABASE_1) {
             return Err(StoreError::UnsupportedLayout { found: 1, supported: LAYOUT }.into());
@@ -171,7 +169,7 @@ impl Store {
         let log = Wal::open(log_folder, logged, options.log).map_err(StoreError::from)?;
         let tables = archive.tables();
         let (side_blocks, records) = (SideBlocks::read(&tables)?, read_records(&tables)?);
-        let caches = Arc::new(Caches::new(options.cache_bytes as u64 - run_cache_bytes(&options)));
+        let caches = Arc::new(Caches::new(options.cache_bytes as u64 - options.run_cache_bytes()));
         let earliest = meta.map_or(0, |meta| meta.earliest);
         let chain = ChainVersion::in_runs(head, earliest, tables, side_blocks, caches);
         let writer = Writer {

@@ -14,6 +14,71 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+impl crate::Store {
+    /// Waits until nothing is written: no rows are moved to runs, there is nothing to merge, and no file of an unlisted
+    /// run or of an older manifest.
+    pub(crate) fn wait_for_merges(&self) {
+        self.shared.wait_for_flusher(&mut self.shared.writer.lock());
+        let archive = &self.shared.archive;
+        let files = || {
+            let names = archive.folder.list().unwrap();
+            names.iter().filter(|name| RunId::of_file_name(name).is_some()).count()
+        };
+        while archive.plan().is_some() || archive.merging.is_locked() || files() != archive.tables().parts().count() {
+            std::thread::yield_now();
+        }
+    }
+
+    /// Visits all rows in runs. Keys do not include the number of the table.
+    pub(crate) fn for_each_row(&self, mut visit: impl FnMut(Table, &[u8], &[u8])) {
+        for table in Table::ALL {
+            let mut scan = self.shared.archive.tables().scan(table).unwrap();
+            while let Some((key, value)) = scan.next().unwrap() {
+                visit(table, &key[1..], value);
+            }
+        }
+    }
+
+    /// Returns what the manifest says about the chain.
+    pub(crate) fn meta_text(&self) -> String {
+        format!("{:?}", self.shared.archive.meta().unwrap())
+    }
+}
+
+impl Archive {
+    /// Returns a plan for these runs.
+    fn plan_for(&self, family: Family, range: Range<usize>) -> Plan {
+        let mut manifest = self.state.lock().manifest.clone().unwrap();
+        Plan { family, is_bottom: range.start == 0, runs: manifest.runs(family)[range].to_vec() }
+    }
+
+    /// Replaces all runs by ones with other rows.
+    pub(in crate::store) fn change_rows(&self, change: impl FnOnce(&mut BTreeMap<Vec<u8>, Vec<u8>>)) {
+        let tables = self.tables();
+        let mut rows = BTreeMap::new();
+        for table in [Table::Headers, Table::Accounts] {
+            let mut scan = Scan::new(tables.parts_of(table), &[], None).unwrap();
+            while let Some((key, value)) = scan.next().unwrap() {
+                rows.insert(key.to_vec(), value.to_vec());
+            }
+        }
+        change(&mut rows);
+        let mut opened = Vec::new();
+        let mut manifest = self.state.lock().manifest.clone().unwrap();
+        for family in Family::ALL {
+            let is_own = |key: &&Vec<u8>| {
+                Table::of_key(key).is_some_and(|table| table.is_numbered() == (family == Family::Numbered))
+            };
+            let mut own = rows.iter().filter(|(key, _)| is_own(key)).map(|(key, value)| (&**key, &**value));
+            // Rows above the head are visible.
+            let run = self.write(0..=manifest.meta.head.number + 1, &mut own).unwrap();
+            *manifest.runs(family) = run.iter().map(listed).collect();
+            opened.extend(run);
+        }
+        self.replace(&mut self.state.lock(), manifest, opened, false).unwrap();
+    }
+}
+
 /// What runs must have.
 #[derive(Clone, Default)]
 struct Model {
