@@ -215,6 +215,24 @@ fn framing_and_media_types_of_bodies() {
     assert_eq!(with_body.field("ChainId"), &json!("31337"));
 }
 
+/// A request after a response that announces the end of the connection must not be processed (RFC 9112, section 9.6).
+#[test]
+fn requests_after_the_end_of_a_connection_are_not_processed() {
+    let server = Server::dev(NONE);
+    let mut stream = server.connect();
+    let post = |origin: &str| {
+        let head = "POST /dev/mine/ HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2";
+        format!("{head}{origin}\r\n\r\n{{}}")
+    };
+    let requests = post("\r\nOrigin: null") + &post("").repeat(3);
+    stream.write_all(requests.as_bytes()).unwrap();
+    let mut responses = String::new();
+    stream.read_to_string(&mut responses).unwrap();
+    assert!(responses.starts_with("HTTP/1.1 403") && responses.contains("connection: close"), "{responses}");
+    assert_eq!(responses.matches("HTTP/1.1 200").count(), 0, "{responses}");
+    assert_eq!(server.get("/blockNumber/").field("BlockNumber"), &json!("0"));
+}
+
 #[test]
 fn pipelined_responses_are_in_order() {
     let server = Server::start(NONE);

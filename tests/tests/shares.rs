@@ -100,6 +100,39 @@ fn responses_that_nobody_reads() {
     }
 }
 
+/// Responses that are too short to be counted must be read as well, and a client that does not read them cannot have
+/// any number of requests read.
+#[test]
+fn short_responses_must_be_read_at_the_least_rate() {
+    let config = HttpConfig {
+        write_timeout: Duration::from_millis(500),
+        least_read_rate: NonZero::<u32>::MAX,
+        ..HttpConfig::default()
+    };
+    let (_chain, server) = in_process::serve_dev(config);
+    let mut stream = server.connect();
+    let mut writing = stream.try_clone().unwrap();
+    writing.set_write_timeout(Some(Duration::from_secs(30))).unwrap();
+    let requests = "GET /getBlockByNumber/latest/true/ HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(1_000);
+    let writer = std::thread::spawn(move || {
+        let mut sent = 0;
+        loop {
+            match writing.write_all(requests.as_bytes()) {
+                Ok(()) => sent += 1,
+                Err(error) => return (sent, error),
+            }
+        }
+    });
+    // A byte now and then is not enough.
+    while !writer.is_finished() {
+        let _ = stream.read(&mut [0]);
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let (sent, error) = writer.join().unwrap();
+    assert!(matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe), "{error}");
+    assert!(sent < 1_000, "{sent} thousand requests were read");
+}
+
 #[test]
 fn a_response_must_be_read_at_the_least_rate() {
     let config = || HttpConfig {

@@ -23,10 +23,12 @@ pub(crate) enum Resource {
     Streams,
     /// Bytes of long request bodies that are being received, and of long responses that are being sent.
     Transfers,
+    /// Open streams of HTTP/2 connections. Beyond its share, a client may still have a few on each connection.
+    Http2Streams,
 }
 
 /// Number of variants of [`Resource`].
-const RESOURCES: usize = 4;
+const RESOURCES: usize = 5;
 
 /// A client, with the amount that it holds of each resource.
 #[derive(Debug)]
@@ -210,6 +212,8 @@ impl Resource {
             Self::Requests => "max-requests",
             Self::Streams => "max-streams",
             Self::Transfers => "transfer-memory",
+            // It has no option, and is not reported: exceeding it ends the connection.
+            Self::Http2Streams => "max-requests",
         }
     }
 
@@ -219,6 +223,7 @@ impl Resource {
             Self::Requests => "requests",
             Self::Streams => "event streams and WebSockets",
             Self::Transfers => "bytes of requests and responses",
+            Self::Http2Streams => "HTTP/2 streams",
         }
     }
 }

@@ -9,16 +9,22 @@
 //! * while the server is draining, the client is sent GOAWAY, and when the server closes, the connection ends after
 //!   its streams have (RFC 9113, section 6.8).
 
+use crate::clients::{Client, Exhausted, Limit, Permit};
 use crate::h2_frames::{
     CONTINUATION, DATA, END_HEADERS, END_STREAM, FRAME_HEADER, Frame, Frames, GOAWAY, HEADERS, RST_STREAM, SETTINGS,
 };
-use std::collections::HashSet;
+use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Length of the connection preface, which precedes the client's first frame, in bytes.
 const PREFACE: usize = 24;
 
 /// Maximum number of open streams of a connection. nginx allows 128, Go 250.
 const MAX_STREAMS: u32 = 256;
+
+/// Number of open streams of a connection that are always allowed. Each takes about 3 KB until its response was read, so
+/// all further ones count towards the limit of all connections.
+const FREE_STREAMS: usize = 16;
 
 /// Identifiers of settings (RFC 9113, section 6.5.2).
 const MAX_CONCURRENT_STREAMS: u16 = 3;
@@ -39,8 +45,11 @@ pub(crate) struct Guard {
     is_sending_headers: bool,
     /// Whether the SETTINGS frame, which is the first, was sent.
     is_open: bool,
-    /// The streams that the client has opened and neither side has ended.
-    streams: HashSet<u32>,
+    /// The streams that the client has opened and neither side has ended, with a permit for all but the first few.
+    streams: HashMap<u32, Option<Permit>>,
+    /// The open streams of all connections.
+    all_streams: Arc<Limit>,
+    client: Arc<Client>,
     /// The newest stream of the client.
     newest: u32,
     farewell: Farewell,
@@ -65,10 +74,16 @@ pub(crate) enum Excess {
     Streams,
 }
 
+impl From<Exhausted> for Excess {
+    fn from(_: Exhausted) -> Self {
+        Self::Streams
+    }
+}
+
 impl Guard {
     /// Creates a guard that accepts header blocks of up to `header_limit` bytes, measured as sent (compressed with
-    /// HPACK).
-    pub(crate) fn new(header_limit: usize) -> Self {
+    /// HPACK). `all_streams` counts the open streams of all connections, and those of `client`.
+    pub(crate) fn new(header_limit: usize, all_streams: Arc<Limit>, client: Arc<Client>) -> Self {
         Self {
             header_limit,
             incoming: Frames::after(PREFACE),
@@ -76,7 +91,9 @@ impl Guard {
             block: 0,
             is_sending_headers: false,
             is_open: false,
-            streams: HashSet::new(),
+            streams: HashMap::new(),
+            all_streams,
+            client,
             newest: 0,
             farewell: Farewell::None,
         }
@@ -108,10 +125,12 @@ impl Guard {
         // Trailers belong to an older stream.
         if stream > self.newest {
             self.newest = stream;
-            self.streams.insert(stream);
-            if self.streams.len() > MAX_STREAMS as usize {
-                return Err(Excess::Streams);
-            }
+            let permit = match self.streams.len() {
+                open if open < FREE_STREAMS => None,
+                open if open < MAX_STREAMS as usize => Some(self.all_streams.take(&self.client, 1)?),
+                _ => return Err(Excess::Streams),
+            };
+            self.streams.insert(stream, permit);
         }
         Ok(())
     }
@@ -185,6 +204,8 @@ fn go_away(last: u32) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clients::{Clients, Resource};
+    use std::net::Ipv4Addr;
 
     /// Type, flags, length, stream.
     type Case = (u8, u8, usize, u32);
@@ -196,9 +217,14 @@ mod tests {
         frames.iter().flat_map(frame).collect()
     }
 
+    fn guard(all_streams: usize) -> Guard {
+        let client = Clients::default().at(Ipv4Addr::LOCALHOST.into());
+        Guard::new(100, Limit::new(Resource::Http2Streams, all_streams), client)
+    }
+
     /// Returns a guard that has received `frames` in pieces of `size` bytes.
     fn receive(frames: &[Case], size: usize) -> Result<Guard, Excess> {
-        let mut guard = Guard::new(100);
+        let mut guard = guard(usize::MAX);
         let bytes = [vec![b'P'; PREFACE], bytes(frames)].concat();
         bytes.chunks(size).try_for_each(|piece| guard.received(piece))?;
         Ok(guard)
@@ -239,16 +265,32 @@ mod tests {
     }
 
     #[test]
+    fn connections_share_a_number_of_streams() {
+        let open = |guard: &mut Guard| {
+            let frames = (0..).map(|index| bytes(&[(HEADERS, END_HEADERS, 1, 2 * index + 1)]));
+            guard.incoming = Frames::default();
+            frames.take_while(|frame| guard.received(frame).is_ok()).count()
+        };
+        let (mut first, mut second) = (guard(100), guard(0));
+        // The client leaves half to others.
+        assert_eq!((open(&mut first), open(&mut second)), (FREE_STREAMS + 50, FREE_STREAMS));
+        assert_eq!(first.all_streams.taken(), 50);
+        let ends: Vec<Case> = (0..100).map(|index| (RST_STREAM, 0, 4, 2 * index + 1)).collect();
+        first.sent(&bytes(&ends));
+        assert_eq!(first.all_streams.taken(), 0);
+    }
+
+    #[test]
     fn the_first_settings_announce_the_limits() {
-        let mut guard = Guard::new(100);
+        let mut followed = guard(usize::MAX);
         let first = bytes(&[(SETTINGS, 0, 6, 0), (DATA, 0, 2, 1)]);
-        let (patched, replaced) = guard.settings(&first).unwrap();
+        let (patched, replaced) = followed.settings(&first).unwrap();
         assert_eq!(replaced, FRAME_HEADER + 6);
         let expected =
             [&[0, 0, 18, SETTINGS, 0, 0, 0, 0, 0][..], &[7; 6], &[0, 3, 0, 0, 1, 0], &[0, 6, 0, 0, 0, 100]].concat();
         assert_eq!(patched, expected);
-        assert_eq!(guard.settings(&first), None);
-        assert_eq!(Guard::new(100).settings(&bytes(&[(DATA, 0, 2, 1)])), None);
+        assert_eq!(followed.settings(&first), None);
+        assert_eq!(guard(usize::MAX).settings(&bytes(&[(DATA, 0, 2, 1)])), None);
     }
 
     #[test]

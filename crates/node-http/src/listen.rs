@@ -8,7 +8,7 @@ use crate::clients::Permit;
 use crate::config::HttpConfig;
 use crate::encode;
 use crate::h2_guard::Guard;
-use crate::phase::{Closing, Phases};
+use crate::phase::Closing;
 use crate::problem::{self, HttpError};
 use crate::report::Reporter;
 use crate::request_id::RequestId;
@@ -17,6 +17,7 @@ use crate::sender::Peer;
 use crate::sent::Sent;
 use crate::service::Service;
 use crate::tls::Encrypted;
+use crate::transfer;
 use actix_http::Protocol;
 use actix_http::error::DispatchError;
 use actix_web::rt::net::TcpStream;
@@ -29,7 +30,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
-use tokio::time::timeout;
+use tokio::time::{Sleep, sleep, timeout};
 
 /// The first bytes of an HTTP/2 connection that was not negotiated by TLS (RFC 9113, section 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2";
@@ -37,9 +38,16 @@ const PREFACE: &[u8] = b"PRI * HTTP/2";
 /// How long a client over the connection limit has to read the error.
 const REJECTION_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// Maximum number of bytes of an HTTP/1.1 connection that are read before actix-http processes them. It decodes all
+/// requests in them, and each takes 7 KB until it was run.
+const READ_IN_TURN: usize = 1024;
+
+/// Maximum number of bytes of an HTTP/1.1 connection that are read during the work on a request. Some are read, so that
+/// the end of the connection is noticed, which cancels the work.
+const READ_AHEAD: usize = 16 * 1024;
+
 /// Maximum number of bytes of a connection that the operating system may hold unsent. Data that clients do not read
 /// stays in responses, which are counted.
-#[cfg(any(target_os = "linux", target_os = "android"))]
 const MAX_UNSENT: u32 = 64 * 1024;
 
 /// A connection, plain or encrypted, with the permit that counts it as open.
@@ -49,8 +57,14 @@ pub(crate) struct Connection {
     /// Whether the client must read before more can be written. Until then nothing is read from it either, because
     /// HTTP/2 would accept requests and buffer their responses.
     is_blocked: bool,
+    /// While a write is not complete, ends when it should be.
+    write_limit: Option<Pin<Box<Sleep>>>,
     /// `None` for HTTP/1.1, whose headers and end are handled by actix-http.
     http2: Option<Http2>,
+    /// Number of bytes received over HTTP/1.1 since actix-http processed those before.
+    in_turn: usize,
+    /// Number of bytes received over HTTP/1.1 during the work on a request.
+    ahead: usize,
     service: web::Data<Service>,
     received: bare::Received,
     /// The unsent rest of a problem that replaces a bare response.
@@ -70,6 +84,48 @@ impl Connection {
             context.waker().wake_by_ref();
         }
         written
+    }
+
+    /// Like [`Self::note`], for a write of `length` bytes. Fails if the client has not read them, or an earlier part of
+    /// them, for too long.
+    fn note_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        length: usize,
+        written: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        if matches!(written, Poll::Ready(Ok(written)) if written >= length) {
+            self.write_limit = None;
+        } else if written.is_pending() {
+            let config = &self.service.config;
+            let begin = || Box::pin(sleep(transfer::time_limit(MAX_UNSENT as usize, config)));
+            if self.write_limit.get_or_insert_with(begin).as_mut().poll(cx).is_ready() {
+                tracing::debug!("closing a connection whose client reads too slowly");
+                self.service.metrics.record_refusal("read-rate");
+                self.discard_unsent();
+                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+            }
+        }
+        self.note(cx, written)
+    }
+
+    /// Returns whether reading from an HTTP/1.1 connection must pause, because actix-http has bytes to process, or
+    /// because the client has sent enough requests ahead. Otherwise a client could make the server hold its requests
+    /// by sending many without reading the responses.
+    fn must_pause(&mut self, cx: &Context<'_>) -> bool {
+        if !self.peer.connection.is_working() {
+            self.ahead = 0;
+        }
+        if self.ahead >= READ_AHEAD {
+            // The end of the work wakes the task.
+            return true;
+        }
+        if self.in_turn >= READ_IN_TURN {
+            self.in_turn = 0;
+            cx.waker().wake_by_ref();
+            return true;
+        }
+        false
     }
 
     /// Writes a problem in place of a bare response of `length` bytes.
@@ -172,15 +228,18 @@ impl Connection {
 
     /// Returns an error if the connection must be closed. Unsent data is then discarded.
     fn check(&self, context: &Context<'_>) -> io::Result<()> {
-        self.peer.closer.check(context).inspect_err(|_| {
-            let socket = match &self.stream {
-                Stream::Plain(socket) => socket,
-                Stream::Encrypted(stream) => stream.socket(),
-            };
-            if let Err(error) = SockRef::from(socket).set_linger(Some(Duration::ZERO)) {
-                tracing::debug!(%error, "cannot discard unsent data");
-            }
-        })
+        self.peer.connection.check(context).inspect_err(|_| self.discard_unsent())
+    }
+
+    /// Makes the operating system discard unsent data when the connection is closed.
+    fn discard_unsent(&self) {
+        let socket = match &self.stream {
+            Stream::Plain(socket) => socket,
+            Stream::Encrypted(stream) => stream.socket(),
+        };
+        if let Err(error) = SockRef::from(socket).set_linger(Some(Duration::ZERO)) {
+            tracing::debug!(%error, "cannot discard unsent data");
+        }
     }
 }
 
@@ -198,10 +257,11 @@ struct Http2 {
 }
 
 impl Http2 {
-    fn new(max_headers: usize, phases: &Phases) -> Self {
+    fn new(service: &Service, peer: &Peer) -> Self {
+        let phases = &service.phases;
         let reaching = |mut phase: Closing| Box::pin(async move { phase.wait().await });
         Self {
-            guard: Guard::new(max_headers),
+            guard: Guard::new(service.config.max_headers, service.http2_streams.clone(), peer.client.clone()),
             leaving: reaching(phases.leaving()),
             is_leaving: false,
             closing: reaching(phases.closing()),
@@ -270,13 +330,16 @@ pub(crate) async fn accept(
     };
     let (stream, protocol) =
         result.inspect_err(|error| tracing::debug!(%error, ?address, "connection failed before the first request"))?;
-    let http2 = matches!(protocol, Protocol::Http2).then(|| Http2::new(config.max_headers, &service.phases));
+    let http2 = matches!(protocol, Protocol::Http2).then(|| Http2::new(&service, &peer));
     Ok((
         Connection {
             stream,
             peer,
             is_blocked: false,
+            write_limit: None,
             http2,
+            in_turn: 0,
+            ahead: 0,
             service,
             received: bare::Received::default(),
             problem: None,
@@ -382,18 +445,29 @@ impl AsyncRead for Connection {
             // Behaves as if the client had closed the connection.
             return Poll::Ready(Ok(()));
         }
-        let Self { stream, http2, received, .. } = &mut *self;
+        if self.http2.is_none() && self.must_pause(cx) {
+            return Poll::Pending;
+        }
+        let Self { stream, http2, received, in_turn, ahead, .. } = &mut *self;
         let before = buf.filled().len();
-        let read = match stream {
+        let mut read = |buf: &mut ReadBuf<'_>| match stream {
             Stream::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
             Stream::Encrypted(stream) => Pin::new(stream).poll_read(cx, buf),
         };
-        if let Some(http2) = http2 {
-            let guarded = http2.guard.received(&buf.filled()[before..]);
-            guarded.map_err(|excess| io::Error::new(io::ErrorKind::InvalidData, excess))?;
-        } else {
+        let Some(http2) = http2 else {
+            let most = buf.remaining().min(READ_IN_TURN - *in_turn);
+            let mut part = ReadBuf::new(buf.initialize_unfilled_to(most));
+            let read = read(&mut part);
+            let count = part.filled().len();
+            buf.advance(count);
             received.add(&buf.filled()[before..]);
-        }
+            *in_turn = if read.is_pending() { 0 } else { *in_turn + count };
+            *ahead += count;
+            return read;
+        };
+        let read = read(buf);
+        let guarded = http2.guard.received(&buf.filled()[before..]);
+        guarded.map_err(|excess| io::Error::new(io::ErrorKind::InvalidData, excess))?;
         read
     }
 }
@@ -403,19 +477,19 @@ impl AsyncWrite for Connection {
         self.check(cx)?;
         if self.http2.is_some() {
             let written = self.poll_write_http2(cx, &[io::IoSlice::new(bytes)]);
-            return self.note(cx, written);
+            return self.note_write(cx, bytes.len(), written);
         }
         let bytes = match bare::find(bytes) {
             Some((0, status)) => {
                 let written = self.poll_write_problem(cx, status, bytes.len());
-                return self.note(cx, written);
+                return self.note_write(cx, bytes.len(), written);
             }
             Some((at, _)) => &bytes[..at],
             None => bytes,
         };
         self.received.clear();
         let written = self.poll_write_raw(cx, bytes);
-        self.note(cx, written)
+        self.note_write(cx, bytes.len(), written)
     }
 
     fn poll_write_vectored(
@@ -424,15 +498,16 @@ impl AsyncWrite for Connection {
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         self.check(cx)?;
+        let length = pieces.iter().map(|piece| piece.len()).sum();
         if self.http2.is_some() {
             let written = self.poll_write_http2(cx, pieces);
-            return self.note(cx, written);
+            return self.note_write(cx, length, written);
         }
         let written = match &mut self.stream {
             Stream::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, pieces),
             Stream::Encrypted(stream) => Pin::new(stream).poll_write_vectored(cx, pieces),
         };
-        self.note(cx, written)
+        self.note_write(cx, length, written)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -34,7 +34,10 @@ pub(crate) async fn post(exchange: Exchange) -> HttpResponse {
     if let Err(error) = admission::count_requests(exchange.sender(), &service, message.requests() - 1) {
         return exchange.fail(&error);
     }
-    match run(service, context.clone(), message, None, rights).await {
+    let working = exchange.sender().connection.work();
+    let reply = run(service, context.clone(), message, None, rights).await;
+    drop(working);
+    match reply {
         Ok(reply) => respond(exchange, &context, reply),
         Err(error) => exchange.fail(&error),
     }

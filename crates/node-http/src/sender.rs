@@ -1,8 +1,8 @@
 //! The sender of a request, and the route it took: directly or through a proxy.
 
 use crate::clients::{Client, Clients};
-use crate::closer::Closer;
 use crate::config::HttpConfig;
+use crate::connection_handle::ConnectionHandle;
 use crate::forwarded::{self, Forwarded, ProxyNetwork};
 use actix_web::HttpRequest;
 use std::net::{IpAddr, Ipv4Addr};
@@ -17,8 +17,7 @@ pub(crate) struct Peer {
     pub(crate) is_proxy: bool,
     /// Whether the connection was made to the control address.
     pub(crate) is_at_control: bool,
-    /// Closes the connection.
-    pub(crate) closer: Arc<Closer>,
+    pub(crate) connection: Arc<ConnectionHandle>,
 }
 
 impl Peer {
@@ -26,7 +25,7 @@ impl Peer {
     pub(crate) fn new(address: Option<IpAddr>, clients: &Clients, trusted: &[ProxyNetwork]) -> Self {
         let address = address.unwrap_or(Ipv4Addr::UNSPECIFIED.into()).to_canonical();
         let is_proxy = trusted.iter().any(|network| network.contains(address));
-        Self { address, client: clients.at(address), is_proxy, is_at_control: false, closer: Arc::default() }
+        Self { address, client: clients.at(address), is_proxy, is_at_control: false, connection: Arc::default() }
     }
 }
 
@@ -34,7 +33,7 @@ impl Peer {
 #[derive(Clone)]
 pub(crate) struct Sender {
     pub(crate) client: Arc<Client>,
-    pub(crate) closer: Arc<Closer>,
+    pub(crate) connection: Arc<ConnectionHandle>,
     pub(crate) origin: Origin,
     /// Whether the request was sent to the control address.
     pub(crate) is_at_control: bool,
@@ -82,7 +81,7 @@ impl Sender {
             Some(address) => clients.at(address),
             None => peer.client.clone(),
         };
-        Self { client, closer: peer.closer.clone(), origin, is_at_control: peer.is_at_control, forwarded }
+        Self { client, connection: peer.connection.clone(), origin, is_at_control: peer.is_at_control, forwarded }
     }
 
     pub(crate) fn is_on_this_machine(&self) -> bool {

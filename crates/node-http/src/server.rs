@@ -27,6 +27,10 @@ const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long idle HTTP/1.1 connections stay open after the listener was closed, if there is a shutdown delay.
 const LINGER: Duration = Duration::from_millis(250);
 
+/// Number of bytes of HTTP/1.1 responses that a connection buffers before it writes them. The buffer remains while the
+/// client does not read.
+const WRITE_BUFFER: usize = 8 * 1024;
+
 /// An HTTP server that listens on its address.
 pub struct Server {
     server: actix_server::Server,
@@ -87,6 +91,7 @@ impl Server {
             let (service, shutdown) = (shared.clone(), shutdown.clone());
             let accepting = service.clone();
             let http = HttpService::build()
+                .h1_write_buffer_size(WRITE_BUFFER)
                 .keep_alive(settings.keep_alive)
                 .client_request_timeout(settings.header_timeout)
                 .client_disconnect_timeout(DISCONNECT_TIMEOUT)

@@ -11,8 +11,8 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-/// Bodies of at most this length, in bytes, are not counted; their number is bounded by the numbers of connections
-/// and requests.
+/// Bodies of at most this length, in bytes, are not counted: a connection has a single one of them (HTTP/1.1), or one
+/// for each stream.
 pub(crate) const SHORT: usize = 16 * 1024;
 
 /// Counts `bytes` as unread until the last copy of them is dropped. If the client reads them below the minimum rate,
@@ -27,20 +27,20 @@ pub(crate) fn hold(bytes: Bytes, service: &Service, sender: &Sender) -> Result<B
     let permit = service.transfers.take(&sender.client, bytes.len())?;
     let (unread, read) = oneshot::channel::<()>();
     let limit = time_limit(bytes.len(), &service.config);
-    let (closer, metrics) = (sender.closer.clone(), service.metrics.clone());
+    let (connection, metrics) = (sender.connection.clone(), service.metrics.clone());
     rt::spawn(async move {
         // The sender is dropped with the bytes.
         if timeout(limit, read).await.is_err() {
             tracing::debug!("closing a connection whose client reads too slowly");
             metrics.record_refusal("read-rate");
-            closer.close();
+            connection.close();
         }
     });
     Ok(Bytes::from_owner(Held { bytes, _permit: permit, _unread: unread }))
 }
 
 /// Returns the time in which `length` bytes must be read.
-fn time_limit(length: usize, config: &HttpConfig) -> Duration {
+pub(crate) fn time_limit(length: usize, config: &HttpConfig) -> Duration {
     config.write_timeout + Duration::from_millis(length as u64 * 1_000 / u64::from(config.least_read_rate.get()))
 }
 

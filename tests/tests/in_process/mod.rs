@@ -11,6 +11,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 
 /// Serves `node` on a free port until the process ends.
+#[allow(dead_code)] // Not every test that includes this file needs it.
 pub(crate) fn serve(node: Arc<Node>, config: HttpConfig) -> Server {
     Server::at(listen(node, config))
 }

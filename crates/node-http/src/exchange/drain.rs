@@ -3,7 +3,7 @@
 use super::Exchange;
 use crate::transfer;
 use actix_web::http::Version;
-use actix_web::{rt, web};
+use actix_web::{HttpResponse, rt, web};
 use futures_util::{FutureExt, StreamExt};
 use tokio::time::timeout;
 
@@ -13,12 +13,15 @@ const LENGTHS: usize = 2;
 impl Exchange {
     /// Reads and discards the rest of the body, within limits on size and time, while the response is sent. Over
     /// HTTP/2 the stream would otherwise be reset, and clients might report that instead of the response. Over
-    /// HTTP/1.1 actix does the same.
-    pub(super) fn drain(&mut self) {
-        let Some(mut payload) = self.payload.take_if(|_| self.request.version() >= Version::HTTP_2) else { return };
+    /// HTTP/1.1 actix does the same, and the connection ends.
+    pub(super) fn drain(&mut self, response: &mut HttpResponse) {
+        let Some(mut payload) = self.payload.take() else { return };
         // Most requests have no body, or one that was read.
         if let Some(None | Some(Err(_))) = payload.next().now_or_never() {
             return;
+        }
+        if self.request.version() < Version::HTTP_2 {
+            return self.end_connection(response);
         }
         // Unread data is buffered in memory.
         let Ok(permit) = self.service.transfers.take(&self.sender.client, transfer::SHORT) else { return };

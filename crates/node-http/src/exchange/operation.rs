@@ -94,7 +94,9 @@ impl Exchange {
         let described_by = described_by(&schema);
         let service = self.service.clone();
         let work = Box::new(move |context: &Context| work(&service, context, &schema));
+        let working = self.sender.connection.work();
         let result = dispatch::run(&self.service.pools, cost, context.clone(), work).await;
+        drop(working);
         self.head = context.head();
         match result {
             Ok(Reply { output, next }) => {

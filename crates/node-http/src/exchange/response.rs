@@ -158,8 +158,7 @@ impl Exchange {
     pub(crate) fn start(&mut self, status: StatusCode, media_type: &'static str) -> HttpResponse {
         let mut response = HttpResponse::new(status);
         if self.is_closing() {
-            // HTTP/2 does not have this header; it ends connections with a frame.
-            response.head_mut().set_connection_type(ConnectionType::Close);
+            self.end_connection(&mut response);
         }
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
@@ -185,6 +184,14 @@ impl Exchange {
         response
     }
 
+    /// Announces the end of an HTTP/1.1 connection. HTTP/2 ends connections with a frame.
+    pub(super) fn end_connection(&self, response: &mut HttpResponse) {
+        if self.request.version() < Version::HTTP_2 {
+            response.head_mut().set_connection_type(ConnectionType::Close);
+            self.sender.connection.end();
+        }
+    }
+
     /// Adds the headers that allow a page of another origin to read the response.
     fn add_cors_headers(&self, headers: &mut HeaderMap) {
         let allowed = &self.service.config.cors_origins;
@@ -202,8 +209,8 @@ impl Exchange {
     }
 
     /// Records the response in the metrics and in the log.
-    pub(crate) fn finish(mut self, response: HttpResponse) -> HttpResponse {
-        self.drain();
+    pub(crate) fn finish(mut self, mut response: HttpResponse) -> HttpResponse {
+        self.drain(&mut response);
         let bytes = match response.body().size() {
             BodySize::None => Some(0),
             BodySize::Sized(bytes) => Some(bytes),
