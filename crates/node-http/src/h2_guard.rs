@@ -22,9 +22,9 @@ const PREFACE: usize = 24;
 /// Maximum number of open streams of a connection. nginx allows 128, Go 250.
 const MAX_STREAMS: u32 = 256;
 
-/// Number of open streams of a connection that are always allowed. Each takes about 3 KB until its response was read, so
+/// Number of open streams of a connection that are always allowed. Each takes about 9 KB until its response was read, so
 /// all further ones count towards the limit of all connections.
-const FREE_STREAMS: usize = 16;
+const FREE_STREAMS: usize = 8;
 
 /// Identifiers of settings (RFC 9113, section 6.5.2).
 const MAX_CONCURRENT_STREAMS: u16 = 3;
