@@ -8,6 +8,7 @@ calls   32 endless calls end at their time limit, while /health responds within 
 flood   a client above its rate gets 429 for the excess only; another client is not affected
 deaf    64 WebSockets that send requests and subscribe, but read nothing, take less than 1 MiB of memory each
 unread  4,096 connections and WebSockets of four clients that ask for long responses and read nothing: less than 1 GiB of memory
+ahead   4,096 connections of 200 clients that send 100 short requests at once and read nothing: less than 1 GiB of memory
 ending  SIGTERM under load truncates no response
 cost    requests per second of getStorageAt with all features enabled, compared with a bare route (tests/examples/bare.rs)
 
@@ -242,6 +243,41 @@ def deaf(programs, verdicts, seconds):
         server.stop()
 
 
+def ahead(programs, verdicts, seconds):
+    """4,096 connections that send 100 JSON-RPC batches at once, of one request or of ten, and read nothing."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (16_384, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    call = '{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["latest",true]}'
+    for length in (1, 10):
+        body = f"[{','.join([call] * length)}]"
+        request = (f"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+                   f"{body}").encode()
+        with nodes.Server(programs / "node-server", "dev", "--rate-limit", "off") as server:
+            begun, streams = server.status("VmRSS"), []
+            for index in range(4_096):
+                stream = socket.socket()
+                stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                stream.bind((f"127.0.{2 + index % 200}.1", 0))
+                stream.connect(address(server.url))
+                stream.setblocking(False)
+                try:
+                    stream.send(request * 100)
+                except OSError:
+                    pass
+                streams.append(stream)
+            peak, ends = 0, time.monotonic() + max(seconds, 20)
+            while time.monotonic() < ends:
+                peak = max(peak, server.status("VmRSS"))
+                time.sleep(0.2)
+            verdicts.report(
+                f"ahead: 4,096 connections that send 100 batches of {length} and read nothing: {peak >> 20} MiB at most "
+                f"({begun >> 20} before)",
+                peak < 1 << 30,
+            )
+            for stream in streams:
+                stream.close()
+            server.stop()
+
+
 def unread(programs, verdicts, seconds):
     """4,096 connections from four addresses that ask for long responses, and 256 WebSockets, all of which read nothing."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (16_384, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
@@ -394,7 +430,7 @@ def cost(programs, verdicts, seconds):
     verdicts.report(f"cost: {full:.0f} requests/s with all features, {plain:.0f} bare: {ratio:.2f}", ratio >= 0.85)
 
 
-PARTS = {"slow": slow, "calls": calls, "flood": flood, "deaf": deaf, "unread": unread, "ending": ending, "cost": cost}
+PARTS = {"slow": slow, "calls": calls, "flood": flood, "deaf": deaf, "unread": unread, "ahead": ahead, "ending": ending, "cost": cost}
 
 
 def main():
