@@ -243,6 +243,15 @@ def deaf(programs, verdicts, seconds):
         server.stop()
 
 
+def most_memory(server, seconds):
+    """Returns the most memory that a server takes within that time, in bytes."""
+    peak, ends = 0, time.monotonic() + seconds
+    while time.monotonic() < ends:
+        peak = max(peak, server.status("VmRSS"))
+        time.sleep(0.2)
+    return peak
+
+
 def ahead(programs, verdicts, seconds):
     """4,096 connections that send 100 JSON-RPC batches at once, of one request or of ten, and read nothing."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (16_384, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
@@ -264,10 +273,7 @@ def ahead(programs, verdicts, seconds):
                 except OSError:
                     pass
                 streams.append(stream)
-            peak, ends = 0, time.monotonic() + max(seconds, 20)
-            while time.monotonic() < ends:
-                peak = max(peak, server.status("VmRSS"))
-                time.sleep(0.2)
+            peak = most_memory(server, max(seconds, 20))
             verdicts.report(
                 f"ahead: 4,096 connections that send 100 batches of {length} and read nothing: {peak >> 20} MiB at most "
                 f"({begun >> 20} before)",
@@ -314,10 +320,7 @@ def unread(programs, verdicts, seconds):
                 stream.send((ask if stream in asking else get) * 16)
             except OSError:
                 pass
-        peak, ends = 0, time.monotonic() + max(seconds, 20)
-        while time.monotonic() < ends:
-            peak = max(peak, server.status("VmRSS"))
-            time.sleep(0.2)
+        peak = most_memory(server, max(seconds, 20))
         connection = server.connect()
         began = time.monotonic()
         status, _ = connection.send(connection.get_bytes("/getBlockByNumber/1/true/"))

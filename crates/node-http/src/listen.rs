@@ -100,8 +100,7 @@ impl Connection {
             let config = &self.service.config;
             let begin = || Box::pin(sleep(transfer::time_limit(MAX_UNSENT as usize, config)));
             if self.write_limit.get_or_insert_with(begin).as_mut().poll(cx).is_ready() {
-                tracing::debug!("closing a connection whose client reads too slowly");
-                self.service.metrics.record_refusal("read-rate");
+                transfer::report_slow_client(&self.service.metrics);
                 self.discard_unsent();
                 return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
             }

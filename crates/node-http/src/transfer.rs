@@ -3,6 +3,7 @@
 
 use crate::clients::{Exhausted, Permit};
 use crate::config::HttpConfig;
+use crate::metrics::Metrics;
 use crate::sender::Sender;
 use crate::service::Service;
 use actix_web::rt;
@@ -31,12 +32,17 @@ pub(crate) fn hold(bytes: Bytes, service: &Service, sender: &Sender) -> Result<B
     rt::spawn(async move {
         // The sender is dropped with the bytes.
         if timeout(limit, read).await.is_err() {
-            tracing::debug!("closing a connection whose client reads too slowly");
-            metrics.record_refusal("read-rate");
+            report_slow_client(&metrics);
             connection.close();
         }
     });
     Ok(Bytes::from_owner(Held { bytes, _permit: permit, _unread: unread }))
+}
+
+/// Records that a connection is being closed because its client reads too slowly.
+pub(crate) fn report_slow_client(metrics: &Metrics) {
+    tracing::debug!("closing a connection whose client reads too slowly");
+    metrics.record_refusal("read-rate");
 }
 
 /// Returns the time in which `length` bytes must be read.

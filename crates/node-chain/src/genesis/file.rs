@@ -55,7 +55,7 @@ pub(super) fn parse(json: &[u8]) -> Result<Genesis, GenesisError> {
     };
     let (genesis, stated) = read(serde_json::Deserializer::from_slice(json), &mut receive)?;
     let genesis = Genesis { alloc, ..genesis };
-    if stated.is_some() {
+    if let Some(stated) = stated {
         check_root(genesis.root_of_accounts(), stated)?;
     }
     Ok(genesis)
@@ -68,11 +68,8 @@ pub(super) fn read_large(file: impl Read, each: Receiver<'_>) -> Result<(Genesis
 }
 
 /// Compares the root of the accounts with the one that the file states.
-pub(super) fn check_root(computed: H256, stated: Option<H256>) -> Result<(), GenesisError> {
-    match stated {
-        Some(stated) if stated != computed => Err(GenesisError::StateRoot { computed, stated }),
-        _ => Ok(()),
-    }
+pub(super) fn check_root(computed: H256, stated: H256) -> Result<(), GenesisError> {
+    if computed == stated { Ok(()) } else { Err(GenesisError::StateRoot { computed, stated }) }
 }
 
 fn read<'de>(
