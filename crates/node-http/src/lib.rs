@@ -89,6 +89,7 @@ mod tokens;
 #[cfg(feature = "tower")]
 mod tower;
 mod transfer;
+mod turns;
 mod unix_signals;
 mod unpack;
 mod url;

@@ -18,6 +18,7 @@ use crate::sent::Sent;
 use crate::service::Service;
 use crate::tls::Encrypted;
 use crate::transfer;
+use crate::turns::Turns;
 use actix_http::Protocol;
 use actix_http::error::DispatchError;
 use actix_web::rt::net::TcpStream;
@@ -38,10 +39,6 @@ const PREFACE: &[u8] = b"PRI * HTTP/2";
 /// How long a client over the connection limit has to read the error.
 const REJECTION_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Maximum number of bytes of an HTTP/1.1 connection that are read before actix-http processes them. It decodes all
-/// requests in them, and each takes 7 KB until it was run.
-const READ_IN_TURN: usize = 1024;
-
 /// Maximum number of bytes of an HTTP/1.1 connection that are read during the work on a request. Some are read, so that
 /// the end of the connection is noticed, which cancels the work.
 const READ_AHEAD: usize = 16 * 1024;
@@ -61,8 +58,8 @@ pub(crate) struct Connection {
     write_limit: Option<Pin<Box<Sleep>>>,
     /// `None` for HTTP/1.1, whose headers and end are handled by actix-http.
     http2: Option<Http2>,
-    /// Number of bytes received over HTTP/1.1 since actix-http processed those before.
-    in_turn: usize,
+    /// The current turn of reading over HTTP/1.1.
+    turns: Turns,
     /// Number of bytes received over HTTP/1.1 during the work on a request.
     ahead: usize,
     service: web::Data<Service>,
@@ -119,8 +116,7 @@ impl Connection {
             // The end of the work wakes the task.
             return true;
         }
-        if self.in_turn >= READ_IN_TURN {
-            self.in_turn = 0;
+        if self.turns.next() {
             cx.waker().wake_by_ref();
             return true;
         }
@@ -337,7 +333,7 @@ pub(crate) async fn accept(
             is_blocked: false,
             write_limit: None,
             http2,
-            in_turn: 0,
+            turns: Turns::default(),
             ahead: 0,
             service,
             received: bare::Received::default(),
@@ -447,21 +443,17 @@ impl AsyncRead for Connection {
         if self.http2.is_none() && self.must_pause(cx) {
             return Poll::Pending;
         }
-        let Self { stream, http2, received, in_turn, ahead, .. } = &mut *self;
+        let Self { stream, http2, received, turns, ahead, .. } = &mut *self;
         let before = buf.filled().len();
         let mut read = |buf: &mut ReadBuf<'_>| match stream {
             Stream::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
             Stream::Encrypted(stream) => Pin::new(stream).poll_read(cx, buf),
         };
         let Some(http2) = http2 else {
-            let most = buf.remaining().min(READ_IN_TURN - *in_turn);
-            let mut part = ReadBuf::new(buf.initialize_unfilled_to(most));
-            let read = read(&mut part);
-            let count = part.filled().len();
-            buf.advance(count);
-            received.add(&buf.filled()[before..]);
-            *in_turn = if read.is_pending() { 0 } else { *in_turn + count };
-            *ahead += count;
+            let read = turns.read(buf, read);
+            let new = &buf.filled()[before..];
+            received.add(new);
+            *ahead += new.len();
             return read;
         };
         let read = read(buf);

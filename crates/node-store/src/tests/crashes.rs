@@ -9,6 +9,7 @@ use node_core::backend::{BackendError, MemoryBackend, Record, RecordKind, Record
 use node_core::block::{BlockRef, ExecutedBlock};
 use node_types::BlockNumber;
 use proptest::prelude::*;
+use std::io::ErrorKind;
 
 /// A state in which a store may be after a crash.
 #[derive(Clone)]
@@ -193,22 +194,24 @@ proptest! {
 proptest! {
     #![proptest_config(cases(2))]
 
-    /// A run is repeated with a failure of its first operation, of its second, and so on, and after each is ended and
-    /// opened again.
+    /// A run is repeated with a failure of its first operation, of its second, and so on, with either kind of error, and
+    /// after each is ended and opened again.
     #[test]
     fn every_operation_may_fail_once(seed: u64, blocks_in_memory in 1u64..6) {
-        for operation in 0.. {
-            let mut runs = Runs::new(seed, blocks_in_memory);
-            let store = runs.open().unwrap();
-            runs.disk.fail_operation(operation);
-            let unsure = runs.work(&store, 12);
-            let is_over = runs.disk.fail_nothing();
-            runs.end();
-            drop(store);
-            drop(runs.recover(unsure));
-            if is_over {
-                prop_assert!(operation > 20, "{operation}");
-                break;
+        for kind in [ErrorKind::Other, ErrorKind::StorageFull] {
+            for operation in 0.. {
+                let mut runs = Runs::new(seed, blocks_in_memory);
+                let store = runs.open().unwrap();
+                runs.disk.fail_operation_with(operation, kind);
+                let unsure = runs.work(&store, 12);
+                let is_over = runs.disk.fail_nothing();
+                runs.end();
+                drop(store);
+                drop(runs.recover(unsure));
+                if is_over {
+                    prop_assert!(operation > 20, "{operation}");
+                    break;
+                }
             }
         }
     }

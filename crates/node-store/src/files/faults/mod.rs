@@ -62,18 +62,21 @@ impl FaultyDisk {
         self.disk.lock().end_run();
     }
 
-    /// Makes the `n`th operation from now fail, counted from 0: with an unspecified error if `n` is even, and for
-    /// lack of space if it is odd. A failed write has written a part of its data. A failed sync drops the changes,
-    /// but reads still return them.
+    /// Makes the `n`th operation from now fail like [`fail_operation_with`](Self::fail_operation_with): with an
+    /// unspecified error if `n` is even, and for lack of space if it is odd.
     pub fn fail_operation(&self, n: u64) {
-        let mut disk = self.disk.lock();
-        disk.fail_in = Some(n);
-        disk.fails_for_space = n % 2 == 1;
+        self.fail_operation_with(n, if n % 2 == 0 { io::ErrorKind::Other } else { io::ErrorKind::StorageFull });
+    }
+
+    /// Makes the `n`th operation from now, counted from 0, fail with an error of this kind. A failed write has written
+    /// a part of its data. A failed sync drops the changes, but reads still return them.
+    pub fn fail_operation_with(&self, n: u64, kind: io::ErrorKind) {
+        self.disk.lock().failure = Some((n, kind));
     }
 
     /// Cancels a planned failure that has not happened yet. Returns whether there was one.
     pub fn fail_nothing(&self) -> bool {
-        self.disk.lock().fail_in.take().is_some()
+        self.disk.lock().failure.take().is_some()
     }
 
     /// Limits the total size of all files in bytes. `None` removes the limit.
@@ -157,9 +160,8 @@ struct Disk {
     durable_names: BTreeMap<String, usize>,
     unsynced_names: Vec<NameChange>,
     contents: Vec<Contents>,
-    fail_in: Option<u64>,
-    /// Whether that failure is a lack of space.
-    fails_for_space: bool,
+    /// The number of operations before the one that must fail, and the kind of its error.
+    failure: Option<(u64, io::ErrorKind)>,
     capacity: Option<u64>,
     sync_time: Duration,
     syncs: u64,
@@ -187,7 +189,7 @@ impl Disk {
 
     fn end_run(&mut self) {
         self.run += 1;
-        self.fail_in = None;
+        self.failure = None;
         // Without handles, a file without a name no longer exists.
         let created = self.unsynced_names.iter().filter_map(|change| match change {
             NameChange::Create(_, index) => Some(index),
@@ -206,12 +208,13 @@ impl Disk {
     /// # Errors
     /// If this is the operation that must fail.
     fn count_operation(&mut self) -> io::Result<()> {
-        let fails = self.fail_in == Some(0);
-        self.fail_in = self.fail_in.and_then(|left| left.checked_sub(1));
-        match (fails, self.fails_for_space) {
-            (false, _) => Ok(()),
-            (true, true) => Err(io::ErrorKind::StorageFull.into()),
-            (true, false) => Err(io::Error::other("simulated failure of the disk")),
+        match self.failure.take() {
+            Some((0, kind)) => Err(io::Error::new(kind, "simulated failure of the disk")),
+            Some((left, kind)) => {
+                self.failure = Some((left - 1, kind));
+                Ok(())
+            }
+            None => Ok(()),
         }
     }
 
