@@ -125,14 +125,18 @@ async fn open<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     Ok(sender.ready().await?.send_request(request, false)?)
 }
 
-/// The `Host` header becomes the authority.
+/// The first `Host` header becomes the authority. `path` may be a URL, which then has the authority and the scheme.
 fn request(server: &Server, method: &str, path: &str, headers: &[(&str, &str)]) -> Result<Request<()>, Failure> {
-    let host = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host"));
-    let authority = host.map_or(server.address(), |(_, host)| host);
+    let is_host = |(name, _): &&(&str, &str)| name.eq_ignore_ascii_case("host");
+    let authority = headers.iter().find(is_host).map_or(server.address(), |(_, host)| host);
     let scheme = if server.identity().is_some() { "https" } else { "http" };
-    let uri = Uri::builder().scheme(scheme).authority(authority).path_and_query(path).build()?;
+    let uri = match path.starts_with('/') {
+        true => Uri::builder().scheme(scheme).authority(authority).path_and_query(path).build()?,
+        false => path.parse()?,
+    };
     let mut request = Request::builder().method(method).uri(uri);
-    for (name, value) in headers.iter().filter(|(name, _)| !name.eq_ignore_ascii_case("host")) {
+    let first = headers.iter().position(|header| is_host(&header));
+    for (_, (name, value)) in headers.iter().enumerate().filter(|(at, _)| Some(*at) != first) {
         request = request.header(*name, *value);
     }
     Ok(request.body(())?)

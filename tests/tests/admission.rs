@@ -29,6 +29,28 @@ fn assert_refused(response: &Response, status: u16, option: &str) {
 }
 
 #[test]
+fn refuses_requests_that_proxies_may_understand_differently() {
+    for transport in Transport::ALL {
+        let server = Server::over(transport, NONE);
+        let status = |path: &str, headers: &[(&str, &str)]| server.send("GET", path, headers, "").status;
+        assert_eq!(status("/chainId/", &[("Host", "localhost"), ("Host", "a"), ("Host", "a")]), 400, "{transport:?}");
+        assert_eq!(status("/chainId/", &[("Content-Length", "0"), ("Content-Length", "1")]), 400, "{transport:?}");
+        if transport == Transport::Http1 {
+            continue;
+        }
+        for (host, expected) in [("LOCALHOST", 200), ("localhost:80", 400), ("127.0.0.1", 400), ("", 400)] {
+            assert_eq!(status("/chainId/", &[("Host", "localhost"), ("Host", host)]), expected, "{transport:?} {host}");
+        }
+        for (scheme, expected) in [("http", 200), ("https", 200), ("ftp", 400)] {
+            assert_eq!(status(&format!("{scheme}://localhost/chainId/"), &[]), expected, "{transport:?} {scheme}");
+        }
+        let refused = server.send("GET", "/chainId/", &[("Host", "localhost"), ("Host", "127.0.0.1")], "");
+        assert_refused(&refused, 400, "");
+        assert_eq!(refused.field("detail"), "this is not a valid request: its header Host differs from :authority");
+    }
+}
+
+#[test]
 fn refuses_unknown_host_names() {
     let as_host = |server: &Server, host: &str| server.send("GET", "/chainId/", &[("Host", host)], "");
     for transport in Transport::ALL {

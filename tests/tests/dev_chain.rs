@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+use node_chain::Genesis;
 use node_core::backend::View;
 use node_core::block::SealedHeader;
 use node_core::context::Context;
@@ -10,11 +11,11 @@ use node_core::edits::edited_blocks;
 use node_core::node::{NodeError, ReplacementTransaction, TransactionRequest};
 use node_core::pool::{DropReason, PoolStatus};
 use node_core::producer::{Mining, ProducerError};
-use node_dev::DevNode;
+use node_dev::{DevGenesisError, DevNode, DevNodeError};
 use node_evm::Secp256k1Recovery;
 use node_store::Options;
 use node_tests::model::{blob_hash, sidecar};
-use node_types::consensus::{AccessListItem, TransactionBody, TransactionType};
+use node_types::consensus::{AccessListItem, Header, TransactionBody, TransactionType};
 use node_types::{Address, BlockId, H256, U256, keccak256};
 use std::sync::Arc;
 use std::time::Duration;
@@ -227,6 +228,21 @@ fn a_lower_gas_limit_drops_transactions_above_it() {
     chain.producer().unwrap().set_gas_limit(50_000).unwrap();
     assert!(matches!(chain.pool().status(large), PoolStatus::Dropped(DropReason::Invalid(_))));
     assert_eq!(chain.pool().status(small), PoolStatus::Pending);
+}
+
+#[test]
+fn only_valid_blocks_follow_an_extreme_genesis() {
+    let genesis = chain(Mining::Manual).genesis().clone();
+    for (gas_limit, timestamp) in [(0, 0), (4_999, 0), (1 << 63, 0), (5_000, u64::MAX)] {
+        let header = Header { gas_limit, timestamp, ..genesis.header.clone() };
+        let refused = DevNode::builder().genesis(Genesis { header, ..genesis.clone() }).spawn().map(drop);
+        assert!(matches!(refused, Err(DevNodeError::Genesis(DevGenesisError::OutOfBounds { .. }))), "{refused:?}");
+    }
+    let last = chain(Mining::Manual);
+    last.producer().unwrap().set_next_timestamp(ProducerError::LAST_TIMESTAMP).unwrap();
+    mine(&last);
+    let refused = last.producer().unwrap().mine(1, None, Vec::new());
+    assert!(matches!(refused, Err(ProducerError::TimestampTooHigh { .. })), "{refused:?}");
 }
 
 #[test]

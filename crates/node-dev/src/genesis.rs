@@ -5,15 +5,13 @@ use crate::contracts::contracts;
 use node_chain::genesis::GenesisAccount;
 use node_chain::{Genesis, dev_genesis};
 use node_core::forks::Fork;
+use node_core::gas::BLOCK_GAS_LIMITS;
 use node_types::consensus::{Header, HeaderField};
 use node_types::{Address, U256};
 use std::ops::RangeInclusive;
 
 /// Valid chain ids, limited so that the `v` of a signature fits into 64 bits (EIP-2294).
 const CHAIN_IDS: RangeInclusive<u64> = 1..=u64::MAX / 2 - 36;
-
-/// Gas limits of a valid header.
-const GAS_LIMITS: RangeInclusive<u64> = 5_000..=i64::MAX as u64;
 
 /// Base fees in wei, up to one ether: far above realistic ones, and far below an overflow.
 const BASE_FEES: RangeInclusive<u64> = 0..=1_000_000_000_000_000_000;
@@ -73,9 +71,8 @@ impl DevGenesis {
     pub fn build(&self, accounts: impl IntoIterator<Item = Address>) -> Result<Genesis, DevGenesisError> {
         let fork = self.hardfork.fork();
         within("chain id", self.chain_id, &CHAIN_IDS)?;
-        within("gas limit", self.gas_limit, &GAS_LIMITS)?;
+        check_extendable(self.gas_limit, self.timestamp.unwrap_or_default())?;
         within("base fee", self.base_fee.unwrap_or_default(), &BASE_FEES)?;
-        within("timestamp", self.timestamp.unwrap_or_default(), &TIMESTAMPS)?;
         if self.base_fee.is_some() && fork < Fork::London {
             return Err(DevGenesisError::BaseFeeBeforeLondon { hardfork: self.hardfork });
         }
@@ -114,6 +111,12 @@ impl DevGenesis {
         HeaderField::ALL.into_iter().filter(|field| !fork.has(*field)).for_each(|field| field.remove(&mut header));
         header
     }
+}
+
+/// Checks that valid blocks can follow a genesis block with this gas limit and timestamp.
+pub(crate) fn check_extendable(gas_limit: u64, timestamp: u64) -> Result<(), DevGenesisError> {
+    within("gas limit", gas_limit, &BLOCK_GAS_LIMITS)?;
+    within("timestamp", timestamp, &TIMESTAMPS)
 }
 
 fn within(what: &'static str, got: u64, bounds: &RangeInclusive<u64>) -> Result<(), DevGenesisError> {

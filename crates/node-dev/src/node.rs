@@ -1,5 +1,6 @@
 //! In-process development chains.
 
+use crate::genesis::check_extendable;
 use crate::{AccountOptions, Accounts, AccountsError, DevGenesis, DevGenesisError};
 use node_chain::Genesis;
 use node_core::backend::{BackendError, MemoryBackend, StateBackend};
@@ -287,7 +288,10 @@ impl DevNodeBuilder {
                 let genesis = genesis.build(accounts.addresses())?;
                 (accounts, genesis)
             }
-            FirstBlock::Given(genesis) => (accounts.funded_first(&genesis), *genesis),
+            FirstBlock::Given(genesis) => {
+                check_extendable(genesis.header.gas_limit, genesis.header.timestamp)?;
+                (accounts.funded_first(&genesis), *genesis)
+            }
         };
         let first = genesis.block();
         let expected = first.header.hash;

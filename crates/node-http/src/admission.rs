@@ -11,7 +11,8 @@ use crate::service::Service;
 use crate::tokens::{Role, Tokens};
 use crate::url::host_of;
 use actix_web::HttpRequest;
-use actix_web::http::header::{AUTHORIZATION, HeaderMap, HeaderValue, ORIGIN};
+use actix_web::http::Version;
+use actix_web::http::header::{AUTHORIZATION, CONTENT_LENGTH, HOST, HeaderMap, HeaderValue, ORIGIN};
 
 /// Maximum number of bytes of a refused host name or origin that errors and the log repeat.
 const EXCERPT: usize = 64;
@@ -29,7 +30,7 @@ pub(crate) enum Access {
     Sending,
 }
 
-/// Checks host, size, rate and token of a request whose head is `length` bytes long. Returns the permit that counts it
+/// Checks form, host, size, rate and token of a request whose head is `length` bytes long. Returns the permit that counts it
 /// as in progress.
 pub(crate) fn admit(
     request: &HttpRequest,
@@ -39,6 +40,7 @@ pub(crate) fn admit(
     access: Access,
 ) -> Result<Permit, HttpError> {
     let config = &service.config;
+    check_form(request)?;
     check_host(request, service)?;
     if length > config.max_headers {
         return Err(HttpError::HeadersTooLong { limit: config.max_headers });
@@ -214,6 +216,29 @@ pub(crate) fn report_unreadable(request: &HttpRequest, service: &Service, sender
     {
         report_origin(self::origin(request), service, Use::Read);
     }
+}
+
+/// Refuses requests that other programs may understand differently. actix-http refuses such requests of HTTP/1.1, but not
+/// of HTTP/2 (RFC 9113, section 8.3.1; RFC 9110, section 8.6).
+fn check_form(request: &HttpRequest) -> Result<(), HttpError> {
+    let (headers, uri) = (request.headers(), request.uri());
+    let is_repeated = |name| headers.get_all(name).nth(1).is_some();
+    if is_repeated(HOST) {
+        return Err(HttpError::Malformed("it has more than one header Host"));
+    }
+    if is_repeated(CONTENT_LENGTH) {
+        return Err(HttpError::Malformed("it has more than one header Content-Length"));
+    }
+    if uri.scheme_str().is_some_and(|scheme| !matches!(scheme, "http" | "https")) {
+        return Err(HttpError::Malformed("its scheme is neither http nor https"));
+    }
+    if request.version() == Version::HTTP_2
+        && let (Some(authority), Some(host)) = (uri.authority(), headers.get(HOST))
+        && !authority.as_str().as_bytes().eq_ignore_ascii_case(host.as_bytes())
+    {
+        return Err(HttpError::Malformed("its header Host differs from :authority"));
+    }
+    Ok(())
 }
 
 /// Refuses host names that are not allowed. Requests without a host are accepted: browsers always send one.

@@ -35,6 +35,8 @@ pub(crate) enum HttpError {
     NoWebSocket,
     #[error("this is not a valid request of HTTP/1.1: {0}")]
     NotHttp(&'static str),
+    #[error("this is not a valid request: {0}")]
+    Malformed(&'static str),
     #[error("this port requires TLS; use https")]
     NoTls,
     #[error("the headers did not arrive in time")]
@@ -194,6 +196,7 @@ fn classify(error: &HttpError) -> (StatusCode, Option<ProblemPage>) {
         HttpError::Body(BodyError::Empty | BodyError::Malformed { .. })
         | HttpError::Path
         | HttpError::NotHttp(_)
+        | HttpError::Malformed(_)
         | HttpError::NoTls
         | HttpError::BodyBroken
         | HttpError::BodyUnpackable

@@ -37,6 +37,9 @@ pub enum StoreError {
     /// The folder is empty, or is not a data folder.
     #[error("there is no chain in the folder")]
     NoChain,
+    /// The manifest of the folder is missing: it was removed or not copied, or the first start was interrupted.
+    #[error("the folder has runs, but no manifest, which lists them")]
+    NoManifest,
     /// The folder contains a different chain.
     #[error("the folder holds a chain with genesis {found:#x}, not {expected:#x}")]
     OtherGenesis { found: H256, expected: H256 },

@@ -221,7 +221,7 @@ impl Producer {
     fn seal(&self, withdrawals: Vec<Withdrawal>, even_empty: bool) -> Result<Option<Arc<SealedHeader>>, ProducerError> {
         let ProducerParts { backend, executor, pool, spec } = &self.parts;
         let parent = self.head()?;
-        let header = self.settings.after(&parent);
+        let header = self.settings.next(&parent)?;
         if spec.fork(&header) < Fork::Shanghai && !withdrawals.is_empty() {
             return Err(ProducerError::NoWithdrawals);
         }

@@ -169,6 +169,22 @@ impl BlockSettings {
         Ok(std::mem::replace(&mut self.chosen.lock().interval, seconds))
     }
 
+    /// Returns the header of the block after `parent`.
+    ///
+    /// # Errors
+    /// If no valid block can follow, because the chain was started with an extreme gas limit or timestamp.
+    pub(super) fn next(&self, parent: &SealedHeader) -> Result<Header, ProducerError> {
+        let header = self.after(parent);
+        let Header { gas_limit, timestamp, .. } = header;
+        if !BLOCK_GAS_LIMITS.contains(&gas_limit) {
+            return Err(ProducerError::GasLimitRange { gas_limit });
+        }
+        if timestamp > ProducerError::LAST_TIMESTAMP {
+            return Err(ProducerError::TimestampTooHigh { timestamp });
+        }
+        Ok(header)
+    }
+
     /// Returns the header of the block after `parent` according to the rules and the clock, ignoring the values
     /// chosen for the next block.
     pub(super) fn without_choices(&self, parent: &SealedHeader) -> Header {

@@ -15,6 +15,7 @@ use crate::files::{DiskFolder, Folder, MemoryFolder, Nowhere};
 use crate::journal::{Entry, kind_of};
 use crate::keys::{Key, Table};
 use crate::rows::{PRESENT, Tables};
+use crate::runs::RunId;
 use crate::side_blocks::SideBlocks;
 use crate::state::{self, Before};
 use crate::wal::{self, Sequence, Wal};
@@ -50,9 +51,12 @@ fn require_chain(path: &Path) -> Result<(), StoreError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(StoreError::NoChain),
         files => files?,
     };
-    let is_ours = |name: &str| name == DATABASE_1 || manifest::number_of(name).is_some();
-    let found = files.filter_map(Result::ok).any(|file| file.file_name().to_str().is_some_and(is_ours));
-    if found { Ok(()) } else { Err(StoreError::NoChain) }
+    let names: Vec<_> = files.filter_map(|file| file.ok()?.file_name().into_string().ok()).collect();
+    if names.iter().any(|name| name == DATABASE_1 || manifest::number_of(name).is_some()) {
+        return Ok(());
+    }
+    let has_runs = names.iter().any(|name| RunId::of_file_name(name).is_some());
+    Err(if has_runs { StoreError::NoManifest } else { StoreError::NoChain })
 }
 
 impl Store {

@@ -99,10 +99,13 @@ fn names(path: &Path) -> io::Result<Vec<String>> {
 
 impl Folder for SnapshotFolder {
     fn open(&self, name: &str) -> io::Result<Arc<dyn File>> {
-        match self.runs.lock().get(name) {
-            Some(file) => Ok(Arc::clone(file)),
-            None => self.memory.open(name),
+        if let Some(file) = self.runs.lock().get(name) {
+            return Ok(Arc::clone(file));
         }
+        self.memory.open(name).map_err(|error| match self.path.join(name).symlink_metadata() {
+            Ok(metadata) if !metadata.is_file() => io::Error::other("it is not a file"),
+            _ => error,
+        })
     }
 
     fn create(&self, name: &str) -> io::Result<Arc<dyn File>> {

@@ -37,6 +37,18 @@ fn a_folder_that_cannot_be_read_is_not_one_without_a_chain() {
     let open = |path: &Path| store_error(Store::open_snapshot(path, Options::default()));
     assert!(matches!(open(folder.path()), StoreError::NoChain));
     assert!(matches!(open(&folder.path().join("none")), StoreError::NoChain));
+    let run = folder.path().join("run-000000000001.rows");
+    fs::write(&run, "").unwrap();
+    assert!(matches!(open(folder.path()), StoreError::NoManifest));
+    fs::remove_file(&run).unwrap();
+    let store = Store::open(folder.path(), Random(1).chain(0).head().clone(), Options::default()).unwrap();
+    store.flush().unwrap();
+    drop(store);
+    fs::remove_file(&run).unwrap();
+    fs::create_dir(&run).unwrap();
+    let error = open(folder.path());
+    assert!(matches!(&error, StoreError::File(error) if error.to_string().contains("not a file")), "{error:?}");
+    let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
     let error = open(&file);
