@@ -155,6 +155,25 @@ fn a_batch_reads_one_view_until_it_changes_something() {
     assert_eq!(call(&server, "eth_getTransactionByHash", json!([results[2]]))["blockNumber"], "0x1");
 }
 
+/// Reading a full block takes longer than the time for which a request may occupy the thread that received it.
+#[test]
+fn blocks_with_much_gas_are_read_by_single_requests() {
+    let server = Server::dev(NONE);
+    // JUMPDEST, PUSH1 0, JUMP.
+    let endless = json!({"from": ALICE, "data": "0x5b600056", "gas": "0xf42400"});
+    let hash = call(&server, "eth_sendTransaction", json!([endless]));
+    let block = call(&server, "eth_getBlockByNumber", json!(["latest", false]));
+    assert_eq!((&block["gasUsed"], &block["transactions"]), (&json!("0xf42400"), &json!([hash])));
+    let by_hash = call(&server, "eth_getBlockByHash", json!([block["hash"], false]));
+    assert_eq!(by_hash, block);
+    let receipts = call(&server, "eth_getBlockReceipts", json!(["latest"]));
+    assert_eq!(receipts[0]["transactionHash"], hash);
+    for method in ["debug_getRawBlock", "debug_getRawReceipts"] {
+        assert!(!call(&server, method, json!(["latest"])).is_null(), "{method}");
+    }
+    assert_eq!(server.get("/getBlockByNumber/latest/false/").status, 200);
+}
+
 #[test]
 fn waits_for_a_receipt() {
     let server = Server::dev(NONE);

@@ -45,6 +45,7 @@ mod caching;
 mod clients;
 mod compress;
 mod config;
+mod connection;
 mod connection_handle;
 mod convert;
 mod cors;

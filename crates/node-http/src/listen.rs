@@ -3,274 +3,27 @@
 //! This replaces actix-web's own acceptor. It limits the number of connections and the time to the first byte, and
 //! handles TLS and the choice between HTTP/1.1 and HTTP/2.
 
-use crate::bare;
-use crate::clients::Permit;
 use crate::config::HttpConfig;
-use crate::encode;
-use crate::h2_guard::Guard;
-use crate::phase::Closing;
-use crate::problem::{self, HttpError};
-use crate::report::Reporter;
-use crate::request_id::RequestId;
-use crate::request_log::Responded;
+use crate::connection::{Connection, MAX_UNSENT, Stream, canned_response};
+use crate::problem::HttpError;
 use crate::sender::Peer;
-use crate::sent::Sent;
 use crate::service::Service;
-use crate::tls::Encrypted;
-use crate::transfer;
-use crate::turns::Turns;
 use actix_http::Protocol;
 use actix_http::error::DispatchError;
 use actix_web::rt::net::TcpStream;
 use actix_web::web;
 use socket2::SockRef;
 use std::io;
-use std::mem;
 use std::net::SocketAddr;
-use std::pin::Pin;
-use std::task::{Context, Poll, ready};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
-use tokio::time::{Sleep, sleep, timeout};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::timeout;
 
 /// The first bytes of an HTTP/2 connection that was not negotiated by TLS (RFC 9113, section 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2";
 
 /// How long a client over the connection limit has to read the error.
 const REJECTION_TIMEOUT: Duration = Duration::from_secs(1);
-
-/// Maximum number of bytes of an HTTP/1.1 connection that are read during the work on a request. Some are read, so that
-/// the end of the connection is noticed, which cancels the work.
-const READ_AHEAD: usize = 16 * 1024;
-
-/// Maximum number of bytes of a connection that the operating system may hold unsent. Data that clients do not read
-/// stays in responses, which are counted.
-const MAX_UNSENT: u32 = 64 * 1024;
-
-/// A connection, plain or encrypted, with the permit that counts it as open.
-pub(crate) struct Connection {
-    stream: Stream,
-    peer: Peer,
-    /// Whether the client must read before more can be written. Until then nothing is read from it either, because
-    /// HTTP/2 would accept requests and buffer their responses.
-    is_blocked: bool,
-    /// While a write is not complete, ends when it should be.
-    write_limit: Option<Pin<Box<Sleep>>>,
-    /// `None` for HTTP/1.1, whose headers and end are handled by actix-http.
-    http2: Option<Http2>,
-    /// The current turn of reading over HTTP/1.1.
-    turns: Turns,
-    /// Number of bytes received over HTTP/1.1 during the work on a request.
-    ahead: usize,
-    service: web::Data<Service>,
-    received: bare::Received,
-    /// The unsent rest of a problem that replaces a bare response.
-    problem: Option<Vec<u8>>,
-    _permit: Permit,
-}
-
-impl Connection {
-    pub(crate) fn peer(&self) -> &Peer {
-        &self.peer
-    }
-
-    /// Records whether a write was blocked. Reading continues once writes are no longer blocked.
-    fn note<T>(&mut self, context: &Context<'_>, written: Poll<T>) -> Poll<T> {
-        let was_blocked = mem::replace(&mut self.is_blocked, written.is_pending());
-        if was_blocked && !self.is_blocked {
-            context.waker().wake_by_ref();
-        }
-        written
-    }
-
-    /// Like [`Self::note`], for a write of `length` bytes. Fails if the client has not read them, or an earlier part of
-    /// them, for too long.
-    fn note_write(
-        &mut self,
-        cx: &mut Context<'_>,
-        length: usize,
-        written: Poll<io::Result<usize>>,
-    ) -> Poll<io::Result<usize>> {
-        if matches!(written, Poll::Ready(Ok(written)) if written >= length) {
-            self.write_limit = None;
-        } else if written.is_pending() {
-            let config = &self.service.config;
-            let begin = || Box::pin(sleep(transfer::time_limit(MAX_UNSENT as usize, config)));
-            if self.write_limit.get_or_insert_with(begin).as_mut().poll(cx).is_ready() {
-                transfer::report_slow_client(&self.service.metrics);
-                self.discard_unsent();
-                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
-            }
-        }
-        self.note(cx, written)
-    }
-
-    /// Returns whether reading from an HTTP/1.1 connection must pause, because actix-http has bytes to process, or
-    /// because the client has sent enough requests ahead. Otherwise a client could make the server hold its requests
-    /// by sending many without reading the responses.
-    fn must_pause(&mut self, cx: &Context<'_>) -> bool {
-        if !self.peer.connection.is_working() {
-            self.ahead = 0;
-        }
-        if self.ahead >= READ_AHEAD {
-            // The end of the work wakes the task.
-            return true;
-        }
-        if self.turns.next() {
-            cx.waker().wake_by_ref();
-            return true;
-        }
-        false
-    }
-
-    /// Writes a problem in place of a bare response of `length` bytes.
-    fn poll_write_problem(&mut self, cx: &mut Context<'_>, status: u16, length: usize) -> Poll<io::Result<usize>> {
-        let Self { service, stream, peer, problem, received, .. } = self;
-        let rest = problem.get_or_insert_with(|| {
-            let error = received.error(status, &service.config);
-            if let Some(limit) = error.limit() {
-                service.metrics.record_refusal(limit);
-            }
-            canned_response(service, peer, &error)
-        });
-        while !rest.is_empty() {
-            let written = match stream {
-                Stream::Plain(stream) => Pin::new(stream).poll_write(cx, rest),
-                Stream::Encrypted(stream) => Pin::new(stream).poll_write(cx, rest),
-            };
-            match ready!(written)? {
-                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                written => drop(rest.drain(..written)),
-            }
-        }
-        Poll::Ready(Ok(length))
-    }
-
-    /// Writes to the socket without checking limits.
-    fn poll_write_raw(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        match &mut self.stream {
-            Stream::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
-            Stream::Encrypted(stream) => Pin::new(stream).poll_write(cx, bytes),
-        }
-    }
-
-    /// Writes `pieces` to an HTTP/2 connection, preceded by the added bytes.
-    fn poll_write_http2(&mut self, cx: &mut Context<'_>, pieces: &[io::IoSlice<'_>]) -> Poll<io::Result<usize>> {
-        ready!(self.poll_write_added(cx))?;
-        let first = pieces.iter().find(|piece| !piece.is_empty()).map_or(&[][..], |piece| piece);
-        let Some(http2) = &mut self.http2 else { return Poll::Ready(Ok(0)) };
-        if let Some(replaced) = mem::take(&mut http2.replaced) {
-            return Poll::Ready(Ok(replaced));
-        }
-        if let Some((settings, replaced)) = http2.guard.settings(first) {
-            (http2.added, http2.replaced) = (settings, Some(replaced));
-            return self.poll_write_http2(cx, pieces);
-        }
-        let written = ready!(match &mut self.stream {
-            Stream::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, pieces),
-            Stream::Encrypted(stream) => Pin::new(stream).poll_write_vectored(cx, pieces),
-        })?;
-        if let Some(http2) = &mut self.http2 {
-            let mut left = written;
-            for piece in pieces {
-                let sent = left.min(piece.len());
-                http2.guard.sent(&piece[..sent]);
-                left -= sent;
-            }
-            if http2.is_closing && http2.guard.is_idle() {
-                // The last response has been sent. The connection is read again, and then ends.
-                cx.waker().wake_by_ref();
-            }
-        }
-        Poll::Ready(Ok(written))
-    }
-
-    /// Writes the bytes that were added to an HTTP/2 connection.
-    fn poll_write_added(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while let Some(http2) = self.http2.as_mut().filter(|http2| !http2.added.is_empty()) {
-            let added = mem::take(&mut http2.added);
-            let written = self.poll_write_raw(cx, &added);
-            let count = match &written {
-                Poll::Ready(Ok(count)) => *count,
-                _ => 0,
-            };
-            if let Some(http2) = &mut self.http2 {
-                http2.guard.sent(&added[..count]);
-                http2.added = added[count..].to_vec();
-            }
-            if ready!(written)? == 0 {
-                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
-            }
-        }
-        Poll::Ready(Ok(()))
-    }
-
-    /// While the server is draining, asks the client of an HTTP/2 connection to disconnect. Returns whether the
-    /// connection has ended, which happens when the server closes.
-    fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
-        let Some(http2) = &mut self.http2 else { return Poll::Ready(Ok(false)) };
-        http2.is_leaving = http2.is_leaving || http2.leaving.as_mut().poll(cx).is_ready();
-        http2.is_closing = http2.is_closing || http2.closing.as_mut().poll(cx).is_ready();
-        if !http2.is_leaving {
-            return Poll::Ready(Ok(false));
-        }
-        let farewell = http2.guard.farewell(http2.is_closing);
-        http2.added.extend(farewell);
-        let written = self.poll_write_added(cx);
-        ready!(self.note(cx, written))?;
-        Poll::Ready(Ok(self.http2.as_ref().is_some_and(|http2| http2.guard.has_ended())))
-    }
-
-    /// Returns an error if the connection must be closed. Unsent data is then discarded.
-    fn check(&self, context: &Context<'_>) -> io::Result<()> {
-        self.peer.connection.check(context).inspect_err(|_| self.discard_unsent())
-    }
-
-    /// Makes the operating system discard unsent data when the connection is closed.
-    fn discard_unsent(&self) {
-        let socket = match &self.stream {
-            Stream::Plain(socket) => socket,
-            Stream::Encrypted(stream) => stream.socket(),
-        };
-        if let Err(error) = SockRef::from(socket).set_linger(Some(Duration::ZERO)) {
-            tracing::debug!(%error, "cannot discard unsent data");
-        }
-    }
-}
-
-/// The state of an HTTP/2 connection in addition to that of the h2 crate.
-struct Http2 {
-    guard: Guard,
-    leaving: Pin<Box<dyn Future<Output = ()>>>,
-    is_leaving: bool,
-    closing: Pin<Box<dyn Future<Output = ()>>>,
-    is_closing: bool,
-    /// Bytes to send before the h2 crate's own.
-    added: Vec<u8>,
-    /// Number of bytes of the h2 crate that `added` replaces.
-    replaced: Option<usize>,
-}
-
-impl Http2 {
-    fn new(service: &Service, peer: &Peer) -> Self {
-        let phases = &service.phases;
-        let reaching = |mut phase: Closing| Box::pin(async move { phase.wait().await });
-        Self {
-            guard: Guard::new(service.config.max_headers, service.http2_streams.clone(), peer.client.clone()),
-            leaving: reaching(phases.leaving()),
-            is_leaving: false,
-            closing: reaching(phases.closing()),
-            is_closing: false,
-            added: Vec::new(),
-            replaced: None,
-        }
-    }
-}
-
-enum Stream {
-    Plain(TcpStream),
-    Encrypted(Box<dyn Encrypted>),
-}
 
 /// The input of actix-http's service: the connection, its protocol, and the address of the client.
 pub(crate) type Accepted = (Connection, Protocol, Option<SocketAddr>);
@@ -325,24 +78,7 @@ pub(crate) async fn accept(
     };
     let (stream, protocol) =
         result.inspect_err(|error| tracing::debug!(%error, ?address, "connection failed before the first request"))?;
-    let http2 = matches!(protocol, Protocol::Http2).then(|| Http2::new(&service, &peer));
-    Ok((
-        Connection {
-            stream,
-            peer,
-            is_blocked: false,
-            write_limit: None,
-            http2,
-            turns: Turns::default(),
-            ahead: 0,
-            service,
-            received: bare::Received::default(),
-            problem: None,
-            _permit: permit,
-        },
-        protocol,
-        address,
-    ))
+    Ok((Connection::new(stream, protocol, peer, service, permit), protocol, address))
 }
 
 /// Returns whether a connection to a TLS server begins with a letter, like an HTTP method, rather than with a
@@ -380,34 +116,6 @@ async fn send_and_close(mut socket: TcpStream, service: &Service, peer: &Peer, e
     timeout(REJECTION_TIMEOUT, send).await.unwrap_or(Ok(()))
 }
 
-/// Returns a complete HTTP/1.1 response for a client whose request is not read, and records it.
-fn canned_response(service: &Service, peer: &Peer, error: &HttpError) -> Vec<u8> {
-    let base_url = encode::url_with_authority(&service.config, &service.listening);
-    let reporter = Reporter { operation: "none", id: RequestId::new(), base_url, sent: Sent::default() };
-    let (status, body) = reporter.problem(error);
-    Responded {
-        id: &reporter.id,
-        trace: None,
-        client: peer.client.network(),
-        line: None,
-        operation: reporter.operation,
-        status,
-        problem: Some(&problem::detail(error)),
-        calls: &[],
-        bytes: Some(body.len() as u64),
-        elapsed: Duration::ZERO,
-    }
-    .record(&service.metrics);
-    let retry_after = error.retry_after().map_or_else(String::new, |seconds| format!("retry-after: {seconds}\r\n"));
-    let head = format!(
-        "HTTP/1.1 {status}\r\ncontent-type: application/problem+json\r\ncontent-length: {}\r\n\
-         x-request-id: {}\r\n{retry_after}connection: close\r\n\r\n",
-        body.len(),
-        reporter.id,
-    );
-    [head.as_bytes(), &body].concat()
-}
-
 fn set_options(socket: &TcpStream, config: &HttpConfig) {
     if let Err(error) = socket.set_nodelay(true) {
         tracing::debug!(%error, "cannot set TCP_NODELAY");
@@ -428,101 +136,3 @@ fn limit_writing(socket: &TcpStream, timeout: Duration) {
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 fn limit_writing(_socket: &TcpStream, _timeout: Duration) {}
-
-impl AsyncRead for Connection {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        self.check(cx)?;
-        if self.is_blocked {
-            // The blocked write wakes the task.
-            return Poll::Pending;
-        }
-        if ready!(self.poll_end(cx))? {
-            // Behaves as if the client had closed the connection.
-            return Poll::Ready(Ok(()));
-        }
-        if self.http2.is_none() && self.must_pause(cx) {
-            return Poll::Pending;
-        }
-        let Self { stream, http2, received, turns, ahead, .. } = &mut *self;
-        let before = buf.filled().len();
-        let mut read = |buf: &mut ReadBuf<'_>| match stream {
-            Stream::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
-            Stream::Encrypted(stream) => Pin::new(stream).poll_read(cx, buf),
-        };
-        let Some(http2) = http2 else {
-            let read = turns.read(buf, read);
-            let new = &buf.filled()[before..];
-            received.add(new);
-            *ahead += new.len();
-            return read;
-        };
-        let read = read(buf);
-        let guarded = http2.guard.received(&buf.filled()[before..]);
-        guarded.map_err(|excess| io::Error::new(io::ErrorKind::InvalidData, excess))?;
-        read
-    }
-}
-
-impl AsyncWrite for Connection {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.check(cx)?;
-        if self.http2.is_some() {
-            let written = self.poll_write_http2(cx, &[io::IoSlice::new(bytes)]);
-            return self.note_write(cx, bytes.len(), written);
-        }
-        let bytes = match bare::find(bytes) {
-            Some((0, status)) => {
-                let written = self.poll_write_problem(cx, status, bytes.len());
-                return self.note_write(cx, bytes.len(), written);
-            }
-            Some((at, _)) => &bytes[..at],
-            None => bytes,
-        };
-        self.received.clear();
-        let written = self.poll_write_raw(cx, bytes);
-        self.note_write(cx, bytes.len(), written)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        pieces: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        self.check(cx)?;
-        let length = pieces.iter().map(|piece| piece.len()).sum();
-        if self.http2.is_some() {
-            let written = self.poll_write_http2(cx, pieces);
-            return self.note_write(cx, length, written);
-        }
-        let written = match &mut self.stream {
-            Stream::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, pieces),
-            Stream::Encrypted(stream) => Pin::new(stream).poll_write_vectored(cx, pieces),
-        };
-        self.note_write(cx, length, written)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        match &self.stream {
-            Stream::Plain(stream) => stream.is_write_vectored(),
-            Stream::Encrypted(stream) => stream.is_write_vectored(),
-        }
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.stream {
-            // There is nothing to flush.
-            Stream::Plain(_) => Poll::Ready(Ok(())),
-            Stream::Encrypted(stream) => {
-                let flushed = Pin::new(stream).poll_flush(cx);
-                self.note(cx, flushed)
-            }
-        }
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.stream {
-            Stream::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
-            Stream::Encrypted(stream) => Pin::new(stream).poll_shutdown(cx),
-        }
-    }
-}

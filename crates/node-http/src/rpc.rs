@@ -12,7 +12,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use node_core::context::{Context, Interrupted};
 use node_core::cost::Cost;
 use node_core::node::NodeError;
-use node_rpc::{Client, Message, Reply, Rpc, RpcError, Session, options};
+use node_rpc::{CallReport, Client, Message, Reply, Rpc, RpcError, Session, options};
 use std::sync::Arc;
 
 /// Responds to the message in the body of a request.
@@ -140,8 +140,11 @@ pub(crate) async fn run(
         let control = reason.as_deref().map_or(Ok(()), Err);
         let client = Client { session: session.as_deref(), control, reads_only };
         let response = worker.rpc.respond(context, &message, client);
-        // Only the time slice of `Cost::Brief` has passed, not the deadline, so the work is restarted in the pool.
-        if context.check() == Err(Interrupted::DeadlineExceeded) && whole.check().is_ok() {
+        // In the time slice of `Cost::Brief`, requests that take longer are interrupted, or not begun. They are restarted
+        // in the pool.
+        let is_slice = context.timeout() != whole.timeout();
+        let is_interrupted = |call: &CallReport| matches!(&call.error, Some(error) if error.code == RpcError::TIMEOUT);
+        if is_slice && response.calls.iter().any(is_interrupted) {
             return Err(NodeError::from(Interrupted::DeadlineExceeded).into());
         }
         Ok(response)

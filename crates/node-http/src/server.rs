@@ -1,7 +1,8 @@
 //! The server: binds the listener and passes its connections to the routes.
 
 use crate::config::HttpConfig;
-use crate::listen::{self, Connection};
+use crate::connection::Connection;
+use crate::listen;
 use crate::mount;
 use crate::phase::Phase;
 use crate::routes::{self, spelling::Spellings};

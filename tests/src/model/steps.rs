@@ -448,7 +448,8 @@ impl Run {
                 let last = self.random.chance(30).then(|| from + self.random.below(latest + 9));
                 let range = BlockRange { from: first.map(Into::into), to: last.map(Into::into) };
                 let id = self.world.node().new_filter(&context, criteria.clone(), range);
-                (id, Kind::Logs(criteria, from..=last.unwrap_or(u64::MAX)), head)
+                // Without a first block, changes below the head are reported too.
+                (id, Kind::Logs(criteria, first.unwrap_or(0)..=last.unwrap_or(u64::MAX)), head)
             }
         };
         if self.model.filters.len() == MAX_FILTERS {

@@ -25,8 +25,18 @@ pub struct LogCriteria {
     pub filter: LogFilter,
     /// First block, inclusive. May be above the head.
     pub from: BlockNumber,
+    /// Whether changes below `from` are reported as well. There are some if `from` is the head at installation, and a
+    /// reorganization later goes below it.
+    pub open_below: bool,
     /// Last block, inclusive. May be above the head; `None` if there is no upper bound.
     pub to: Option<BlockNumber>,
+}
+
+impl LogCriteria {
+    /// Returns the first block whose changes are reported.
+    pub(super) fn first_changed(&self) -> BlockNumber {
+        if self.open_below { 0 } else { self.from }
+    }
 }
 
 /// Changes since the last successful poll.

@@ -39,13 +39,17 @@ fn encode(state: &Subscription, last_used: u64) -> Vec<u8> {
         }
         Cursor::Arrival(number) => drop(stream.append(&number)),
     }
-    if let FilterCriteria::Logs(LogCriteria { filter, from, to }) = &state.criteria {
+    if let FilterCriteria::Logs(LogCriteria { filter, from, open_below, to }) = &state.criteria {
         stream.append(from);
         stream.append_list::<u64, u64>(to.as_slice());
         stream.append_list(&filter.addresses);
         stream.begin_list(filter.topics.len());
         for words in &filter.topics {
             stream.append_list(words);
+        }
+        // Versions that did not have this field wrote filters without it.
+        if *open_below {
+            stream.append(open_below);
         }
     }
     stream.finalize_unbounded_list();
@@ -73,6 +77,7 @@ fn decode_criteria(rlp: &Rlp<'_>) -> Result<LogCriteria, DecoderError> {
     let topics: Result<Vec<Vec<H256>>, _> = rlp.at(8)?.iter().map(|words| words.as_list()).collect();
     Ok(LogCriteria {
         from: rlp.val_at(5)?,
+        open_below: rlp.item_count()? > 9 && rlp.val_at(9)?,
         to: optional(rlp, 6)?,
         filter: LogFilter { addresses: rlp.list_at(7)?, topics: topics? },
     })
@@ -106,10 +111,11 @@ mod tests {
 
     fn log_criteria() -> impl Strategy<Value = LogCriteria> {
         let addresses = vec(any::<[u8; 20]>().prop_map(Address::from), 0..4);
-        let range = (any::<u64>(), option::of(any::<u64>()));
-        (addresses, vec(words(), 0..5), range).prop_map(|(addresses, topics, (from, to))| LogCriteria {
+        let range = (any::<u64>(), any::<bool>(), option::of(any::<u64>()));
+        (addresses, vec(words(), 0..5), range).prop_map(|(addresses, topics, (from, open_below, to))| LogCriteria {
             filter: LogFilter { addresses, topics },
             from,
+            open_below,
             to,
         })
     }
@@ -185,10 +191,12 @@ mod tests {
                 topics: vec![vec![word(3)], vec![], vec![word(4), word(5)]],
             },
             from: 200,
+            open_below: false,
             to: Some(400),
         };
-        let all = LogCriteria { filter: LogFilter::default(), from: 200, to: None };
-        let cases: [(FilterCriteria, Cursor, &[u8]); 4] = [
+        let all = LogCriteria { filter: LogFilter::default(), from: 200, open_below: false, to: None };
+        let new = LogCriteria { open_below: true, ..all.clone() };
+        let cases: [(FilterCriteria, Cursor, &[u8]); 5] = [
             (
                 FilterCriteria::Logs(chosen),
                 position(Some(5)),
@@ -204,6 +212,13 @@ mod tests {
                 position(None),
                 &hex!(
                     "f2808601920000000082012ca0ababababababababababababababababababababababababababababababababc081c8c0c0c0"
+                ),
+            ),
+            (
+                FilterCriteria::Logs(new),
+                position(None),
+                &hex!(
+                    "f3808601920000000082012ca0ababababababababababababababababababababababababababababababababc081c8c0c0c001"
                 ),
             ),
             (

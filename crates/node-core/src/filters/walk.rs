@@ -75,7 +75,7 @@ pub(super) fn log_changes(
     }
 
     let head = view.head();
-    let first = reached.next_log().max(LogPosition { block: criteria.from, log_index: 0 });
+    let first = reached.next_log().max(LogPosition { block: criteria.first_changed(), log_index: 0 });
     let last = criteria.to.unwrap_or(BlockNumber::MAX).min(head.number);
     let scan = logs::scan(view, context, &criteria.filter, first, last, page)?;
     let reached = match (scan.next, scan.logs.last()) {
@@ -102,7 +102,7 @@ fn removed_logs(
 ) -> Result<(Vec<FoundLog>, ChainPosition), ChangesError> {
     let forgotten = || ChangesError::CursorForgotten(path.start.block);
     // These blocks may be above the current head.
-    let range = criteria.from..=criteria.to.unwrap_or(BlockNumber::MAX);
+    let range = criteria.first_changed()..=criteria.to.unwrap_or(BlockNumber::MAX);
     let mut newest_first = Vec::new();
     for block in path.removed.iter().rev().filter(|block| range.contains(&block.number)) {
         context.check().map_err(BackendError::from)?;

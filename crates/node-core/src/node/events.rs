@@ -95,7 +95,7 @@ impl Node {
                 if !faults.is_empty() {
                     return Err(NodeError::Invalid(faults));
                 }
-                let criteria = LogCriteria { filter: filter.clone(), from: 0, to: None };
+                let criteria = LogCriteria { filter: filter.clone(), from: 0, open_below: false, to: None };
                 (FilterCriteria::Logs(criteria), Cursor::Chain(start(&snapshot, from)?), from.resumes())
             }
             EventQuery::Blocks { start: from } => {

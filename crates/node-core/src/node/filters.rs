@@ -12,7 +12,8 @@ impl Node {
     /// Installs a filter that reports logs of blocks that join or leave the chain from now on.
     ///
     /// The range may be above the head. If it has no first block, it starts with the latest one. If its last block is
-    /// `latest`, `pending` or missing, the range is open-ended.
+    /// `latest`, `pending` or missing, the range is open-ended. Unless its first block is a number, changes below it are
+    /// reported too, if a reorganization goes below it.
     ///
     /// # Errors
     /// [`NodeError::Invalid`] if the range ends before it starts or the filter exceeds the limits, and
@@ -26,6 +27,7 @@ impl Node {
             Some(BlockNumberOrTag::Pending) => snapshot.latest() + 1,
             Some(tag) => snapshot.height(tag),
         };
+        let open_below = !matches!(range.from, Some(BlockNumberOrTag::Number(_)));
         let to = match range.to {
             None | Some(BlockNumberOrTag::Latest | BlockNumberOrTag::Pending) => None,
             Some(tag) => Some(snapshot.height(tag)),
@@ -38,7 +40,7 @@ impl Node {
         if !faults.is_empty() {
             return Err(NodeError::Invalid(faults));
         }
-        Ok(self.filters.install(context, FilterCriteria::Logs(LogCriteria { filter, from, to }))?)
+        Ok(self.filters.install(context, FilterCriteria::Logs(LogCriteria { filter, from, open_below, to }))?)
     }
 
     /// Installs a filter for new blocks.
@@ -178,6 +180,23 @@ mod tests {
         let sibling = child(&*view, 1, 1, vec![(transaction(2, 0, 1), vec![log(2, &[])])], StateChanges::default());
         world.node.backend().switch(1, vec![sibling]).unwrap();
         assert_eq!(changed_logs(&world, id), [(2, true), (2, false)]);
+    }
+
+    #[test]
+    fn changes_below_the_head_at_installation_are_reported() {
+        let world = World::new();
+        (0..3).for_each(|nonce| push_log(&world, nonce));
+        let tags = [None, Some(BlockNumberOrTag::Latest), Some(BlockNumberOrTag::Pending)];
+        let open = tags.map(|from| install(&world, from, None).unwrap());
+        let bounded = install(&world, Some(BlockNumberOrTag::Number(3)), None).unwrap();
+        let view = world.node.backend().view().unwrap();
+        let sibling = child(&*view, 1, 1, vec![(transaction(2, 0, 1), vec![log(2, &[])])], StateChanges::default());
+        world.node.backend().switch(1, vec![sibling]).unwrap();
+        push_log(&world, 1);
+        for id in open {
+            assert_eq!(changed_logs(&world, id), [(2, true), (3, true), (2, false), (3, false)]);
+        }
+        assert_eq!(changed_logs(&world, bounded), [(3, true), (3, false)]);
     }
 
     #[test]

@@ -34,7 +34,7 @@ fn context() -> Context {
 }
 
 fn all_logs(from: u64, to: Option<u64>) -> FilterCriteria {
-    FilterCriteria::Logs(LogCriteria { filter: LogFilter::default(), from, to })
+    FilterCriteria::Logs(LogCriteria { filter: LogFilter::default(), from, open_below: false, to })
 }
 
 /// Returns the block of each log, negative if it was removed, with the first byte of its data.
@@ -86,7 +86,7 @@ fn reports_logs_within_criteria_and_range() {
         ("more topic positions than topics", by_address, 0, None, vec![]),
     ];
     let ids: Vec<_> = (cases.iter())
-        .map(|(_, filter, from, to, _)| LogCriteria { filter: filter.clone(), from: *from, to: *to })
+        .map(|(_, filter, from, to, _)| LogCriteria { filter: filter.clone(), from: *from, open_below: false, to: *to })
         .map(|criteria| filters.install(&context(), FilterCriteria::Logs(criteria)).unwrap())
         .collect();
     for logs in [&[1][..], &[2, 5], &[1], &[2]] {
@@ -178,6 +178,7 @@ fn filters_survive_a_restart_even_with_a_reorganization() {
     let criteria = FilterCriteria::Logs(LogCriteria {
         filter: LogFilter { addresses: vec![account(1), account(2)], topics: vec![vec![], vec![]] },
         from: 7,
+        open_below: false,
         to: Some(9),
     });
     let exact = filters.install(&context(), criteria.clone()).unwrap();
