@@ -74,15 +74,15 @@ pub fn run(
     mut continues: impl FnMut(u64) -> bool,
     mut inspect: impl FnMut(&[u8]),
 ) -> Result<Tally, Finding> {
-    let mut mutator = Mutator::new(seed, target.format, (target.seeds)());
-    let mut check = (target.check)();
+    let mut mutator = target.mutator(seed);
+    let mut runner = Runner::new(target);
     let mut tally = Tally::default();
     // The seeds come first, without a change.
-    let mut seeds = (target.seeds)().into_iter();
+    let mut seeds = target.seeds().into_iter();
     while continues(tally.inputs) {
         let input = seeds.next().unwrap_or_else(|| mutator.next_input());
         inspect(&input);
-        let accepted = attempt(target, &mut check, &input)?;
+        let accepted = runner.attempt(&input)?;
         tally.inputs += 1;
         tally.accepted += u64::from(accepted);
         if accepted {
@@ -97,24 +97,53 @@ pub fn run(
 /// # Errors
 /// If the target panics, takes too long or finds a fault.
 pub fn replay(target: &Target, input: &[u8]) -> Result<bool, Finding> {
-    attempt(target, &mut (target.check)(), input)
+    Runner::new(target).attempt(input)
 }
 
-fn attempt(target: &Target, check: &mut Check, input: &[u8]) -> Result<bool, Finding> {
-    let began = processor_time();
-    let outcome = catch_unwind(AssertUnwindSafe(|| check(input)));
-    let spent = processor_time() - began;
-    let fault = match outcome {
-        Ok(Ok(_)) if spent > PATIENCE => format!("it takes {spent:?}"),
-        Ok(Ok(accepted)) => return Ok(accepted),
-        Ok(Err(fault)) => fault,
-        Err(panic) => {
-            let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-            let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-            format!("a panic: {}", text.unwrap_or_default())
-        }
-    };
-    Err(Finding { target: target.name, input: input.to_vec(), fault })
+impl Target {
+    /// Returns the inputs from which mutations start.
+    pub fn seeds(&self) -> Vec<Vec<u8>> {
+        (self.seeds)()
+    }
+
+    /// Creates a mutator of the inputs.
+    pub fn mutator(&self, seed: u64) -> Mutator {
+        Mutator::new(seed, self.format, self.seeds())
+    }
+}
+
+/// A target that is ready to run on any number of inputs.
+pub struct Runner {
+    target: &'static str,
+    check: Check,
+}
+
+impl Runner {
+    /// Prepares what the target needs, such as a development chain.
+    pub fn new(target: &Target) -> Self {
+        Self { target: target.name, check: (target.check)() }
+    }
+
+    /// Runs the target on one input. Returns whether it was accepted.
+    ///
+    /// # Errors
+    /// If the target panics, takes too long or finds a fault.
+    pub fn attempt(&mut self, input: &[u8]) -> Result<bool, Finding> {
+        let began = processor_time();
+        let outcome = catch_unwind(AssertUnwindSafe(|| (self.check)(input)));
+        let spent = processor_time() - began;
+        let fault = match outcome {
+            Ok(Ok(_)) if spent > PATIENCE => format!("it takes {spent:?}"),
+            Ok(Ok(accepted)) => return Ok(accepted),
+            Ok(Err(fault)) => fault,
+            Err(panic) => {
+                let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+                let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+                format!("a panic: {}", text.unwrap_or_default())
+            }
+        };
+        Err(Finding { target: self.target, input: input.to_vec(), fault })
+    }
 }
 
 /// Returns the processor time that this process has used.

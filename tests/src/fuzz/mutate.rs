@@ -46,11 +46,18 @@ impl Mutator {
     /// Returns the next input: a known one after up to eight changes, most often after few.
     pub fn next_input(&mut self) -> Vec<u8> {
         let mut input = self.random.choose(&self.inputs).clone();
-        let changes = self.random.below(9).min(self.random.below(9));
-        for _ in 0..=changes {
-            self.change(&mut input);
-            input.truncate(MAX_LENGTH);
+        self.change_up_to_eight_times(&mut input);
+        input
+    }
+
+    /// Returns `input`, or sometimes a known input, after up to eight changes. All choices depend on `seed`.
+    pub fn mutate(&mut self, seed: u64, input: &[u8]) -> Vec<u8> {
+        self.random = Random(seed);
+        if self.random.below(64) == 0 {
+            return self.next_input();
         }
+        let mut input = input.to_vec();
+        self.change_up_to_eight_times(&mut input);
         input
     }
 
@@ -64,6 +71,14 @@ impl Mutator {
         } else {
             let place = self.seeds + self.random.below(MAX_LEARNED);
             self.inputs[place] = input;
+        }
+    }
+
+    fn change_up_to_eight_times(&mut self, input: &mut Vec<u8>) {
+        let changes = self.random.below(9).min(self.random.below(9));
+        for _ in 0..=changes {
+            self.change(input);
+            input.truncate(MAX_LENGTH);
         }
     }
 
