@@ -344,8 +344,10 @@ impl Model {
         removed
     }
 
-    fn push(&mut self, block: Block) {
+    fn push(&mut self, mut block: Block) {
         let hash = block.header.hash;
+        // A block may be mined again without an edit that had no effect. It stays marked.
+        block.edited |= self.blocks.get(&hash).is_some_and(|known| known.edited);
         self.push_known(hash, Rc::new(block));
     }
 

@@ -31,6 +31,7 @@ use node_core::producer::Mining;
 use node_types::{Address, H256, U256};
 use random::Random;
 use state::State;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::rc::Rc;
 use transaction::Sent;
@@ -180,8 +181,9 @@ impl Run {
         let backend = &**self.world.node().backend();
         let expected = self.model.edited_blocks();
         let edited = edited_blocks(backend).expect("readable");
-        let edited = edited.iter().map(|(block, _)| (block.number, block.hash));
-        assert!(edited.eq(expected.iter().copied()), "edited blocks: {expected:?}");
+        let edited: BTreeSet<_> = edited.iter().map(|(block, _)| (block.number, block.hash)).collect();
+        let differing: Vec<_> = edited.symmetric_difference(&expected).collect();
+        assert!(differing.is_empty(), "only the node or only the model has these edited blocks: {differing:?}");
         let first =
             expected.into_iter().find(|(number, hash)| self.model.canonical.get(*number as usize) == Some(hash));
         let actual = first_edited_block(backend, head).expect("readable").map(|block| (block.number, block.hash));
