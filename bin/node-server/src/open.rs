@@ -180,7 +180,11 @@ pub(crate) fn create_store(
     sync: SyncPolicy,
     context: &Context,
 ) -> Result<Store, CommandError> {
-    let options = Options { sync, ..store_options(caches) };
+    let defaults = match sync {
+        SyncPolicy::Always => Options::default(),
+        SyncPolicy::OnDemand => Options::for_import(),
+    };
+    let options = Options { cache_bytes: caches.cache_bytes(), ..defaults };
     let open = || {
         let folder = DiskFolder::open(path).map_err(StoreError::from)?;
         let store = start.open(Arc::new(folder), context, options)?;
@@ -230,5 +234,5 @@ pub(crate) fn existing_folder(chain: &ExistingChain, command: &'static str) -> R
 }
 
 fn store_options(caches: &CacheOptions) -> Options {
-    Options { cache_bytes: caches.cache_bytes(), sync: SyncPolicy::OnDemand, ..Options::default() }
+    Options { cache_bytes: caches.cache_bytes(), ..Options::for_import() }
 }

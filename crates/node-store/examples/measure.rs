@@ -7,7 +7,7 @@ use node_core::backend::StateBackend;
 use node_core::block::{Body, ExecutedBlock, RecoveredTransaction, SealedHeader};
 use node_core::state::{AccountChange, AccountState, StateChanges};
 use node_core::trie::Trie;
-use node_store::{Options, Store, SyncPolicy};
+use node_store::{Options, Store};
 use node_types::consensus::{
     Account, Bloom, EMPTY_ROOT, Header, LegacyTransaction, Log, Receipt, ReceiptOutcome, Signature, Transaction,
     TransactionBody, TransactionType,
@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let mut world = World { random: 1, trie: Trie::new(), head: None, nonces: vec![0; accounts as usize] };
     let genesis = world.block((0..accounts).collect(), 0);
-    let open = || Store::open(&folder, genesis.clone(), Options { sync: SyncPolicy::OnDemand, ..Options::default() });
+    let open = || Store::open(&folder, genesis.clone(), Options::for_import());
     let store = open()?;
     let before = trie_bytes(&store)?;
 

@@ -11,7 +11,7 @@ use node_core::backend::{MemoryBackend, StateBackend, View};
 use node_core::block::BlockHashOrNumber;
 use node_core::context::Context;
 use node_evm::{EvmExecutor, Secp256k1Recovery};
-use node_store::{Options, Store, SyncPolicy};
+use node_store::{Options, Store};
 use node_types::Address;
 use node_types::consensus::Block;
 use std::collections::BTreeMap;
@@ -34,7 +34,7 @@ pub(super) fn run(test: &BlockTest, storage: Storage) -> Result<(), String> {
 
     // Dropped after the backend, which is declared later.
     let folder = tempfile::tempdir().map_err(|error| chained(&error))?;
-    let options = Options { sync: SyncPolicy::OnDemand, ..Options::default() };
+    let options = Options::for_import();
     let backend: Arc<dyn StateBackend> = match storage {
         Storage::Memory => Arc::new(MemoryBackend::new(block).map_err(|error| chained(&error))?),
         Storage::Folders => Arc::new(Store::open(folder.path(), block, options).map_err(|error| chained(&error))?),

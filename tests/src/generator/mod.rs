@@ -26,7 +26,7 @@ use node_core::forks::ChainSpec;
 use node_dev::DevAccount;
 use node_evm::EvmExecutor;
 use node_store::files::DiskFolder;
-use node_store::{Options, Store, SyncPolicy};
+use node_store::{Options, Store};
 use node_types::consensus::{DynamicFeeTransaction, TransactionBody};
 use node_types::{Address, BlockNumber, Bytes, H256, U256, keccak256};
 use std::io::{self, Read, Write};
@@ -153,7 +153,7 @@ impl Generator {
         let folder = tempfile::tempdir()?;
         let state = genesis.state().map(|part| part.map_err(|error| BackendError::Storage(error.into())));
         let disk = DiskFolder::open(folder.path()).map_err(|error| BackendError::Storage(error.into()))?;
-        let options = Options { sync: SyncPolicy::OnDemand, ..Options::default() };
+        let options = Options::for_import();
         let store = Store::open_large_in(Arc::new(disk), genesis.genesis().block(), state, options)?;
         Ok(Self::on(shape, Arc::new(store), Some(folder), genesis.genesis().spec.clone()))
     }

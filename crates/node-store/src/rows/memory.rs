@@ -116,7 +116,7 @@ impl Generation {
 
     /// Returns a generation with the rows of blocks up to and including `block`.
     pub(crate) fn up_to(&self, block: BlockNumber) -> Self {
-        let kept = Self::default();
+        let kept = self.next();
         for entry in &self.rows {
             let (key, versions) = entry.pair();
             let rows = versions.up_to(last_version_of(key, block));

@@ -33,7 +33,8 @@ impl Default for Options {
         Self {
             cache_bytes: 256 << 20,
             sync: SyncPolicy::Always,
-            commit_rows: 100_000,
+            // Replacing blocks copies the rows in memory, so there must not be many.
+            commit_rows: 20_000,
             blocks_in_memory: 128,
             memory_bytes: 64 << 20,
             merge: true,
@@ -45,6 +46,12 @@ impl Default for Options {
 }
 
 impl Options {
+    /// Returns the default options for an import. It can be repeated, so its blocks need not be durable at once; and it
+    /// rarely replaces blocks, so more rows are moved to runs at once, and fewer runs are merged.
+    pub fn for_import() -> Self {
+        Self { sync: SyncPolicy::OnDemand, commit_rows: 100_000, ..Self::default() }
+    }
+
     /// Returns the default options of a store in memory.
     ///
     /// Runs take a fraction of the memory that their rows would take, so rows are moved to runs early. This also
