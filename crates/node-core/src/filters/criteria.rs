@@ -51,6 +51,20 @@ pub enum FilterChanges {
     Transactions(Vec<Arrival>),
 }
 
+impl FilterChanges {
+    /// Maximum number of bytes of the logs' data on a page.
+    const PAGE_BYTES: usize = 4 << 20;
+
+    /// If there is more data than fits on a page, returns the number of entries that fit even if all have as much data as
+    /// the largest. At least one always fits.
+    pub(super) fn shorter_page(&self) -> Option<usize> {
+        let Self::Logs(logs) = self else { return None };
+        let lengths = || logs.iter().map(|change| change.found.log.data.len());
+        let largest = lengths().max()?;
+        (logs.len() > 1 && lengths().sum::<usize>() > Self::PAGE_BYTES).then(|| (Self::PAGE_BYTES / largest).max(1))
+    }
+}
+
 /// A log that was added to the chain or removed from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangedLog {

@@ -37,7 +37,7 @@ pub struct FilterLimits {
     pub ttl: Duration,
     /// Maximum number of filters. A client may have at most as many as it leaves free for others.
     pub count: usize,
-    /// Maximum number of entries that one poll reports; the next poll reports the rest. A page may end inside a
+    /// Maximum number of entries that one poll reports; the next poll reports the rest. Logs with much data are fewer. A page may end inside a
     /// block.
     pub page: usize,
 }
@@ -171,7 +171,11 @@ impl Filters {
             let before = filter.state.lock().clone().ok_or(FilterError::NotFound(id))?;
             // Opened after the cursor was read, since an older view might not contain its block.
             let view = self.backend.view()?;
-            let (changes, cursor) = before.next(context, view.as_ref(), &self.pool, self.limits.page)?;
+            let next = |page| before.next(context, view.as_ref(), &self.pool, page);
+            let (mut changes, mut cursor) = next(self.limits.page)?;
+            if let Some(page) = changes.shorter_page() {
+                (changes, cursor) = next(page)?;
+            }
             // Results that the client will not receive must not count as reported.
             context.check().map_err(BackendError::from)?;
             if self.advance(id, &filter, &before, cursor)? {
