@@ -6,7 +6,7 @@ mod in_process;
 
 use node_http::HttpConfig;
 use node_tests::server::Server;
-use node_tests::wallet::{hex, log_writer, sign};
+use node_tests::wallet::{BOB, hex, log_writer, sign};
 use node_tests::websocket::Socket;
 use node_types::consensus::TransactionBody;
 use serde_json::{Value, json};
@@ -263,6 +263,17 @@ fn refused_requests_of_a_batch_keep_their_ids() {
         assert_eq!(response["error"]["code"], -32005);
         assert!(response["error"]["message"].as_str().unwrap().contains("`rate-limit`"), "{response}");
     }
+}
+
+#[test]
+fn a_response_that_is_too_large_is_refused_with_its_id() {
+    let server = Server::dev(["--transfer-memory", "1000000"]);
+    let mut socket = connect(&server);
+    // PUSH3 1 MiB, PUSH1 0, RETURN.
+    let code = json!({BOB: {"code": "0x621000006000f3"}});
+    socket.send(json!({"jsonrpc": "2.0", "id": 7, "method": "eth_call", "params": [{"to": BOB}, "latest", code]}));
+    let refused = socket.receive();
+    assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(7), &json!(-32005)), "{refused}");
 }
 
 #[test]

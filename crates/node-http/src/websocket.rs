@@ -24,7 +24,7 @@ use actix_web::http::header::{CONTENT_TYPE, HeaderValue, SEC_WEBSOCKET_ACCEPT, S
 use actix_web::web::{self, Bytes, BytesMut, Payload};
 use futures_util::StreamExt;
 use node_core::context::Context;
-use node_rpc::{Reply, Session, SessionLimits};
+use node_rpc::{Message, Reply, Session, SessionLimits};
 use std::mem;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -272,7 +272,7 @@ impl Socket {
             self.buffer = BytesMut::new();
         }
         let context = self.service.message_context(&self.sender.client);
-        let (operation, result) = self.run(context, body).await;
+        let (message, result) = self.run(context, body).await;
         let status = result.as_ref().map_or_else(|(error, _)| problem::status(error), |_| StatusCode::OK);
         // The response to a new subscription is sent before its first notification.
         self.must_read = !self.session.is_empty();
@@ -287,7 +287,7 @@ impl Socket {
             trace: self.trace.as_ref(),
             client: self.sender.client.network(),
             line: Some(("GET", &self.path)),
-            operation,
+            operation: message.as_deref().map_or(UNKNOWN_METHOD, Message::operation),
             status,
             problem: None,
             calls: &calls,
@@ -299,7 +299,10 @@ impl Socket {
         match self.service.transfers.take(&self.sender.client, response.len()) {
             Err(exhausted) if response.len() > SHORT => {
                 self.service.metrics.record_refusal(exhausted.resource.option());
-                if let Some(refusal) = rpc::refuse_unread(&exhausted.into()).body {
+                let error = exhausted.into();
+                let refusal =
+                    message.map_or_else(|| rpc::refuse_unread(&error), |message| rpc::refuse(&message, &error));
+                if let Some(refusal) = refusal.body {
                     self.send_text(refusal, out);
                 }
             }
@@ -320,13 +323,13 @@ impl Socket {
         }
     }
 
-    /// Runs a message. Returns its operation and the response, or the reason why it was not run, with the response
-    /// that reports it.
-    async fn run(&self, context: Context, body: Bytes) -> (&'static str, Result<Reply, (HttpError, Reply)>) {
+    /// Runs a message. Returns the message, `None` if it cannot be read, and the response, or the reason why it was not
+    /// run, with the response that reports it.
+    async fn run(&self, context: Context, body: Bytes) -> (Option<Arc<Message>>, Result<Reply, (HttpError, Reply)>) {
         let service = &self.service;
         let unread = |error: HttpError| {
             let refusal = rpc::refuse_unread(&error);
-            (UNKNOWN_METHOD, Err((error, refusal)))
+            (None, Err((error, refusal)))
         };
         // A body that is not JSON counts as a request, too.
         let admitted = admission::count_requests(&self.sender, service, 1);
@@ -336,7 +339,7 @@ impl Socket {
         };
         let message = match rpc::read(service, service.context(&self.sender.client), body).await {
             Ok(message) => message,
-            Err(Unread::Invalid(error)) => return (UNKNOWN_METHOD, Ok(error.into())),
+            Err(Unread::Invalid(error)) => return (None, Ok(error.into())),
             Err(Unread::Refused(error)) => return unread(error),
         };
         let session = Some(self.session.clone());
@@ -348,7 +351,7 @@ impl Socket {
             let refusal = rpc::refuse(&message, &error);
             (error, refusal)
         });
-        (message.operation(), result)
+        (Some(message), result)
     }
 
     /// Sends notifications, one page for each subscription.
