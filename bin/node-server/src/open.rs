@@ -180,11 +180,10 @@ pub(crate) fn create_store(
     sync: SyncPolicy,
     context: &Context,
 ) -> Result<Store, CommandError> {
-    let defaults = match sync {
-        SyncPolicy::Always => Options::default(),
-        SyncPolicy::OnDemand => Options::for_import(),
+    let options = match sync {
+        SyncPolicy::Always => Options { cache_bytes: caches.cache_bytes(), ..Options::default() },
+        SyncPolicy::OnDemand => store_options(caches),
     };
-    let options = Options { cache_bytes: caches.cache_bytes(), ..defaults };
     let open = || {
         let folder = DiskFolder::open(path).map_err(StoreError::from)?;
         let store = start.open(Arc::new(folder), context, options)?;

@@ -135,14 +135,14 @@ pub(crate) async fn run(
     }
     let reason = refusal.as_ref().map(|refusal| refusal.error.to_string());
     let cost = message.cost(&service.node);
-    let (whole, worker) = (context.clone(), service.clone());
+    let (timeout, worker) = (context.timeout(), service.clone());
     let work = Box::new(move |context: &Context| {
         let control = reason.as_deref().map_or(Ok(()), Err);
         let client = Client { session: session.as_deref(), control, reads_only };
         let response = worker.rpc.respond(context, &message, client);
         // In the time slice of `Cost::Brief`, requests that take longer are interrupted, or not begun. They are restarted
         // in the pool.
-        let is_slice = context.timeout() != whole.timeout();
+        let is_slice = context.timeout() != timeout;
         let is_interrupted = |call: &CallReport| matches!(&call.error, Some(error) if error.code == RpcError::TIMEOUT);
         if is_slice && response.calls.iter().any(is_interrupted) {
             return Err(NodeError::from(Interrupted::DeadlineExceeded).into());

@@ -37,8 +37,8 @@ pub struct FilterLimits {
     pub ttl: Duration,
     /// Maximum number of filters. A client may have at most as many as it leaves free for others.
     pub count: usize,
-    /// Maximum number of entries that one poll reports; the next poll reports the rest. Logs with much data are fewer. A page may end inside a
-    /// block.
+    /// Maximum number of entries that one poll reports; the next poll reports the rest. If the logs have much data, one
+    /// poll reports fewer. A page may end inside a block.
     pub page: usize,
 }
 

@@ -65,10 +65,8 @@ impl FaultyDisk {
     /// Makes the `n`th operation from now fail like [`fail_operation_with`](Self::fail_operation_with): with an
     /// unspecified error if `n` is even, and for lack of space if it is odd.
     pub fn fail_operation(&self, n: u64) {
-        self.fail_operation_with(
-            n,
-            if n.is_multiple_of(2) { io::ErrorKind::Other } else { io::ErrorKind::StorageFull },
-        );
+        let kind = if n.is_multiple_of(2) { io::ErrorKind::Other } else { io::ErrorKind::StorageFull };
+        self.fail_operation_with(n, kind);
     }
 
     /// Makes the `n`th operation from now, counted from 0, fail with an error of this kind. A failed write has written
