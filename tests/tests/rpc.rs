@@ -175,6 +175,31 @@ fn blocks_with_much_gas_are_read_by_single_requests() {
 }
 
 #[test]
+fn the_fee_history_of_no_blocks_is_empty() {
+    let server = Server::dev(NONE);
+    let history = call(&server, "eth_feeHistory", json!(["0x0", "latest", [50]]));
+    let empty = json!({
+        "oldestBlock": "0x0", "baseFeePerGas": [], "gasUsedRatio": [], "baseFeePerBlobGas": [], "blobGasUsedRatio": []
+    });
+    assert_eq!(history, empty);
+}
+
+#[test]
+fn a_simulation_names_the_option_that_limits_its_gas() {
+    let server = Server::dev(["--gas-cap", "100000"]);
+    // JUMPDEST, PUSH1 0, JUMP.
+    let endless = json!({"data": "0x5b600056"});
+    let simulation = |calls: &[&Value]| json!([{"blockStateCalls": [{"calls": calls}]}, "latest"]);
+    let blocks = call(&server, "eth_simulateV1", simulation(&[&endless]));
+    let error = &blocks[0]["calls"][0]["error"];
+    assert_eq!(error["code"], -32015, "{error}");
+    assert!(error["message"].as_str().unwrap().contains("`gas-cap`"), "{error}");
+    let refused = ask(&server, request(1, "eth_simulateV1", simulation(&[&endless, &endless]))).body;
+    assert_eq!(code(&refused), -38013, "{refused}");
+    assert!(refused["error"]["message"].as_str().unwrap().contains("`gas-cap`"), "{refused}");
+}
+
+#[test]
 fn waits_for_a_receipt() {
     let server = Server::dev(NONE);
     let raw = |nonce| hex(&sign(TransactionBody::Legacy(transfer(nonce))).encode());

@@ -6,7 +6,7 @@ use crate::backend::{BackendError, GrowingBranch, View};
 use crate::block::{ExecutedBlock, RecoveredTransaction, SealedHeader};
 use crate::call::Call;
 use crate::context::Context;
-use crate::executor::{ExecutionError, TransactionError};
+use crate::executor::{CallFailure, ExecutionError, TransactionError};
 use crate::fees;
 use crate::forks::Fork;
 use crate::overrides::{BlockOverrides, OverrideError, StateOverrides};
@@ -70,6 +70,11 @@ pub enum SimulateError {
     /// The calls return too many bytes.
     #[error("the calls return more than {MAX_OUTPUT} bytes")]
     TooMuchOutput,
+    /// The calls before this one have used too much of the gas that all may use.
+    #[error(
+        "block {block}, call {call}: {left} gas are left of what all calls together may use, and it needs {required}"
+    )]
+    GasUsedUp { block: BlockNumber, call: usize, left: u64, required: u64 },
     /// A transaction is invalid.
     #[error("block {block}, call {call}: {reason}")]
     Refused { block: BlockNumber, call: usize, reason: TransactionError },
@@ -199,14 +204,21 @@ impl Run<'_> {
                     None => execution.nonce(call.from).map_err(failed)?,
                 };
                 let sender = call.from;
+                let is_cut = gas > gas_left;
                 let body = call
                     .into_body(fork, self.node.spec.chain_id, nonce, gas.min(gas_left))
                     .ok_or_else(|| refused(TransactionError::CannotCreate))?;
                 let transaction = RecoveredTransaction::unsigned(sender, body);
-                let call = execution.transact(&transaction).map_err(|error| match error {
+                let mut call = execution.transact(&transaction).map_err(|error| match error {
+                    ExecutionError::Refused(
+                        TransactionError::IntrinsicGas { required, .. } | TransactionError::FloorGas { required, .. },
+                    ) if is_cut => SimulateError::GasUsedUp { block: number, call: index, left: gas_left, required },
                     ExecutionError::Refused(reason) => refused(reason),
                     error => failed(error),
                 })?;
+                if is_cut && matches!(call.failure, Some(CallFailure::Halted { out_of_gas: true, .. })) {
+                    call.failure = Some(CallFailure::GasCap { cap: gas_left });
+                }
                 gas_in_block = gas_in_block.saturating_sub(call.gas_used);
                 gas_left = gas_left.saturating_sub(call.gas_used);
                 output += size(&call);
@@ -265,7 +277,7 @@ const EMPTY_LOG: usize = 256;
 fn size(call: &SimulatedCall) -> usize {
     let logs: usize = call.logs.iter().map(|(_, log)| EMPTY_LOG + 32 * log.topics.len() + log.data.len()).sum();
     let reverted = match &call.failure {
-        Some(crate::executor::CallFailure::Reverted { output, .. }) => output.len(),
+        Some(CallFailure::Reverted { output, .. }) => output.len(),
         _ => 0,
     };
     call.output.len() + logs + reverted
@@ -371,11 +383,7 @@ mod tests {
         assert_eq!(limits(&run(100_000, 2).unwrap()), [100_000, 100_000 - GAS, 100_000 - 2 * GAS]);
         assert_eq!(limits(&run(u64::MAX, 2).unwrap()), [GAS_LIMIT, GAS_LIMIT - GAS, GAS_LIMIT]);
         match run(2 * GAS, 2) {
-            Err(SimulateError::Refused {
-                block: 3,
-                call: 0,
-                reason: TransactionError::IntrinsicGas { limit: 0, .. },
-            }) => {}
+            Err(SimulateError::GasUsedUp { block: 3, call: 0, left: 0, .. }) => {}
             other => panic!("{other:?}"),
         }
         match simulate(&world, vec![with_calls(vec![call(None), call(Some(GAS_LIMIT))])]) {

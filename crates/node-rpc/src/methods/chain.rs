@@ -66,6 +66,9 @@ pub(super) fn methods() -> Vec<Method> {
                 // Larger counts return the newest blocks.
                 let count = count.0.min(node::FeeHistory::MAX_BLOCKS);
                 let percentiles = percentiles.unwrap_or_default();
+                if count == 0 {
+                    return Ok(FeeHistory::default());
+                }
                 Ok(FeeHistory::from(scope.node.fee_history(scope.context, count, newest.0, &percentiles)?))
             },
         )

@@ -26,8 +26,8 @@ impl<'de> Deserialize<'de> for BlockCount {
     }
 }
 
-/// The result of eth_feeHistory.
-#[derive(Clone, Debug, Serialize)]
+/// The result of eth_feeHistory. Like geth, the default is the history of no blocks.
+#[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct FeeHistory {
     oldest_block: Hex<u64>,

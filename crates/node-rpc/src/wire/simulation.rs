@@ -3,9 +3,10 @@
 use super::call::{BlockOverrides, CallArguments, StateOverrides};
 use super::{Block, Hex, Log};
 use crate::error::RpcError;
+use crate::options::with_option;
 use node_core::block::SealedHeader;
 use node_core::executor::{CallFailure, TransactionError};
-use node_core::node::{self, FoundBlock, SimulateError};
+use node_core::node::{self, FoundBlock, Limit, SimulateError};
 use node_core::overrides::OverrideError;
 use node_core::simulation::SimulatedCall;
 use node_types::H256;
@@ -124,14 +125,19 @@ fn failure(failure: CallFailure) -> RpcError {
     match failure {
         CallFailure::Reverted { reason, output } => RpcError::reverted(reason.as_deref(), &output),
         CallFailure::Halted { reason, .. } => RpcError::new(VM_ERROR, reason),
-        CallFailure::GasCap { cap } => RpcError::new(VM_ERROR, format!("out of gas: {cap} gas are not enough")),
+        CallFailure::GasCap { cap } => {
+            let message = format!("out of gas: {cap} gas are left of what all calls together may use");
+            RpcError::new(VM_ERROR, with_option(message, Some(Limit::GasCap)))
+        }
     }
 }
 
 impl From<SimulateError> for RpcError {
     fn from(error: SimulateError) -> Self {
-        let message = error.to_string();
+        let limit = matches!(error, SimulateError::GasUsedUp { .. }).then_some(Limit::GasCap);
+        let message = with_option(&error, limit);
         let code = match error {
+            SimulateError::GasUsedUp { .. } => -38013,
             SimulateError::NumberOrder { .. } => -38020,
             SimulateError::TimeOrder { .. } => -38021,
             SimulateError::TooManyBlocks | SimulateError::TooMuchOutput => -38026,
