@@ -5,8 +5,11 @@
 mod in_process;
 
 use node_http::HttpConfig;
-use node_tests::server::{Begun, Server, Transport};
+use node_tests::events::Events;
+use node_tests::server::{Begun, Response, Server, Transport};
+use node_tests::wallet::{BOB, hex, sign, transfer};
 use node_tests::websocket::Socket;
+use node_types::consensus::{LegacyTransaction, TransactionBody};
 use serde_json::json;
 use std::io::{ErrorKind, Read, Write};
 use std::iter;
@@ -21,8 +24,13 @@ const MODEST: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(127, 0, 0, 2));
 
 /// A message whose response has more than a megabyte.
 fn long_request() -> String {
+    blocks_request(900)
+}
+
+/// A message whose response has `count` blocks of some 1,300 bytes each.
+fn blocks_request(count: usize) -> String {
     let request = json!({"jsonrpc": "2.0", "id": 1, "method": "eth_getBlockByNumber", "params": ["earliest", false]});
-    json!(vec![request; 900]).to_string()
+    json!(vec![request; count]).to_string()
 }
 
 #[test]
@@ -98,6 +106,67 @@ fn responses_that_nobody_reads() {
             assert!(Instant::now() < deadline, "{transport:?}: responses of clients that are gone still count");
         }
     }
+}
+
+/// Changes of a filter that cannot be sent because the client has not read other responses are reported later.
+#[test]
+fn a_refused_poll_loses_nothing() {
+    for transport in Transport::ALL {
+        let server =
+            Server::dev_over(transport, ["--transfer-memory", "16000000", "--rate-limit", "off", "--no-mining"]);
+        let filters: Vec<_> = ["newBlockFilter", "newBlockFilter"]
+            .map(|create| server.get(&format!("/{create}/")).field("FilterId").as_str().unwrap().to_owned())
+            .into();
+        assert_eq!(server.post("/dev/mine/", json!({"Blocks": "8000"}).to_string()).status, 200);
+        // Long responses, then shorter ones, until nothing as long as that of a poll fits.
+        let begin = |request: String| server.begin(GREEDY, "POST", "/", &JSON, request.len(), &request).responding();
+        let fill =
+            |count| iter::repeat_with(move || begin(blocks_request(count))).take_while(|begun| begun.status() == 200);
+        let unread: Vec<_> = fill(900).chain(fill(300)).take(64).collect();
+        let poll = |id: &str| server.get(&format!("/getFilterChanges/{id}/"));
+        let rpc = |id: &str| json!({"jsonrpc": "2.0", "id": 1, "method": "eth_getFilterChanges", "params": [id]});
+        let over_rpc = |id: &str| server.post("/", rpc(id).to_string());
+        assert_eq!(poll(&filters[0]).problem_faults(503), NONE, "{transport:?}");
+        assert_eq!(over_rpc(&filters[1]).problem_faults(503), NONE, "{transport:?}");
+        drop(unread);
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let retry = |ask: &dyn Fn() -> Response| loop {
+            let response = ask();
+            if response.status == 200 {
+                break response;
+            }
+            assert!(Instant::now() < deadline, "{transport:?}: {}", response.text);
+        };
+        let hashes = |response: &Response, field| response.field(field).as_array().map(Vec::len);
+        assert_eq!(hashes(&retry(&|| poll(&filters[0])), "Result"), Some(8_000), "{transport:?}");
+        assert_eq!(hashes(&retry(&|| over_rpc(&filters[1])), "result"), Some(8_000), "{transport:?}");
+    }
+}
+
+/// A response that can never be sent is not worth a retry.
+#[test]
+fn a_response_larger_than_the_transfer_memory() {
+    let server = Server::dev(["--transfer-memory", "1000000", "--no-mining"]);
+    // PUSH3 1 MiB, PUSH1 0, then RETURN or LOG0 and STOP.
+    let [long_result, long_log] = ["0x621000006000f3", "0x621000006000a000"];
+    assert_eq!(server.post("/dev/setCode/", json!({"Address": BOB, "Code": long_result}).to_string()).status, 200);
+    let refused = server.post("/call/", json!({"Transaction": {"To": BOB}}).to_string());
+    assert_eq!(refused.problem_faults(422), NONE, "{}", refused.text);
+    assert!(refused.text.contains("`transfer-memory`") && refused.header("retry-after").is_none(), "{}", refused.text);
+
+    let mut events = Events::listen(&format!("{}/events/", server.url()), None);
+    let raw = hex(&sign(TransactionBody::Legacy(LegacyTransaction {
+        to: None,
+        value: 0.into(),
+        gas_limit: 16_000_000,
+        input: const_hex::decode(long_log).unwrap().into(),
+        ..transfer(0)
+    }))
+    .encode());
+    assert_eq!(server.post("/sendRawTransaction/", json!({"Data": raw}).to_string()).status, 200);
+    assert_eq!(server.post("/dev/mine/", "{}").status, 200);
+    let last = std::iter::from_fn(|| events.next_event()).last().unwrap();
+    assert_eq!((last.name.as_str(), &last.data["status"]), ("problem", &json!(422)));
 }
 
 /// Responses that are too short to be counted must be read as well, and a client that does not read them cannot have

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 /// Interval at which a request that waits for a lock checks whether it was cancelled.
 const LOCK_WAIT: Duration = Duration::from_millis(20);
 
-/// The deadline, cancellation flag and gas budget of one request, the client that sent it, and the view that it
-/// reads. Clones share the cancellation flag and the view.
+/// The deadline, cancellation flag and gas budget of one request, the client that sent it, the view that it reads, and
+/// what to undo if its results are lost. Clones share the cancellation flag, the view, and what to undo.
 ///
 /// # Examples
 /// ```
@@ -47,14 +47,16 @@ struct Shared {
     /// With [`Context::holding_view`], the view that all operations share once the first one has opened it; otherwise
     /// `None`.
     held: Option<Mutex<Option<Arc<dyn View>>>>,
+    /// What to do if the results do not reach the client.
+    undo: Mutex<Vec<Box<dyn FnOnce() + Send>>>,
 }
 
 impl fmt::Debug for Shared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { cancelled, head, held } = self;
+        let Self { cancelled, head, held, undo: _ } = self;
         let mut debug = f.debug_struct("Shared");
         debug.field("cancelled", cancelled).field("head", head).field("holds_view", &held.is_some());
-        debug.finish()
+        debug.finish_non_exhaustive()
     }
 }
 
@@ -129,6 +131,18 @@ impl Context {
     /// [`Interrupted::Cancelled`].
     pub fn cancel(&self) {
         self.shared.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// Registers what to do if the results of the request do not reach the client.
+    pub(crate) fn on_loss(&self, undo: impl FnOnce() + Send + 'static) {
+        self.shared.undo.lock().push(Box::new(undo));
+    }
+
+    /// Undoes what operations have recorded about results that the client will not receive: the next polls of filters
+    /// report the same changes again.
+    pub fn results_are_lost(&self) {
+        let undo = std::mem::take(&mut *self.shared.undo.lock());
+        undo.into_iter().rev().for_each(|undo| undo());
     }
 
     /// Returns the newest mined block of the view that the request read, or `None` if it has not read the chain yet.

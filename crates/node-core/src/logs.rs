@@ -29,6 +29,45 @@ pub struct FoundLog {
     pub log: Log,
 }
 
+/// The room for logs on a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageSize {
+    /// Maximum number of logs, or of other entries.
+    pub entries: usize,
+    /// Bytes of the logs' data after which a page ends. The last log may exceed them.
+    pub bytes: usize,
+}
+
+impl PageSize {
+    /// Bytes of data after which a [bounded](Self::bounded) page ends.
+    pub(crate) const BYTES: usize = 4 << 20;
+
+    /// Returns the size of a page that can be sent as one response, of at most `entries`.
+    pub fn bounded(entries: usize) -> Self {
+        Self { entries, bytes: Self::BYTES }
+    }
+
+    /// Returns the size of a page that only the number of entries limits.
+    pub fn of_entries(entries: usize) -> Self {
+        Self { entries, bytes: usize::MAX }
+    }
+
+    /// Returns whether another log fits.
+    pub(crate) fn has_room(self) -> bool {
+        self.entries > 0 && self.bytes > 0
+    }
+
+    /// Takes the room for `log`. Returns `false` if there is none.
+    pub(crate) fn take(&mut self, log: &Log) -> bool {
+        let fits = self.has_room();
+        if fits {
+            self.entries -= 1;
+            self.bytes = self.bytes.saturating_sub(log.data.len());
+        }
+        fits
+    }
+}
+
 /// The result of a scan for logs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogScan {
@@ -47,7 +86,7 @@ impl LogFilter {
     }
 }
 
-/// Returns the first `limit` logs that match `filter`, from `from` to the end of block `to`, both inclusive.
+/// Returns the first page of the logs that match `filter`, from `from` to the end of block `to`, both inclusive.
 ///
 /// # Errors
 /// [`BackendError::Interrupted`] if the context is, and failures of the backend.
@@ -57,14 +96,14 @@ pub fn scan(
     filter: &LogFilter,
     mut from: LogPosition,
     to: BlockNumber,
-    limit: usize,
+    mut page: PageSize,
 ) -> Result<LogScan, BackendError> {
     let mut scan = LogScan::default();
     let mut current: Option<(BlockNumber, Arc<BlockLogs>)> = None;
     while from.block <= to {
         context.check()?;
         // One more than still fits, to determine whether more logs match.
-        let wanted = limit.saturating_sub(scan.logs.len()).saturating_add(1).min(CHUNK);
+        let wanted = page.entries.saturating_add(1).min(CHUNK);
         let candidates = view.log_candidates(context, filter, from, to, wanted)?;
         for position in &candidates {
             let block = match current.take().filter(|(number, _)| *number == position.block) {
@@ -74,7 +113,7 @@ pub fn scan(
             let (number, block) = current.insert((position.block, block));
             let log = usize::try_from(position.log_index).ok().and_then(|index| block.logs.get(index));
             let Some(found) = log.filter(|found| filter.matches(&found.log)) else { continue };
-            if scan.logs.len() == limit {
+            if !page.take(&found.log) {
                 scan.next = Some(*position);
                 return Ok(scan);
             }
@@ -188,7 +227,8 @@ mod tests {
             let mut found = Vec::new();
             let mut next = Some(LogPosition { block: 0, log_index: 0 });
             while let Some(from) = next {
-                let page = scan(&*view, &Context::unbounded(), &filter, from, view.head().number, limit).unwrap();
+                let size = PageSize::of_entries(limit);
+                let page = scan(&*view, &Context::unbounded(), &filter, from, view.head().number, size).unwrap();
                 prop_assert!(page.logs.len() == limit || page.next.is_none(), "a page of {} logs", page.logs.len());
                 for log in &page.logs {
                     prop_assert_eq!(view.canonical_hash(log.block.number).unwrap(), Some(log.block.hash));
@@ -207,7 +247,8 @@ mod tests {
         let context = Context::unbounded();
         context.cancel();
         let view = backend().view().unwrap();
-        let found = scan(&*view, &context, &LogFilter::default(), LogPosition { block: 0, log_index: 0 }, 0, 10);
+        let size = PageSize::of_entries(10);
+        let found = scan(&*view, &context, &LogFilter::default(), LogPosition { block: 0, log_index: 0 }, 0, size);
         assert!(matches!(found, Err(BackendError::Interrupted(_))), "{found:?}");
     }
 }

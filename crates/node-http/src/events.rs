@@ -21,6 +21,7 @@ use actix_web::http::{StatusCode, Version};
 use actix_web::web::{self, Bytes};
 use node_core::context::Context;
 use node_core::cost::Cost;
+use node_core::logs::PageSize;
 use node_core::node::EventStream;
 use node_types::wire::{Event, EventsInput};
 use std::time::Duration;
@@ -32,8 +33,8 @@ const EVENT_STREAM: &str = "text/event-stream";
 /// How long a stream waits before it retries when the server is overloaded.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// Maximum number of events in one batch, which bounds the memory for a client that does not read.
-const BATCH: usize = 256;
+/// Maximum size of one batch of events, which bounds the memory for a client that does not read.
+const BATCH: PageSize = PageSize { entries: 512, bytes: 256 * 1024 };
 
 /// Responds with events until the client disconnects.
 pub(crate) async fn respond(exchange: Exchange, input: Result<EventsInput, HttpError>) -> HttpResponse {

@@ -84,6 +84,10 @@ pub(crate) enum HttpError {
     Unauthorized,
     #[error("more than {} requests a second (`rate-limit`)", .0.limit)]
     TooFast(TooFast),
+    #[error(
+        "the response would have {length} bytes, and the server sends at most {limit} (`transfer-memory`); request less"
+    )]
+    ResponseTooLarge { length: usize, limit: usize },
     #[error("not ready: {0}")]
     NotReady(String),
     #[error("the server is busy, try again soon")]
@@ -106,6 +110,7 @@ impl HttpError {
             Self::HeadersTooLong { .. } => "max-headers",
             Self::TooFast(_) => "rate-limit",
             Self::Exhausted(exhausted) => exhausted.resource.option(),
+            Self::ResponseTooLarge { .. } => "transfer-memory",
             Self::Overloaded => "pool-queue",
             Self::Node(error) => return error.limit().map(options::name),
             _ => return None,
@@ -202,6 +207,7 @@ fn classify(error: &HttpError) -> (StatusCode, Option<ProblemPage>) {
         | HttpError::BodyUnpackable
         | HttpError::AfterTheEnd => blank(StatusCode::BAD_REQUEST),
         HttpError::Body(BodyError::Invalid(_)) | HttpError::Parameters(_) => blank(StatusCode::UNPROCESSABLE_ENTITY),
+        HttpError::ResponseTooLarge { .. } => (StatusCode::UNPROCESSABLE_ENTITY, Some(ProblemPage::LimitExceeded)),
         HttpError::UnknownRoute | HttpError::SwitchedOff(_) => blank(StatusCode::NOT_FOUND),
         HttpError::MethodNotAllowed { .. } => blank(StatusCode::METHOD_NOT_ALLOWED),
         HttpError::NoWebSocket => blank(StatusCode::UPGRADE_REQUIRED),

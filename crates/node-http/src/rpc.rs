@@ -45,7 +45,7 @@ pub(crate) async fn post(exchange: Exchange) -> HttpResponse {
 
 /// Responds with the result of running a message under `context`.
 fn respond(mut exchange: Exchange, context: &Context, reply: Reply) -> HttpResponse {
-    exchange.set_head(context.head());
+    exchange.set_context(context.clone());
     exchange.set_calls(reply.calls);
     match reply.body {
         Some(body) => exchange.respond_json(body.into()),

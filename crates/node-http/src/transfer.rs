@@ -1,9 +1,10 @@
 //! Limits on responses that are being sent: on their total memory for all clients, and on the time that a client may
 //! take to read them.
 
-use crate::clients::{Exhausted, Permit};
+use crate::clients::Permit;
 use crate::config::HttpConfig;
 use crate::metrics::Metrics;
+use crate::problem::HttpError;
 use crate::sender::Sender;
 use crate::service::Service;
 use actix_web::rt;
@@ -16,16 +17,29 @@ use tokio::time::timeout;
 /// for each stream.
 pub(crate) const SHORT: usize = 16 * 1024;
 
+/// Returns a permit to send `length` bytes, or `None` if they need none.
+///
+/// # Errors
+/// [`HttpError::ResponseTooLarge`] if they would never be permitted, and [`HttpError::Exhausted`] if too many bytes are
+/// unread, by all clients together or by this one.
+pub(crate) fn permit(length: usize, service: &Service, sender: &Sender) -> Result<Option<Permit>, HttpError> {
+    let limit = service.config.transfer_memory;
+    if length <= SHORT {
+        Ok(None)
+    } else if length > limit {
+        Err(HttpError::ResponseTooLarge { length, limit })
+    } else {
+        Ok(Some(service.transfers.take(&sender.client, length)?))
+    }
+}
+
 /// Counts `bytes` as unread until the last copy of them is dropped. If the client reads them below the minimum rate,
 /// the connection is closed.
 ///
 /// # Errors
-/// If too many bytes are unread, by all clients together or by this one.
-pub(crate) fn hold(bytes: Bytes, service: &Service, sender: &Sender) -> Result<Bytes, Exhausted> {
-    if bytes.len() <= SHORT {
-        return Ok(bytes);
-    }
-    let permit = service.transfers.take(&sender.client, bytes.len())?;
+/// Those of [`permit`].
+pub(crate) fn hold(bytes: Bytes, service: &Service, sender: &Sender) -> Result<Bytes, HttpError> {
+    let Some(permit) = permit(bytes.len(), service, sender)? else { return Ok(bytes) };
     let (unread, read) = oneshot::channel::<()>();
     let limit = time_limit(bytes.len(), &service.config);
     let (connection, metrics) = (sender.connection.clone(), service.metrics.clone());

@@ -22,14 +22,14 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, UPGRADE};
 use actix_web::web::{self, Bytes, BytesMut, Payload};
-use futures_util::StreamExt;
+use futures_util::{FutureExt, StreamExt};
 use node_core::context::Context;
 use node_rpc::{Message, Reply, Session, SessionLimits};
 use std::mem;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
-use tokio::time::{Instant as TimerInstant, sleep, sleep_until};
+use tokio::time::{Instant as TimerInstant, sleep_until};
 use tokio_util::codec::{Decoder, Encoder};
 
 /// How long to wait before a retry when the server is overloaded.
@@ -78,6 +78,9 @@ pub(crate) async fn upgrade(exchange: Exchange) -> HttpResponse {
         pool_arrivals: service.pool_arrivals.listen(),
         closing: service.phases.leaving(),
         must_read: false,
+        notifies_next: false,
+        retry_at: None,
+        sending: None,
         next_ping: TimerInstant::now() + service.config.stream_keep_alive,
         unanswered_pings: 0,
         ended: false,
@@ -113,6 +116,12 @@ struct Socket {
     closing: Closing,
     /// Whether there may be notifications to send.
     must_read: bool,
+    /// Whether notifications come next, although a frame of the client may be waiting.
+    notifies_next: bool,
+    /// When to read notifications again after they could not be read.
+    retry_at: Option<TimerInstant>,
+    /// The context of the request whose response is sent next.
+    sending: Option<Context>,
     /// When a ping is due, unless a frame is received or sent before that.
     next_ping: TimerInstant,
     /// Pings sent since the last frame from the client.
@@ -146,11 +155,16 @@ impl Socket {
     async fn next(mut self) -> Option<(Bytes, Self)> {
         while !self.ended {
             let mut out = BytesMut::new();
-            if self.must_read {
-                self.notify(&mut out).await;
-            } else {
-                let event = self.event().await;
-                self.handle(event, &mut out).await;
+            // Frames of the client and notifications take turns, so neither waits for the end of the other.
+            let event = match (self.must_read, self.notifies_next) {
+                (false, _) => Some(self.event().await),
+                (true, false) => self.event().now_or_never(),
+                (true, true) => None,
+            };
+            self.notifies_next = event.is_some();
+            match event {
+                Some(event) => self.handle(event, &mut out).await,
+                None => self.notify(&mut out).await,
             }
             if !out.is_empty() {
                 self.postpone_ping();
@@ -173,6 +187,7 @@ impl Socket {
             closing,
             session,
             next_ping,
+            retry_at,
             ..
         } = self;
         let limit = self.service.config.max_body;
@@ -180,6 +195,7 @@ impl Socket {
             return Event::Frame(frame);
         }
         let subscribed = !session.is_empty();
+        let retry = sleep_until(retry_at.unwrap_or(*next_ping));
         let ping = sleep_until(*next_ping);
         tokio::select! {
             biased;
@@ -202,6 +218,7 @@ impl Socket {
             },
             _ = head_changes.changed(), if subscribed => Event::Changed,
             _ = pool_arrivals.changed(), if subscribed => Event::Changed,
+            () = retry, if retry_at.is_some() => Event::Changed,
             () = ping => Event::Ping,
         }
     }
@@ -272,7 +289,7 @@ impl Socket {
             self.buffer = BytesMut::new();
         }
         let context = self.service.message_context(&self.sender.client);
-        let (message, result) = self.run(context, body).await;
+        let (message, result) = self.run(context.clone(), body).await;
         let status = result.as_ref().map_or_else(|(error, _)| problem::status(error), |_| StatusCode::OK);
         // The response to a new subscription is sent before its first notification.
         self.must_read = !self.session.is_empty();
@@ -296,28 +313,32 @@ impl Socket {
         }
         .record(&self.service.metrics);
         let Some(response) = body else { return };
-        match self.service.transfers.take(&self.sender.client, response.len()) {
-            Err(exhausted) if response.len() > SHORT => {
-                self.service.metrics.record_refusal(exhausted.resource.option());
-                let error = exhausted.into();
-                let refusal =
-                    message.map_or_else(|| rpc::refuse_unread(&error), |message| rpc::refuse(&message, &error));
-                if let Some(refusal) = refusal.body {
-                    self.send_text(refusal, out);
-                }
-            }
-            _ => self.send_text(response, out),
+        let Err(error) = transfer::permit(response.len(), &self.service, &self.sender) else {
+            self.sending = Some(context);
+            return self.send_text(response, out);
+        };
+        context.results_are_lost();
+        if let Some(limit) = error.limit() {
+            self.service.metrics.record_refusal(limit);
+        }
+        let refusal = message.map_or_else(|| rpc::refuse_unread(&error), |message| rpc::refuse(&message, &error));
+        if let Some(refusal) = refusal.body {
+            self.send_text(refusal, out);
         }
     }
 
     /// Counts `out` until the client has read it. If there is not enough memory for it, the connection is closed
     /// instead, so that the client knows that it has missed something.
     fn hold(&mut self, out: BytesMut) -> Bytes {
+        let sending = self.sending.take();
         match transfer::hold(out.freeze(), &self.service, &self.sender) {
             Ok(bytes) => bytes,
-            Err(exhausted) => {
+            Err(error) => {
+                if let Some(context) = sending {
+                    context.results_are_lost();
+                }
                 let mut out = BytesMut::new();
-                self.close(CloseCode::Again, &exhausted.to_string(), &mut out);
+                self.close(CloseCode::Again, &error.to_string(), &mut out);
                 out.freeze()
             }
         }
@@ -359,11 +380,15 @@ impl Socket {
         // Marks changes as seen before the read, so that a change during the read is noticed.
         self.head_changes.borrow_and_update();
         self.pool_arrivals.borrow_and_update();
+        self.retry_at = None;
         match rpc::notifications(&self.service, self.service.context(&self.sender.client), &self.session).await {
             Ok(messages) if messages.is_empty() => self.must_read = false,
             Ok(messages) => messages.into_iter().for_each(|message| self.send_text(message, out)),
             // Requests that wait for a response have priority.
-            Err(_) => sleep(RETRY_DELAY).await,
+            Err(_) => {
+                self.must_read = false;
+                self.retry_at = Some(TimerInstant::now() + RETRY_DELAY);
+            }
         }
     }
 

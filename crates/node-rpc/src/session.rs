@@ -5,13 +5,14 @@ use crate::response;
 use crate::scope::Scope;
 use crate::wire::{Header, Log, Transaction};
 use node_core::context::Context;
+use node_core::logs::PageSize;
 use node_core::node::{EventData, EventQuery, EventStream, Node, NodeError};
 use node_types::BlockId;
 use node_types::wire::Data;
 use parking_lot::Mutex;
 
-/// Maximum number of events of a subscription that are read at once.
-const PAGE: usize = 32;
+/// Maximum size of the events of a subscription that are read at once.
+const PAGE: PageSize = PageSize { entries: 512, bytes: BATCH_BYTES };
 
 /// Number of bytes of messages after which these are sent before more events are read.
 const BATCH_BYTES: usize = 256 * 1024;
@@ -126,8 +127,7 @@ impl Session {
         let (mut messages, mut bytes) = (Vec::new(), 0);
         let turns = (0..all.len()).map(|turn| (first + turn) % all.len());
         for turn in turns {
-            let subscription = &all[turn];
-            let (found, stream) = match subscription.next(node, context) {
+            let found = match self.next(all[turn].clone(), node, context) {
                 Ok(found) => found,
                 // Returns the messages found so far; the next call retries the rest.
                 Err(_) if !messages.is_empty() => break,
@@ -135,16 +135,31 @@ impl Session {
             };
             bytes += found.iter().map(Vec::len).sum::<usize>();
             messages.extend(found);
-            let mut subscriptions = self.subscriptions.lock();
-            if let Some(current) = subscriptions.all.iter_mut().find(|current| current.id == subscription.id) {
-                current.stream = stream;
-            }
             if bytes >= BATCH_BYTES {
-                subscriptions.first = turn + 1;
+                self.subscriptions.lock().first = turn + 1;
                 break;
             }
         }
         Ok(messages)
+    }
+
+    /// Returns the next notifications of a subscription; empty if there are no new events. Progress is kept even if an
+    /// error follows.
+    fn next(&self, mut subscription: Subscription, node: &Node, context: &Context) -> Result<Vec<Vec<u8>>, RpcError> {
+        loop {
+            let (found, stream) = subscription.next(node, context)?;
+            let has_moved = stream != subscription.stream;
+            if has_moved {
+                let mut subscriptions = self.subscriptions.lock();
+                if let Some(current) = subscriptions.all.iter_mut().find(|current| current.id == subscription.id) {
+                    current.stream.clone_from(&stream);
+                }
+            }
+            if !found.is_empty() || !has_moved {
+                return Ok(found);
+            }
+            subscription.stream = stream;
+        }
     }
 }
 

@@ -52,16 +52,13 @@ pub enum FilterChanges {
 }
 
 impl FilterChanges {
-    /// Maximum number of bytes of the logs' data on a page.
-    const PAGE_BYTES: usize = 4 << 20;
-
-    /// If there is more data than fits on a page, returns the number of entries that fit even if all have as much data as
-    /// the largest. At least one always fits.
-    pub(super) fn shorter_page(&self) -> Option<usize> {
-        let Self::Logs(logs) = self else { return None };
-        let lengths = || logs.iter().map(|change| change.found.log.data.len());
-        let largest = lengths().max()?;
-        (logs.len() > 1 && lengths().sum::<usize>() > Self::PAGE_BYTES).then(|| (Self::PAGE_BYTES / largest).max(1))
+    /// Returns whether nothing has changed.
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Self::Logs(logs) => logs.is_empty(),
+            Self::Blocks(blocks) => blocks.is_empty(),
+            Self::Transactions(arrivals) => arrivals.is_empty(),
+        }
     }
 }
 

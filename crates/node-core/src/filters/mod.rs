@@ -22,7 +22,7 @@ use crate::backend::{BackendError, RecordKind, StateBackend};
 use crate::block::LogPosition;
 use crate::clock::Clock;
 use crate::context::{ClientId, Context, is_fair_share};
-use crate::logs::{self, LogScan};
+use crate::logs::{self, LogScan, PageSize};
 use crate::pool::Pool;
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -81,6 +81,18 @@ impl Filter {
             last_used: AtomicU64::new(last_used),
             recorded_use: AtomicU64::new(last_used),
         })
+    }
+
+    /// Moves the cursor back from `after` to that of `before`, because the client has not received the changes in
+    /// between. Does nothing if the cursor has moved on.
+    fn take_back(&self, id: FilterId, backend: &dyn StateBackend, before: Subscription, after: Cursor) {
+        let mut state = self.state.lock();
+        let Some(current) = state.as_mut().filter(|current| current.cursor == after) else { return };
+        let record = record::put(id, &before, self.last_used.load(Ordering::Relaxed));
+        match backend.write_records(&[record]) {
+            Ok(()) => *current = before,
+            Err(error) => tracing::error!(%error, %id, "changes of a filter are lost: its cursor cannot be moved back"),
+        }
     }
 }
 
@@ -159,7 +171,7 @@ impl Filters {
 
     /// Returns the changes since the last successful poll, or since the filter was created.
     ///
-    /// On `Ok` the cursor has moved durably. If the changes do not fit on one page, the next poll continues, in the
+    /// On `Ok` the cursor has moved durably; [`Context::results_are_lost`] moves it back. If the changes do not fit on one page, the next poll continues, in the
     /// order of [`Subscription::next`]. Of concurrent polls, one moves the cursor and the others start again from
     /// there, so everything is reported exactly once.
     ///
@@ -171,14 +183,20 @@ impl Filters {
             let before = filter.state.lock().clone().ok_or(FilterError::NotFound(id))?;
             // Opened after the cursor was read, since an older view might not contain its block.
             let view = self.backend.view()?;
-            let next = |page| before.next(context, view.as_ref(), &self.pool, page);
-            let (mut changes, mut cursor) = next(self.limits.page)?;
-            if let Some(page) = changes.shorter_page() {
-                (changes, cursor) = next(page)?;
-            }
+            let page = PageSize::bounded(self.limits.page);
+            let (changes, cursor) = before.next(context, view.as_ref(), &self.pool, page)?;
             // Results that the client will not receive must not count as reported.
             context.check().map_err(BackendError::from)?;
-            if self.advance(id, &filter, &before, cursor)? {
+            // Progress without changes is kept, so a poll that runs out of time is continued by the next one.
+            if !self.advance(id, &filter, &before, cursor)? {
+                continue;
+            }
+            if !changes.is_empty() {
+                let backend = self.backend.clone();
+                context.on_loss(move || filter.take_back(id, &*backend, before, cursor));
+                return Ok(changes);
+            }
+            if cursor.is_at(view.head()) {
                 return Ok(changes);
             }
         }
@@ -223,7 +241,7 @@ impl Filters {
         let view = self.backend.view()?;
         let last = criteria.to.unwrap_or(u64::MAX).min(view.head().number);
         let first = LogPosition { block: criteria.from, log_index: 0 };
-        let scan = logs::scan(view.as_ref(), context, &criteria.filter, first, last, limit)?;
+        let scan = logs::scan(view.as_ref(), context, &criteria.filter, first, last, PageSize::of_entries(limit))?;
         filter.last_used.store(self.now(), Ordering::Relaxed);
         Ok(scan)
     }

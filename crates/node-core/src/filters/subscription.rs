@@ -4,6 +4,7 @@ use super::{ChangesError, FilterChanges, FilterCriteria, walk};
 use crate::backend::View;
 use crate::block::{BlockRef, LogPosition};
 use crate::context::Context;
+use crate::logs::PageSize;
 use crate::pool::Pool;
 
 /// The state of a filter or an event stream.
@@ -22,6 +23,17 @@ pub enum Cursor {
     Chain(ChainPosition),
     /// For transactions: up to but excluding this arrival number of the pool.
     Arrival(u64),
+}
+
+impl Cursor {
+    /// Returns whether everything up to the end of `head` was reported. This is always so for transactions, which are
+    /// not part of a chain.
+    pub fn is_at(&self, head: BlockRef) -> bool {
+        match self {
+            Self::Chain(position) => *position == ChainPosition::end_of(head),
+            Self::Arrival(_) => true,
+        }
+    }
 }
 
 /// A position in the chain, up to which, inclusive, everything was reported. The block may no longer be canonical.
@@ -54,11 +66,11 @@ impl ChainPosition {
 }
 
 impl Subscription {
-    /// Returns the changes between the cursor and the head of `view`, and the cursor after them. At most `page` entries
-    /// are returned; the next call continues after them.
+    /// Returns the changes between the cursor and the head of `view`, at most one page, and the cursor after them.
     ///
     /// After a reorganization the removed logs come first, in chain order. If they do not fit on one page, the first
-    /// page has those that were reported last.
+    /// page has those that were reported last. If very many blocks were removed, a page may be short or even empty
+    /// although more follows: everything was returned only once the cursor [is at](Cursor::is_at) the head of `view`.
     ///
     /// # Errors
     /// Errors of reading the chain. The cursor is not changed.
@@ -67,13 +79,13 @@ impl Subscription {
         context: &Context,
         view: &dyn View,
         pool: &Pool,
-        page: usize,
+        page: PageSize,
     ) -> Result<(FilterChanges, Cursor), ChangesError> {
         // An empty page would never make progress.
-        let page = page.max(1);
+        let page = PageSize { entries: page.entries.max(1), bytes: page.bytes.max(1) };
         match (self.cursor, &self.criteria) {
             (Cursor::Arrival(since), _) => {
-                let arrivals = pool.arrivals(since, page);
+                let arrivals = pool.arrivals(since, page.entries);
                 Ok((FilterChanges::Transactions(arrivals.transactions), Cursor::Arrival(arrivals.next)))
             }
             (Cursor::Chain(position), FilterCriteria::Logs(criteria)) => {
@@ -81,7 +93,7 @@ impl Subscription {
                 Ok((FilterChanges::Logs(logs), Cursor::Chain(reached)))
             }
             (Cursor::Chain(position), FilterCriteria::Blocks | FilterCriteria::PendingTransactions) => {
-                let (blocks, reached) = walk::block_changes(context, view, position, page)?;
+                let (blocks, reached) = walk::block_changes(context, view, position, page.entries)?;
                 Ok((FilterChanges::Blocks(blocks), Cursor::Chain(reached)))
             }
         }

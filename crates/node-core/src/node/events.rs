@@ -13,6 +13,7 @@ use crate::context::Context;
 use crate::filters::{
     ChainPosition, ChangedLog, ChangesError, Cursor, FilterChanges, FilterCriteria, LogCriteria, Subscription,
 };
+use crate::logs::PageSize;
 use node_types::{BlockNumberOrTag, ChainEventId, EventId, H256};
 
 /// The events that a stream reports, and where it starts.
@@ -121,8 +122,7 @@ impl Node {
         Ok(EventStream { subscription: Subscription { criteria, cursor }, last_id, genesis })
     }
 
-    /// Returns the next events, at most about `page` of them, and the stream after them. Returns no events if nothing
-    /// has changed.
+    /// Returns the next events, about one page, and the stream after them. Returns no events if nothing has changed.
     ///
     /// The last event has the id of the position that the stream has reached. It has no data if nothing up to there
     /// matched.
@@ -133,7 +133,7 @@ impl Node {
         &self,
         context: &Context,
         mut stream: EventStream,
-        page: usize,
+        page: PageSize,
     ) -> Result<(Vec<Event>, EventStream), NodeError> {
         let view = self.backend.view()?;
         let (changes, cursor) = stream.subscription.next(context, &*view, &self.pool, page)?;
@@ -228,7 +228,7 @@ mod tests {
     use crate::state::StateChanges;
     use crate::test_chain::{account, address, child, log, transaction, word};
 
-    const PAGE: usize = 64;
+    const PAGE: PageSize = PageSize { entries: 64, bytes: usize::MAX };
 
     fn context() -> Context {
         Context::unbounded()
@@ -351,13 +351,16 @@ mod tests {
     #[test]
     fn splits_long_results_into_pages() {
         let world = World::new();
-        push_logs(&world, 0, &vec![1; PAGE + 1]);
+        push_logs(&world, 0, &vec![1; PAGE.entries + 1]);
         let mut stream = open(&world, logs(EventStart::Block(BlockNumberOrTag::Earliest)));
         let (events, next) = world.node.next_events(&context(), stream.clone(), PAGE).unwrap();
-        assert_eq!(events.len(), PAGE);
+        assert_eq!(events.len(), PAGE.entries);
         stream = next;
         let rest = drain(&world, &mut stream);
-        assert_eq!(rest.iter().map(|(data, _)| data.as_str()).collect::<Vec<_>>(), [format!("+1:{PAGE}").as_str(), ""]);
+        assert_eq!(
+            rest.iter().map(|(data, _)| data.as_str()).collect::<Vec<_>>(),
+            [format!("+1:{}", PAGE.entries).as_str(), ""]
+        );
     }
 
     #[test]

@@ -100,7 +100,6 @@ mod tests {
     use crate::state::StateChanges;
     use crate::test_chain::{account, child, log, transaction};
     use node_types::H256;
-    use node_types::consensus::Log;
 
     fn context() -> Context {
         Context::unbounded()
@@ -198,19 +197,6 @@ mod tests {
             assert_eq!(changed_logs(&world, id), [(2, true), (3, true), (2, false), (3, false)]);
         }
         assert_eq!(changed_logs(&world, bounded), [(3, true), (3, false)]);
-    }
-
-    #[test]
-    fn logs_with_much_data_come_in_more_pages() {
-        let world = World::new();
-        let id = install(&world, None, None).unwrap();
-        let large = || Log { data: vec![7; 1_500_000].into(), ..log(1, &[]) };
-        (0..3).for_each(|nonce| drop(world.push(vec![(transaction(1, nonce, 1), vec![large(), log(1, &[nonce])])])));
-        let first = [(1, false), (1, false)];
-        assert_eq!(changed_logs(&world, id), first);
-        let rest = std::iter::repeat_with(|| changed_logs(&world, id)).take_while(|page| !page.is_empty());
-        let rest: Vec<_> = rest.flatten().collect();
-        assert_eq!(rest, [(2, false), (2, false), (3, false), (3, false)]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::{Limit, Limits, Node, NodeError};
 use crate::backend::{BackendError, LogFilter};
 use crate::block::LogPosition;
 use crate::context::Context;
-use crate::logs::{FoundLog, LogScan, scan};
+use crate::logs::{FoundLog, LogScan, PageSize, scan};
 use node_types::{BlockId, BlockNumber, BlockNumberOrTag, H256, keccak256};
 use rlp::RlpStream;
 use std::fmt;
@@ -79,12 +79,12 @@ pub struct LogPage {
 }
 
 /// Start of a page of logs. It is valid only for the query that it was returned for, and only as long as its block is
-/// canonical.
+/// canonical, or, for the pending block, as long as it has the same logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogCursor {
     /// The first log of the page.
     position: LogPosition,
-    /// Hash of its block.
+    /// What identifies the logs of its block, as of [`identity`].
     block: H256,
     /// Digest of the query.
     query: H256,
@@ -97,7 +97,7 @@ impl Node {
     /// [`NodeError::TooManyLogs`] if more than [`Limits::logs`] match, [`NodeError::TooManyBlocks`] if the range is
     /// longer than [`Limits::block_range`], and [`NodeError::Invalid`] if the range or filter is invalid.
     pub fn get_logs(&self, context: &Context, query: &LogQuery) -> Result<Vec<FoundLog>, NodeError> {
-        let (_, range, found) = self.find_logs(context, query, None)?;
+        let (_, range, found) = self.find_logs(context, query, None, PageSize::of_entries(self.limits.logs))?;
         match found.next {
             None => Ok(found.logs),
             Some(next) => Err(NodeError::TooManyLogs {
@@ -111,7 +111,8 @@ impl Node {
         }
     }
 
-    /// Returns the first [`Limits::logs`] logs that match, or those from `cursor` on. A page may end inside a block.
+    /// Returns the first [`Limits::logs`] logs that match, or those from `cursor` on; fewer if they have much data. A page
+    /// may end inside a block.
     ///
     /// # Errors
     /// Those of [`get_logs`](Self::get_logs), [`NodeError::Invalid`] if the cursor belongs to another query, and
@@ -122,15 +123,12 @@ impl Node {
         query: &LogQuery,
         cursor: Option<LogCursor>,
     ) -> Result<LogPage, NodeError> {
-        let (snapshot, _, found) = self.find_logs(context, query, cursor)?;
+        let (snapshot, _, found) = self.find_logs(context, query, cursor, PageSize::bounded(self.limits.logs))?;
         let next = match found.next {
             None => None,
             Some(position) => Some(LogCursor {
                 position,
-                block: snapshot
-                    .view
-                    .canonical_hash(position.block)?
-                    .ok_or(BackendError::UnknownBlock(position.block))?,
+                block: identity(&snapshot, position.block)?.ok_or(BackendError::UnknownBlock(position.block))?,
                 query: digest(query),
             }),
         };
@@ -142,6 +140,7 @@ impl Node {
         context: &Context,
         query: &LogQuery,
         cursor: Option<LogCursor>,
+        page: PageSize,
     ) -> Result<(RequestView, RangeInclusive<BlockNumber>, LogScan), NodeError> {
         let mut faults = filter_faults(&query.filter, &self.limits);
         let pending = Some(BlockNumberOrTag::Pending);
@@ -165,17 +164,32 @@ impl Node {
         check_span(&range, self.limits.block_range, if ends_with_head { Field::Request } else { Field::ToBlock })?;
         let mut from = LogPosition { block: *range.start(), log_index: 0 };
         if let Some(cursor) = cursor {
-            if snapshot.view.canonical_hash(cursor.position.block)? != Some(cursor.block) {
+            if identity(&snapshot, cursor.position.block)? != Some(cursor.block) {
                 return Err(NodeError::BlockNotFound { block: cursor.block.into(), field: Field::Cursor });
             }
             from = from.max(cursor.position);
         }
-        let mut found = scan(&*snapshot.view, context, &query.filter, from, *range.end(), self.limits.logs)?;
+        let mut found = scan(&*snapshot.view, context, &query.filter, from, *range.end(), page)?;
         for log in &mut found.logs {
             log.pending = snapshot.is_pending(log.block.number);
         }
         Ok((snapshot, range, found))
     }
+}
+
+/// Returns what identifies the logs of a block: its hash, or, as the hash of the pending block changes with the time, the
+/// roots of its transactions and receipts. Returns `None` if the block is above the head.
+fn identity(snapshot: &RequestView, number: BlockNumber) -> Result<Option<H256>, BackendError> {
+    if !snapshot.is_pending(number) {
+        return snapshot.view.canonical_hash(number);
+    }
+    let header = snapshot.view.header(number.into())?;
+    Ok(header.map(|sealed| {
+        let header = &sealed.header;
+        keccak256(
+            [header.parent_hash, header.transactions_root, header.receipts_root].map(|hash| hash.0).as_flattened(),
+        )
+    }))
 }
 
 /// Resolves the ends of a range. If this adds faults, the result must not be used.

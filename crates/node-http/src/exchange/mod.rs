@@ -28,7 +28,6 @@ use actix_web::http::Method;
 use actix_web::http::header::{HeaderName, HeaderValue, VARY};
 use actix_web::web::Bytes;
 use actix_web::{HttpRequest, web};
-use node_core::block::BlockRef;
 use node_core::context::Context;
 use node_rpc::CallReport;
 use std::cell::Cell;
@@ -49,8 +48,8 @@ pub(crate) struct Exchange {
     query_read: Cell<bool>,
     /// How the response may be cached.
     caching: Caching,
-    /// The head of the view from which the response was read.
-    head: Option<BlockRef>,
+    /// The context in which the response was computed.
+    context: Option<Context>,
     /// Additional headers of the response.
     headers: Vec<(HeaderName, HeaderValue)>,
     /// The detail of the problem that is the response, for the log.
@@ -83,7 +82,7 @@ impl Exchange {
             started,
             query_read: Cell::new(false),
             caching: if reads { Caching::Revalidate } else { Caching::Unspecified },
-            head: None,
+            context: None,
             headers: Vec::new(),
             problem: None,
             calls: Vec::new(),
@@ -150,9 +149,9 @@ impl Exchange {
         self.calls = calls;
     }
 
-    /// Records the head of the view from which the response was read.
-    pub(crate) fn set_head(&mut self, head: Option<BlockRef>) {
-        self.head = head;
+    /// Records the context in which the response was computed.
+    pub(crate) fn set_context(&mut self, context: Context) {
+        self.context = Some(context);
     }
 
     pub(crate) fn service(&self) -> &web::Data<Service> {

@@ -97,7 +97,7 @@ impl Exchange {
         let working = self.sender.connection.work();
         let result = dispatch::run(&self.service.pools, cost, context.clone(), work).await;
         drop(working);
-        self.head = context.head();
+        self.set_context(context);
         match result {
             Ok(Reply { output, next }) => {
                 let next = next.map(|next| format!("<{}/{next}>; rel=\"next\"", encode::path_of(&base_url)));

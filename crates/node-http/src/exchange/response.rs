@@ -20,6 +20,7 @@ use actix_web::http::header::{
 };
 use actix_web::http::{StatusCode, Version};
 use actix_web::web::Bytes;
+use node_core::context::Context;
 
 pub(super) const JSON: &str = "application/json";
 const ACCEPT_ENCODING: HeaderValue = HeaderValue::from_static("accept-encoding");
@@ -90,9 +91,12 @@ impl Exchange {
         }
         let body = match transfer::hold(body, &self.service, &self.sender) {
             Ok(body) => body,
-            Err(exhausted) => {
+            Err(error) => {
                 self.headers.clear();
-                return self.fail(&exhausted.into());
+                if let Some(context) = &self.context {
+                    context.results_are_lost();
+                }
+                return self.fail(&error);
             }
         };
         match self.encoding(&body) {
@@ -168,7 +172,7 @@ impl Exchange {
         if let Some(Ok(parent)) = self.trace.as_ref().map(|trace| HeaderValue::from_str(&trace.parent)) {
             headers.insert(TRACEPARENT, parent);
         }
-        if let Some(head) = self.head {
+        if let Some(head) = self.context.as_ref().and_then(Context::head) {
             headers.insert(HEAD_NUMBER, head.number.into());
             if let Ok(hash) = HeaderValue::try_from(const_hex::encode_prefixed(head.hash)) {
                 headers.insert(HEAD_HASH, hash);

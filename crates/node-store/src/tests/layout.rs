@@ -17,7 +17,7 @@ use node_core::backend::suite::{Content, TestChain, TestTransaction};
 use node_core::backend::{LogFilter, Record, RecordKind, RecordWrite, StateBackend};
 use node_core::block::{BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader};
 use node_core::context::Context;
-use node_core::logs;
+use node_core::logs::{self, PageSize};
 use node_core::state::{AccountChange, AccountState, StateChanges};
 use node_core::trie::{ordered_root, verify_proof};
 use node_types::consensus::{Block, EMPTY_ROOT, Header, Log, Receipt, ReceiptOutcome, Withdrawal};
@@ -288,7 +288,7 @@ fn a_folder_of_layout_1_can_be_migrated() {
 
     let filter = LogFilter { addresses: vec![CONTRACT], topics: vec![vec![TOPIC]] };
     let start = LogPosition { block: 0, log_index: 0 };
-    let scan = logs::scan(&*view, &Context::unbounded(), &filter, start, 5, 100).unwrap();
+    let scan = logs::scan(&*view, &Context::unbounded(), &filter, start, 5, PageSize::of_entries(100)).unwrap();
     assert_eq!(scan.logs.len(), 3);
     assert_eq!(view.fee_rows(1..=1).unwrap()[0].tips.len(), 2);
 

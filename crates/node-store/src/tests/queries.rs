@@ -4,7 +4,7 @@ use node_core::backend::suite::Random;
 use node_core::backend::{BackendError, LogFilter, View};
 use node_core::block::{BlockHashOrNumber, LogPosition};
 use node_core::context::Context;
-use node_core::logs;
+use node_core::logs::{self, PageSize};
 use node_types::BlockNumber;
 use std::fmt::{Debug, Display};
 
@@ -86,5 +86,5 @@ pub(super) fn ask(view: &dyn View, reference: &dyn View, earliest: BlockNumber, 
 
 fn scan(view: &dyn View, filter: &LogFilter, block: BlockNumber, to: BlockNumber) -> Result<String, BackendError> {
     let from = LogPosition { block, log_index: 0 };
-    logs::scan(view, &Context::unbounded(), filter, from, to, 100).map(|scan| format!("{scan:?}"))
+    logs::scan(view, &Context::unbounded(), filter, from, to, PageSize::of_entries(100)).map(|scan| format!("{scan:?}"))
 }

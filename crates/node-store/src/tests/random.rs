@@ -9,7 +9,7 @@ use node_core::backend::suite::{Random, TestChain, check_view};
 use node_core::backend::{LogFilter, MemoryBackend, Record, RecordKind, RecordWrite, StateBackend, View};
 use node_core::block::LogPosition;
 use node_core::context::Context;
-use node_core::logs;
+use node_core::logs::{self, PageSize};
 use node_types::{H256, keccak256};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -42,7 +42,8 @@ fn compare(random: &mut Random, store: &dyn View, reference: &dyn View) {
         };
         let from = LogPosition { block: random.below(head.number + 2), log_index: random.below(3) };
         let (to, limit) = (random.below(head.number + 1), random.below(40) as usize);
-        let scan = |view| logs::scan(view, &Context::unbounded(), &filter, from, to, limit).unwrap();
+        let scan =
+            |view| logs::scan(view, &Context::unbounded(), &filter, from, to, PageSize::of_entries(limit)).unwrap();
         assert_eq!(scan(store), scan(reference), "{filter:?} from {from:?} to {to}, at most {limit}");
     }
 }

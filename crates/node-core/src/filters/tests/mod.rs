@@ -298,6 +298,81 @@ fn removed_logs_come_in_pages_too() {
 }
 
 #[test]
+fn the_removal_of_very_many_blocks_is_read_in_steps() {
+    let world = World::new(Fork::Osaka);
+    let filters = open(&world, FilterLimits::default());
+    world.mine(plan(0, &[1]));
+    let [logs, blocks] = [all_logs(0, None), FilterCriteria::Blocks];
+    let [log_filter, block_filter] = [&logs, &blocks].map(|it| filters.install(&context(), it.clone()).unwrap());
+    let removed = i64::try_from(2 * walk::MAX_REMOVED + 2).unwrap();
+    for _ in 2..removed {
+        world.mine(plan(0, &[]));
+    }
+    let last = world.mine(plan(0, &[2]));
+    assert_eq!(poll(&filters, log_filter), [(removed, 2)]);
+    assert_eq!(poll_hashes(&filters, block_filter).len(), usize::try_from(removed).unwrap() - 1);
+    world.reorganize(0, vec![plan(1, &[3])]);
+
+    let view = world.backend.view().unwrap();
+    for criteria in [&logs, &blocks] {
+        let mut state = Subscription { criteria: criteria.clone(), cursor: Cursor::Chain(ChainPosition::end_of(last)) };
+        let mut steps = 0;
+        while !state.cursor.is_at(view.head()) {
+            let pool = world.pool(PoolLimits::default());
+            state.cursor = state.next(&context(), &*view, &pool, PageSize::of_entries(10)).unwrap().1;
+            steps += 1;
+        }
+        assert_eq!(steps, 3, "{criteria:?}");
+    }
+    let pages = [vec![(-removed, 2)], vec![(-1, 1), (1, 3)], vec![]];
+    assert_eq!(pages.clone().map(|_| poll(&filters, log_filter)), pages);
+    assert_eq!(poll_hashes(&filters, block_filter), [world.head().hash], "one poll takes all steps without blocks");
+}
+
+#[test]
+fn changes_that_do_not_reach_the_client_are_reported_again() {
+    let world = World::new(Fork::Osaka);
+    let filters = open(&world, FilterLimits::default());
+    let id = filters.install(&context(), all_logs(0, None)).unwrap();
+    world.mine(plan(0, &[1]));
+    let lost = context();
+    let changes = filters.changes(&lost, id).unwrap();
+    lost.results_are_lost();
+    drop(filters);
+    let filters = open(&world, FilterLimits::default());
+    let again = context();
+    assert_eq!(filters.changes(&again, id).unwrap(), changes);
+    world.mine(plan(0, &[2]));
+    assert_eq!(poll(&filters, id), [(2, 2)]);
+    again.results_are_lost();
+    assert_eq!(poll(&filters, id), [], "another poll has moved the cursor on");
+}
+
+#[test]
+fn a_page_ends_after_enough_data() {
+    let world = World::new(Fork::Osaka);
+    let filters = open(&world, FilterLimits::default());
+    let id = filters.install(&context(), all_logs(0, None)).unwrap();
+    let logs = |sizes: &[usize]| {
+        let log = |size: &usize| Log { data: vec![0; *size].into(), ..log(1) };
+        Plan { salt: sizes.len() as u64, logs: sizes.iter().map(log).collect(), ..Default::default() }
+    };
+    world.mine(logs(&[PageSize::BYTES, 1, PageSize::BYTES - 1, 0]));
+    let page = |expected: &[bool]| match filters.changes(&context(), id).unwrap() {
+        FilterChanges::Logs(logs) => assert_eq!(logs.iter().map(|log| log.removed).collect::<Vec<_>>(), expected),
+        other => panic!("{other:?}"),
+    };
+    page(&[false]);
+    page(&[false, false]);
+    page(&[false]);
+    world.reorganize(0, vec![logs(&[1])]);
+    page(&[true, true, true]);
+    page(&[true]);
+    page(&[false]);
+    page(&[]);
+}
+
+#[test]
 fn every_walk_checks_the_context() {
     let world = World::new(Fork::Osaka);
     let pool = world.pool(PoolLimits::default());
@@ -308,7 +383,7 @@ fn every_walk_checks_the_context() {
     cancelled.cancel();
     for criteria in [FilterCriteria::Blocks, all_logs(0, None)] {
         let state = Subscription { criteria: criteria.clone(), cursor: Cursor::Chain(ChainPosition::end_of(cursor)) };
-        let result = state.next(&cancelled, &*view, &pool, 10);
+        let result = state.next(&cancelled, &*view, &pool, PageSize::of_entries(10));
         let Err(ChangesError::Backend(BackendError::Interrupted(Interrupted::Cancelled))) = result else {
             panic!("{criteria:?}: {result:?}");
         };

@@ -49,7 +49,7 @@ impl Reader {
     fn next(&self, cursor: Cursor, page: usize) -> (Vec<ChangedLog>, Cursor) {
         let view = self.world.backend.view().unwrap();
         let subscription = Subscription { criteria: self.criteria.clone(), cursor };
-        match subscription.next(&Context::unbounded(), &*view, &self.pool, page).unwrap() {
+        match subscription.next(&Context::unbounded(), &*view, &self.pool, PageSize::of_entries(page)).unwrap() {
             (FilterChanges::Logs(changes), cursor) => (changes, cursor),
             other => panic!("{other:?}"),
         }
@@ -89,7 +89,8 @@ impl Reader {
         let FilterCriteria::Logs(criteria) = &self.criteria else { panic!("{:?}", self.criteria) };
         let view = self.world.backend.view().unwrap();
         let from = LogPosition { block: criteria.from, log_index: 0 };
-        let scan = logs::scan(&*view, &Context::unbounded(), &criteria.filter, from, view.head().number, 10_000);
+        let page = PageSize::of_entries(10_000);
+        let scan = logs::scan(&*view, &Context::unbounded(), &criteria.filter, from, view.head().number, page);
         scan.unwrap().logs.iter().map(|found| (found.block.hash, found.log_index)).collect()
     }
 }
