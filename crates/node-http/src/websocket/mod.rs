@@ -4,8 +4,11 @@
 //! output. Therefore a client that does not read its responses cannot send further requests, and costs only the
 //! memory of one response.
 
+mod incoming;
+
+use self::incoming::{Ended, Incoming, Received};
 use crate::admission;
-use crate::clients::{Exhausted, Permit};
+use crate::clients::Permit;
 use crate::exchange::Exchange;
 use crate::phase::Closing;
 use crate::problem::{self, HttpError};
@@ -15,22 +18,21 @@ use crate::rpc::{self, Unread};
 use crate::sender::Sender;
 use crate::service::Service;
 use crate::streaming::streaming_body;
-use crate::transfer::{self, SHORT};
+use crate::transfer;
 use actix_http::ConnectionType;
-use actix_http::ws::{self, CloseCode, CloseReason, Codec, Frame, Item, Message as Outgoing, ProtocolError};
+use actix_http::ws::{self, CloseCode, CloseReason, Codec, Message as Outgoing};
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, UPGRADE};
-use actix_web::web::{self, Bytes, BytesMut, Payload};
-use futures_util::{FutureExt, StreamExt};
+use actix_web::web::{self, Bytes, BytesMut};
+use futures_util::FutureExt;
 use node_core::context::Context;
 use node_rpc::{Message, Reply, Session, SessionLimits};
-use std::mem;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::time::{Instant as TimerInstant, sleep_until};
-use tokio_util::codec::{Decoder, Encoder};
+use tokio_util::codec::Encoder;
 
 /// How long to wait before a retry when the server is overloaded.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
@@ -69,11 +71,8 @@ pub(crate) async fn upgrade(exchange: Exchange) -> HttpResponse {
         session: Arc::new(Session::new(SessionLimits { subscriptions: service.config.max_subscriptions })),
         sender,
         rights,
-        incoming: payload,
-        incoming_permit,
-        buffer: BytesMut::new(),
-        codec: Codec::new().max_size(service.config.max_body),
-        fragments: BytesMut::new(),
+        incoming: Incoming::new(payload, incoming_permit, service.config.max_body),
+        codec: Codec::new(),
         head_changes: service.head_changes.listen(),
         pool_arrivals: service.pool_arrivals.listen(),
         closing: service.phases.leaving(),
@@ -103,14 +102,9 @@ struct Socket {
     session: Arc<Session>,
     sender: Sender,
     rights: rpc::Rights,
-    incoming: Payload,
-    /// Counts the bytes of a long message that has not been received completely.
-    incoming_permit: Permit,
-    /// Received bytes that are not a complete frame yet.
-    buffer: BytesMut,
+    incoming: Incoming,
+    /// Encodes frames.
     codec: Codec,
-    /// The beginning of a message that arrives in several frames.
-    fragments: BytesMut,
     head_changes: watch::Receiver<()>,
     pool_arrivals: watch::Receiver<()>,
     closing: Closing,
@@ -137,13 +131,9 @@ struct Socket {
 
 /// The events to which the connection reacts.
 enum Event {
-    Frame(Result<Frame, ProtocolError>),
-    /// The client has disconnected.
-    Disconnected,
+    Received(Received),
     /// The chain or the pool may have changed.
     Changed,
-    /// There is not enough memory for the rest of a message.
-    Exhausted(Exhausted),
     /// A ping is due.
     Ping,
     /// The server is shutting down.
@@ -176,46 +166,14 @@ impl Socket {
 
     /// Waits for the next event.
     async fn event(&mut self) -> Event {
-        let Self {
-            codec,
-            buffer,
-            fragments,
-            incoming,
-            incoming_permit,
-            head_changes,
-            pool_arrivals,
-            closing,
-            session,
-            next_ping,
-            retry_at,
-            ..
-        } = self;
-        let limit = self.service.config.max_body;
-        if let Some(frame) = decode(codec, buffer, limit) {
-            return Event::Frame(frame);
-        }
+        let Self { incoming, head_changes, pool_arrivals, closing, session, next_ping, retry_at, .. } = self;
         let subscribed = !session.is_empty();
         let retry = sleep_until(retry_at.unwrap_or(*next_ping));
         let ping = sleep_until(*next_ping);
         tokio::select! {
             biased;
             () = closing.wait() => Event::Closing,
-            piece = incoming.next() => match piece {
-                Some(Ok(piece)) => {
-                    buffer.extend_from_slice(&piece);
-                    match decode(codec, buffer, limit) {
-                        Some(frame) => Event::Frame(frame),
-                        // The rest of a long message has not arrived yet.
-                        None if buffer.len() + fragments.len() > SHORT => {
-                            let length = buffer.len() + fragments.len();
-                            let more = length.saturating_sub(incoming_permit.amount());
-                            incoming_permit.grow(more).map_or_else(Event::Exhausted, |()| Event::Changed)
-                        }
-                        None => Event::Changed,
-                    }
-                }
-                Some(Err(_)) | None => Event::Disconnected,
-            },
+            received = incoming.next() => Event::Received(received),
             _ = head_changes.changed(), if subscribed => Event::Changed,
             _ = pool_arrivals.changed(), if subscribed => Event::Changed,
             () = retry, if retry_at.is_some() => Event::Changed,
@@ -224,70 +182,51 @@ impl Socket {
     }
 
     async fn handle(&mut self, event: Event, out: &mut BytesMut) {
-        if matches!(event, Event::Frame(Ok(_))) {
-            self.unanswered_pings = 0;
-            self.postpone_ping();
-        }
         match event {
-            Event::Disconnected => self.ended = true,
             Event::Changed => self.must_read = !self.session.is_empty(),
-            Event::Exhausted(exhausted) => self.close(CloseCode::Again, &exhausted.to_string(), out),
             Event::Closing => self.close(CloseCode::Away, "the server is shutting down", out),
             Event::Ping if self.unanswered_pings >= MAX_UNANSWERED_PINGS => self.ended = true,
             Event::Ping => {
                 self.unanswered_pings += 1;
                 self.send(Outgoing::Ping(Bytes::new()), out);
             }
-            Event::Frame(Err(ProtocolError::Overflow)) => self.close_too_long(out),
-            Event::Frame(Err(error)) => self.close(CloseCode::Protocol, &error.to_string(), out),
-            Event::Frame(Ok(frame)) => self.handle_frame(frame, out).await,
-        }
-    }
-
-    async fn handle_frame(&mut self, frame: Frame, out: &mut BytesMut) {
-        match frame {
-            Frame::Text(message) | Frame::Binary(message) => self.respond(message, out).await,
-            Frame::Continuation(Item::FirstText(piece) | Item::FirstBinary(piece)) => {
-                self.fragments = BytesMut::new();
-                self.collect(&piece, out);
+            Event::Received(Received::Ended(Ended::Disconnected)) => self.ended = true,
+            Event::Received(Received::Ended(Ended::TooLong)) => {
+                let limit = self.service.config.max_body;
+                self.close(CloseCode::Size, &format!("a message is longer than {limit} bytes (max-body)"), out);
             }
-            Frame::Continuation(Item::Continue(piece)) => self.collect(&piece, out),
-            Frame::Continuation(Item::Last(piece)) => {
-                self.collect(&piece, out);
-                if !self.ended {
-                    let message = mem::take(&mut self.fragments).freeze();
-                    self.respond(message, out).await;
-                }
+            Event::Received(Received::Ended(Ended::Invalid(error))) => {
+                self.close(CloseCode::Protocol, &error.to_string(), out);
             }
-            Frame::Ping(bytes) => self.send(Outgoing::Pong(bytes), out),
-            Frame::Pong(_) => {}
-            Frame::Close(reason) => {
+            Event::Received(Received::Ended(Ended::Exhausted(exhausted))) => {
+                self.close(CloseCode::Again, &exhausted.to_string(), out);
+            }
+            Event::Received(Received::Part) => {}
+            Event::Received(Received::Message(message)) => {
+                self.heard();
+                self.respond(message, out).await;
+            }
+            Event::Received(Received::Ping(bytes)) => {
+                self.heard();
+                self.send(Outgoing::Pong(bytes), out);
+            }
+            Event::Received(Received::Pong) => self.heard(),
+            Event::Received(Received::Close(reason)) => {
                 self.send(Outgoing::Close(reason), out);
                 self.ended = true;
             }
         }
     }
 
-    fn collect(&mut self, piece: &[u8], out: &mut BytesMut) {
-        let limit = self.service.config.max_body;
-        if piece.len() > limit - self.fragments.len() {
-            return self.close_too_long(out);
-        }
-        self.fragments.extend_from_slice(piece);
-        let more = self.fragments.len().saturating_sub(SHORT.max(self.incoming_permit.amount()));
-        if let Err(exhausted) = self.incoming_permit.grow(more) {
-            self.close(CloseCode::Again, &exhausted.to_string(), out);
-        }
+    /// Restarts the time after which a silent client is given up.
+    fn heard(&mut self) {
+        self.unanswered_pings = 0;
+        self.postpone_ping();
     }
 
     /// Responds to a message, which counts as a request in metrics and logs.
     async fn respond(&mut self, body: Bytes, out: &mut BytesMut) {
         let started = Instant::now();
-        self.incoming_permit.give_back(self.incoming_permit.amount());
-        if self.buffer.is_empty() {
-            // A long message has made the buffer large.
-            self.buffer = BytesMut::new();
-        }
         let context = self.service.message_context(&self.sender.client);
         let (message, result) = self.run(context.clone(), body).await;
         let status = result.as_ref().map_or_else(|(error, _)| problem::status(error), |_| StatusCode::OK);
@@ -404,11 +343,6 @@ impl Socket {
         self.next_ping = TimerInstant::now() + self.service.config.stream_keep_alive;
     }
 
-    fn close_too_long(&mut self, out: &mut BytesMut) {
-        let limit = self.service.config.max_body;
-        self.close(CloseCode::Size, &format!("a message is longer than {limit} bytes (max-body)"), out);
-    }
-
     fn close(&mut self, code: CloseCode, reason: &str, out: &mut BytesMut) {
         self.send(close_frame(code, reason), out);
         self.ended = true;
@@ -427,28 +361,9 @@ fn close_frame(code: CloseCode, reason: &str) -> Outgoing {
     Outgoing::Close(Some(CloseReason::from((code, reason))))
 }
 
-/// Returns the next frame of `buffer`, or `None` if it is incomplete. A frame that declares more than `limit` bytes
-/// is refused at once, whereas the codec would wait until it is complete.
-fn decode(codec: &mut Codec, buffer: &mut BytesMut, limit: usize) -> Option<Result<Frame, ProtocolError>> {
-    if payload_length(buffer).is_some_and(|length| length > limit as u64) {
-        return Some(Err(ProtocolError::Overflow));
-    }
-    codec.decode(buffer).transpose()
-}
-
-/// Returns the payload length of the first frame in bytes, or `None` if its header is incomplete (RFC 6455, section
-/// 5.2).
-fn payload_length(buffer: &[u8]) -> Option<u64> {
-    let number = |bytes: &[u8]| bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
-    match buffer.get(1)? & 0x7f {
-        126 => buffer.get(2..4).map(number),
-        127 => buffer.get(2..10).map(number),
-        short => Some(short.into()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::incoming::payload_length;
     use super::*;
 
     #[test]
@@ -457,22 +372,6 @@ mod tests {
             let mut out = BytesMut::new();
             Codec::new().encode(close_frame(CloseCode::Again, &reason), &mut out).unwrap();
             assert_eq!(payload_length(&out), Some(length), "{reason}");
-        }
-    }
-
-    #[test]
-    fn reads_the_payload_length_of_incomplete_frames() {
-        let cases: [(&[u8], Option<u64>); 7] = [
-            (&[0x81], None),
-            (&[0x81, 0x85], Some(5)),
-            (&[0x81, 0x7d, 1], Some(125)),
-            (&[0x81, 0xfe, 1], None),
-            (&[0x81, 0xfe, 1, 2], Some(0x102)),
-            (&[0x81, 0xff, 0, 0, 0, 0, 0, 0, 0], None),
-            (&[0x81, 0xff, 0, 4, 0, 0, 0, 0, 0, 1, 9], Some((1 << 50) + 1)),
-        ];
-        for (bytes, expected) in cases {
-            assert_eq!(payload_length(bytes), expected, "{bytes:x?}");
         }
     }
 }
