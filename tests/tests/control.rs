@@ -108,6 +108,7 @@ fn snapshots_reorganizations_and_the_pool() {
         false,
         "a snapshot can be used once"
     );
+    assert_ne!(done(&server, "snapshot", json!({}))["SnapshotId"], snapshot, "its id is not used again");
 
     let replaced = done(&server, "reorganize", json!({"Blocks": 1}));
     assert_eq!(replaced["Removed"], json!([before["Hash"]]));

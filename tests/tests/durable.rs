@@ -5,7 +5,7 @@
 use node_chain::genesis::DEV_GENESIS;
 use node_tests::generator::{CONTRACT, EVENT, Generator, Shape, slot_key};
 use node_tests::server::{Server, free_port, run_to_end, spawn};
-use node_tests::wallet::{ALICE, hex, sign, transfer};
+use node_tests::wallet::{ALICE, BOB, hex, sign, transfer};
 use node_types::consensus::TransactionBody;
 use serde_json::{Value, json};
 use std::fs::{self, File};
@@ -226,6 +226,75 @@ fn a_folder_is_bound_to_its_fork_schedule() {
         &format!("osaka is active from time {} in the folder, is active from time 0 in the given genesis", later + 5),
     );
     Server::start(fixture.data_dir()).end("TERM");
+}
+
+#[test]
+fn a_schedule_that_concerns_side_blocks_is_refused() {
+    let fixture = Fixture::new();
+    let genesis = |osaka: u64| {
+        let mut genesis: Value = serde_json::from_str(DEV_GENESIS).unwrap();
+        genesis["config"]["osakaTime"] = json!(osaka);
+        for key in ["bpo1Time", "bpo2Time"] {
+            genesis["config"][key] = Value::Null;
+        }
+        let path = fixture.path("genesis.json");
+        fs::write(&path, genesis.to_string()).unwrap();
+        path
+    };
+    let path = genesis(5_000_000_000);
+    let [option, data] = &fixture.data_dir();
+    let server = Server::dev([option, data, "--genesis", &path, "--no-mining"]);
+    let control = |operation: &str, body: Value| {
+        let response = server.post(&format!("/dev/{operation}/"), body.to_string());
+        assert_eq!(response.status, 200, "{}", response.text);
+        response.body
+    };
+    let snapshot = control("snapshot", json!({}));
+    control("setNextBlockTimestamp", json!({"Timestamp": "4000000000"}));
+    control("mine", json!({}));
+    control("revert", snapshot);
+    server.end("TERM");
+    genesis(4_500_000_000);
+    Server::start([option, data, "--genesis", &path]).end("TERM");
+    genesis(3_900_000_000);
+    refused(
+        &fixture,
+        &["--genesis", &path],
+        "the fork schedules differ at or below the side block 1 at time 4000000000: ",
+    );
+    Server::start(fixture.data_dir()).end("TERM");
+}
+
+/// A dump may be older than the folder, if the server was killed.
+#[test]
+fn a_dump_does_not_replace_the_accounts_of_a_chain() {
+    let fixture = Fixture::new();
+    let dump = fixture.path("state.json");
+    let [option, data] = &fixture.data_dir();
+    let start = || Server::dev([option, data, "--state", &dump, "--coinbase", BOB]);
+    let send = |server: &Server, nonce| {
+        let raw = hex(&sign(TransactionBody::Legacy(transfer(nonce))).encode());
+        assert_eq!(server.post("/sendRawTransaction/", json!({"Data": raw}).to_string()).status, 200);
+    };
+    let nonce = |server: &Server| server.get(&format!("/getTransactionCount/{ALICE}/")).field("TransactionCount").clone();
+    let server = start();
+    send(&server, 0);
+    let set = json!({"jsonrpc": "2.0", "id": 1, "method": "anvil_setCoinbase", "params": [ALICE]});
+    assert!(server.post("/", set.to_string()).field("error").is_null());
+    send(&server, 1);
+    server.end("TERM");
+    let server = start();
+    send(&server, 2);
+    let miner = server.get("/getBlockByNumber/latest/").field("Block")["Miner"].clone();
+    assert_eq!(miner.as_str().map(str::to_lowercase), Some(BOB.to_lowercase()), "the option, not the last block");
+    server.end("KILL");
+    let server = start();
+    assert_eq!(nonce(&server), json!("3"));
+    server.end("TERM");
+    // The dump is for new chains.
+    let other = fixture.path("other");
+    let server = Server::dev(["--data-dir", &other, "--state", &dump]);
+    assert_eq!(nonce(&server), json!("3"));
 }
 
 fn refused(fixture: &Fixture, more: &[&str], reason: &str) {

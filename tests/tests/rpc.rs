@@ -200,6 +200,48 @@ fn a_simulation_names_the_option_that_limits_its_gas() {
 }
 
 #[test]
+fn transactions_of_accounts_follow_the_fork() {
+    for fork in ["frontier", "homestead", "tangerine", "spuriousdragon", "berlin"] {
+        let server = Server::dev(["--hardfork", fork]);
+        let hash = call(&server, "eth_sendTransaction", json!([{"from": ALICE, "to": BOB, "value": "0x1"}]));
+        let mined = call(&server, "eth_getTransactionByHash", json!([hash]));
+        let is_protected = !["0x1b", "0x1c"].contains(&mined["v"].as_str().unwrap());
+        assert_eq!(
+            (&mined["blockNumber"], is_protected),
+            (&json!("0x1"), ["spuriousdragon", "berlin"].contains(&fork))
+        );
+        let fees = json!([{"from": ALICE, "to": BOB, "maxFeePerGas": "0xe8d4a51000", "maxPriorityFeePerGas": "0x1"}]);
+        let refused = ask(&server, request(1, "eth_sendTransaction", fees)).body;
+        assert!(refused["error"]["message"].as_str().unwrap().contains("before London"), "{fork}: {refused}");
+    }
+}
+
+#[test]
+fn the_blob_base_fee_can_be_overridden() {
+    let server = Server::dev(NONE);
+    // BLOBBASEFEE, PUSH1 0, MSTORE, PUSH1 32, PUSH1 0, RETURN.
+    let code = json!({BOB: {"code": "0x4a60005260206000f3"}});
+    let read = |call: Value| self::call(&server, "eth_call", json!([call, "latest", code, {"blobBaseFee": "0x99"}]));
+    let expected = format!("0x{:064x}", 0x99);
+    assert_eq!(read(json!({"to": BOB})), expected);
+    assert_eq!(read(json!({"from": ALICE, "to": BOB, "gasPrice": "0x2540be400"})), expected);
+    let without = call(&server, "eth_call", json!([{"to": BOB}, "latest", code]));
+    assert_eq!(without, format!("0x{:064x}", 0));
+}
+
+#[test]
+fn errors_of_steps_have_the_texts_of_geth() {
+    let server = Server::dev(NONE);
+    for (code, expected) in
+        [("0xfe", "invalid opcode: INVALID"), ("0x50", "stack underflow"), ("0x600056", "invalid jump destination")]
+    {
+        let overrides = json!({"stateOverrides": {BOB: {"code": code}}});
+        let trace = call(&server, "debug_traceCall", json!([{"to": BOB}, "latest", overrides]));
+        assert_eq!(trace["structLogs"].as_array().unwrap().last().unwrap()["error"], expected, "{trace}");
+    }
+}
+
+#[test]
 fn waits_for_a_receipt() {
     let server = Server::dev(NONE);
     let raw = |nonce| hex(&sign(TransactionBody::Legacy(transfer(nonce))).encode());

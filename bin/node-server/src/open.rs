@@ -4,9 +4,9 @@ use crate::data_dir::{DataDir, default_folder};
 use crate::error::CommandError;
 use crate::files;
 use crate::options::{CacheOptions, ExistingChain, StorageOptions};
-use node_chain::genesis::{ContinueError, Continued, LargeGenesis};
+use node_chain::genesis::{ContinueError, Continued, ForkChange, LargeGenesis};
 use node_chain::{Genesis, dev_genesis};
-use node_core::backend::{BackendError, StateBackend};
+use node_core::backend::{BackendError, StateBackend, View};
 use node_core::context::Context;
 use node_core::forks::ChainSpec;
 use node_evm::EvmExecutor;
@@ -107,11 +107,27 @@ fn continue_with(store: &Store, genesis: &Genesis) -> Result<(), BackendError> {
     let header = view.header(head.hash.into())?.ok_or(BackendError::UnknownBlock(head.number))?;
     let continued = genesis.continue_from(store.genesis_file()?.as_deref(), &header);
     let Continued { is_new, changes } = continued.map_err(|error| BackendError::Storage(error.into()))?;
+    if !changes.is_empty() {
+        check_side_blocks(store, &*view, &changes)?;
+    }
     if is_new {
         store.record_genesis_file(&genesis.to_json())?;
     }
     for change in changes {
         tracing::warn!("the fork schedule changes after the head: {change}");
+    }
+    Ok(())
+}
+
+/// Refuses changes of the schedule that concern side blocks: they would not be executed again if they became canonical.
+fn check_side_blocks(store: &Store, view: &dyn View, changes: &[ForkChange]) -> Result<(), BackendError> {
+    for block in store.side_blocks() {
+        let header = view.header(block.hash.into())?.ok_or(BackendError::UnknownBlock(block.number))?;
+        if let Some(change) = changes.iter().find(|change| change.concerns(&header)) {
+            let (number, time) = (block.number, header.header.timestamp);
+            let refused = ContinueError::SideBlock { number, time, change: change.clone() };
+            return Err(BackendError::Storage(refused.into()));
+        }
     }
     Ok(())
 }

@@ -78,20 +78,15 @@ impl Call {
     /// creates a contract but the transaction's type cannot.
     pub fn into_body(self, fork: Fork, chain_id: u64, nonce: u64, gas_limit: u64) -> Option<TransactionBody> {
         let transaction_type = self.transaction_type(fork);
-        let mut body = self.into_body_of(transaction_type, chain_id, nonce, gas_limit)?;
-        if let TransactionBody::Legacy(legacy) = &mut body
-            && fork < Fork::SpuriousDragon
-        {
-            legacy.chain_id = None;
-        }
-        Some(body)
+        self.into_body_of(transaction_type, fork, chain_id, nonce, gas_limit)
     }
 
-    /// Converts the call to the body of a transaction of the given type, bound to one chain. Fields that the type
-    /// does not have are dropped. Returns `None` if the call creates a contract but the type cannot.
+    /// Converts the call to the body of a transaction of the given type under `fork`, bound to one chain as soon as that
+    /// is possible (EIP-155). Fields that the type does not have are dropped. Returns `None` if the call creates a contract but the type cannot.
     pub fn into_body_of(
         self,
         transaction_type: TransactionType,
+        fork: Fork,
         chain_id: u64,
         nonce: u64,
         gas_limit: u64,
@@ -100,7 +95,7 @@ impl Call {
         let Self { to, value, input, access_list, .. } = self;
         Some(match transaction_type {
             TransactionType::Legacy => TransactionBody::Legacy(LegacyTransaction {
-                chain_id: Some(chain_id),
+                chain_id: (fork >= Fork::SpuriousDragon).then_some(chain_id),
                 nonce,
                 gas_price: max_fee_per_gas,
                 gas_limit,

@@ -201,14 +201,17 @@ fn overridden(spec: &ChainSpec, header: &Header, call: &Call) -> (Header, Fork) 
     (header, fork)
 }
 
-/// Returns the block environment of `call`. Fees that are not checked are 0.
+/// Returns the block environment of `call`. Fees that are not checked are 0, except that an override of the blob base fee
+/// applies to calls without blobs.
 fn environment(spec: &ChainSpec, fork: Fork, header: &Header, call: &Call) -> BlockEnv {
     let mut environment = spec::environment(spec, fork, header);
     if call.is_free() {
         environment.basefee = 0;
     }
-    let free_blobs = call.max_fee_per_blob_gas.is_zero() && (call.is_free() || !call.blob_versioned_hashes.is_empty());
-    let price = if free_blobs { Some(U256::zero()) } else { call.block_overrides.blob_base_fee };
+    let overriding = call.block_overrides.blob_base_fee;
+    let free_blobs = if call.blob_versioned_hashes.is_empty() { call.is_free() && overriding.is_none() } else { true };
+    let is_free = free_blobs && call.max_fee_per_blob_gas.is_zero();
+    let price = if is_free { Some(U256::zero()) } else { overriding };
     if let (Some(blob), Some(price)) = (&mut environment.blob_excess_gas_and_price, price) {
         blob.blob_gasprice = saturating_price(price);
     }

@@ -61,6 +61,12 @@ impl SideBlocks {
         }
     }
 
+    /// Returns all side blocks, in no particular order.
+    pub(crate) fn all(&self) -> Vec<BlockRef> {
+        let recent = self.recent.values().map(|block| block.header.block_ref());
+        recent.chain(self.in_runs.iter().map(|(hash, number)| BlockRef { number: *number, hash: *hash })).collect()
+    }
+
     /// Returns the number of side blocks that are not in runs.
     pub(crate) fn in_memory(&self) -> usize {
         self.recent.size()

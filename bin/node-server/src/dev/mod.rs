@@ -87,7 +87,12 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
             producer.continue_time()?;
         }
         if let Some(path) = state_files.to_load() {
-            state_file::load(producer, path, shutdown.context())?;
+            // A folder may have newer accounts than the file: after a crash, the dump of the last exit.
+            if producer.is_untouched()? {
+                state_file::load(producer, path, shutdown.context())?;
+            } else {
+                tracing::info!("the folder has a chain; accounts of {} are not loaded", path.display());
+            }
         }
         producer.impersonate_all(options.accounts.auto_impersonate);
         dumped = state_files.to_dump().map(|path| StateFile::new(producer.clone(), path)).transpose()?;

@@ -144,13 +144,13 @@ pub(crate) struct DevStorageOptions {
 /// Files with all accounts, in anvil's format.
 #[derive(Args, Debug)]
 pub(crate) struct StateFileOptions {
-    /// Load accounts from a dump at startup; from state.json if it is a folder
+    /// Load accounts from a dump into a new chain; from state.json if it is a folder
     #[arg(long, value_name = "FILE", conflicts_with = "state")]
     load_state: Option<PathBuf>,
     /// Dump the accounts on exit; to state.json if it is a folder
     #[arg(long, value_name = "FILE", conflicts_with = "state")]
     dump_state: Option<PathBuf>,
-    /// Load accounts at startup, if the file exists, and dump them on exit
+    /// Load accounts into a new chain, if the file exists, and dump them on exit
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
     /// Also dump the accounts at this interval

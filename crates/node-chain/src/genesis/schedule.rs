@@ -35,6 +35,17 @@ pub enum ContinueError {
         time: u64,
         change: ForkChange,
     },
+    /// A side block, which may become canonical without being executed again, was executed under different rules.
+    #[error(
+        "the fork schedules differ at or below the side block {number} at time {time}: {change}; to use the new schedule, \
+         import the chain into another folder"
+    )]
+    SideBlock {
+        number: BlockNumber,
+        /// The timestamp of the block in Unix seconds.
+        time: u64,
+        change: ForkChange,
+    },
 }
 
 /// A fork that two schedules activate at different points.
@@ -46,6 +57,13 @@ pub struct ForkChange {
     pub recorded: Option<ActivationPoint>,
     /// Where the given genesis activates it; `None` if it does not.
     pub given: Option<ActivationPoint>,
+}
+
+impl ForkChange {
+    /// Returns whether the rules for `block` differ.
+    pub fn concerns(&self, block: &SealedHeader) -> bool {
+        self.recorded.into_iter().chain(self.given).any(|point| point.is_reached(block))
+    }
 }
 
 impl fmt::Display for ForkChange {
@@ -80,18 +98,18 @@ impl fmt::Display for ActivationPoint {
 }
 
 impl ActivationPoint {
-    fn is_reached(self, head: &SealedHeader) -> bool {
+    fn is_reached(self, block: &SealedHeader) -> bool {
         match self {
-            Self::Block(number) => number <= head.header.number,
-            Self::TotalDifficulty(difficulty) => difficulty <= head.total_difficulty,
-            Self::Time(time) => time <= head.header.timestamp,
+            Self::Block(number) => number <= block.header.number,
+            Self::TotalDifficulty(difficulty) => difficulty <= block.total_difficulty,
+            Self::Time(time) => time <= block.header.timestamp,
         }
     }
 }
 
 impl Genesis {
     /// Checks whether a chain with this genesis block and the head `head` can be continued under this genesis's fork
-    /// schedule. `recorded` is the genesis file under which the chain was executed so far, or `None` if it was not
+    /// schedule, as far as its canonical blocks are concerned. `recorded` is the genesis file under which the chain was executed so far, or `None` if it was not
     /// recorded.
     ///
     /// # Errors
@@ -106,8 +124,7 @@ impl Genesis {
             return Err(ContinueError::ChainId { recorded: recorded.spec.chain_id, given: self.spec.chain_id });
         }
         let changes = changes(&recorded.spec, &self.spec);
-        let reached = |point: &Option<ActivationPoint>| point.is_some_and(|point| point.is_reached(head));
-        match changes.iter().find(|change| reached(&change.recorded) || reached(&change.given)) {
+        match changes.iter().find(|change| change.concerns(head)) {
             Some(change) => Err(ContinueError::Schedule {
                 head: head.header.number,
                 time: head.header.timestamp,

@@ -133,8 +133,14 @@ impl NodeBuilder {
         claim_chain_id(&*self.backend, spec.chain_id)?;
         let backend = Arc::new(EditableBackend::open(self.backend)?);
         let production = self.production.unwrap_or_default();
-        let settings = || Arc::new(BlockSettings::new(spec.clone(), clock.clone(), production.coinbase));
-        let settings = self.production.map(|_| settings());
+        let settings = match self.production {
+            Some(Production { coinbase, .. }) => {
+                let genesis = backend.view()?.header(0.into())?.ok_or(BackendError::UnknownBlock(0))?;
+                let coinbase = coinbase.unwrap_or(genesis.header.beneficiary);
+                Some(Arc::new(BlockSettings::new(spec.clone(), clock.clone(), coinbase)))
+            }
+            None => None,
+        };
         let next_header: Arc<dyn NextHeader> = match &settings {
             Some(settings) => settings.clone(),
             None => Arc::new(ProtocolHeader { spec: spec.clone(), clock: clock.clone() }),

@@ -59,11 +59,13 @@ impl TransactionRequest {
         if self.gas_price.is_some() && fee_caps {
             return Err(invalid("both gasPrice and (maxFeePerGas or maxPriorityFeePerGas) specified"));
         }
+        if fee_caps && !has_base_fee {
+            return Err(invalid("maxFeePerGas and maxPriorityFeePerGas are not valid before London is active"));
+        }
         let kind = match self.transaction_type {
             Some(kind) => kind,
             None if self.authorization_list.is_some() => TransactionType::SetCode,
             None if self.blob_versioned_hashes.is_some() || self.sidecar.is_some() => TransactionType::Blob,
-            None if fee_caps && has_base_fee => TransactionType::DynamicFee,
             None if self.gas_price.is_none() && has_base_fee => TransactionType::DynamicFee,
             None if self.access_list.is_some() => TransactionType::AccessList,
             None => TransactionType::Legacy,
@@ -76,8 +78,7 @@ impl TransactionRequest {
         };
         use TransactionType::{AccessList, Blob, DynamicFee, Legacy, SetCode};
         only(self.gas_price.is_some(), &[Legacy, AccessList], "gas price, but fee caps")?;
-        // Before London, a fee cap is read as the gas price.
-        only(fee_caps && has_base_fee, &[DynamicFee, Blob, SetCode], "fee caps")?;
+        only(fee_caps, &[DynamicFee, Blob, SetCode], "fee caps")?;
         only(self.access_list.is_some(), &[AccessList, DynamicFee, Blob, SetCode], "access list")?;
         only(self.max_fee_per_blob_gas.is_some(), &[Blob], "blob fee cap")?;
         only(self.blob_versioned_hashes.is_some() || self.sidecar.is_some(), &[Blob], "blobs")?;
@@ -211,7 +212,7 @@ impl Node {
         let kind = request.kind(next.base_fee_per_gas.is_some())?;
         let mut call = request.call();
         if matches!(kind, TransactionType::Legacy | TransactionType::AccessList) {
-            call.gas_price = match request.gas_price.or(request.max_fee_per_gas) {
+            call.gas_price = match request.gas_price {
                 Some(price) => price,
                 None => self.gas_price(context)?,
             };
@@ -230,7 +231,7 @@ impl Node {
             call.max_fee_per_blob_gas = request.max_fee_per_blob_gas.unwrap_or_else(suggested);
             call.blob_versioned_hashes = request.blob_hashes()?;
         }
-        call.into_body_of(kind, expected, nonce, gas_limit)
+        call.into_body_of(kind, self.spec.fork(&next), expected, nonce, gas_limit)
             .ok_or_else(|| invalid(format!("a transaction of type {} cannot create a contract", kind as u8)))
     }
 

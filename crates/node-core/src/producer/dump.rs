@@ -75,6 +75,15 @@ impl Producer {
         Ok(None)
     }
 
+    /// Returns whether the chain has no blocks after the genesis block and no edits.
+    ///
+    /// # Errors
+    /// Failures of the backend.
+    pub fn is_untouched(&self) -> Result<bool, ProducerError> {
+        let backend = &self.parts.backend;
+        Ok(backend.view()?.head().number == 0 && backend.pending_edits()?.accounts.is_empty())
+    }
+
     /// Replaces the given accounts, including all of their storage. Other accounts are not changed.
     ///
     /// # Errors

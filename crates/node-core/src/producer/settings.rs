@@ -16,8 +16,8 @@ use std::sync::Arc;
 pub(crate) struct BlockSettings {
     spec: Arc<ChainSpec>,
     clock: Arc<dyn Clock>,
-    /// Beneficiary unless a request chooses another; `None` to use that of the parent.
-    coinbase: Option<Address>,
+    /// Beneficiary unless a request chooses another.
+    coinbase: Address,
     chosen: Mutex<Choices>,
 }
 
@@ -56,7 +56,7 @@ impl Choices {
 }
 
 impl BlockSettings {
-    pub(crate) fn new(spec: Arc<ChainSpec>, clock: Arc<dyn Clock>, coinbase: Option<Address>) -> Self {
+    pub(crate) fn new(spec: Arc<ChainSpec>, clock: Arc<dyn Clock>, coinbase: Address) -> Self {
         Self { spec, clock, coinbase, chosen: Mutex::default() }
     }
 
@@ -189,11 +189,11 @@ impl BlockSettings {
     /// chosen for the next block.
     pub(super) fn without_choices(&self, parent: &SealedHeader) -> Header {
         let header = next_header(&self.spec, parent, self.now());
-        Header { beneficiary: self.beneficiary(&header), ..header }
+        Header { beneficiary: self.beneficiary(), ..header }
     }
 
-    fn beneficiary(&self, header: &Header) -> Address {
-        self.chosen.lock().coinbase.or(self.coinbase).unwrap_or(header.beneficiary)
+    fn beneficiary(&self) -> Address {
+        self.chosen.lock().coinbase.unwrap_or(self.coinbase)
     }
 }
 
@@ -203,7 +203,7 @@ impl NextHeader for BlockSettings {
         let header = next_header(&self.spec, parent, chosen.timestamp(parent, self.now_with(chosen.offset)));
         let merged = header.difficulty.is_zero();
         Header {
-            beneficiary: self.beneficiary(&header),
+            beneficiary: self.beneficiary(),
             gas_limit: chosen.gas_limit.unwrap_or(header.gas_limit),
             base_fee_per_gas: header.base_fee_per_gas.map(|regular| chosen.next.base_fee.unwrap_or(regular)),
             // Before the merge the mix hash is part of a proof of work, which produced blocks do not have.

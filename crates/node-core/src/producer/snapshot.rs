@@ -27,20 +27,24 @@ struct DevSnapshot {
 }
 
 /// All snapshots by number.
-pub(super) struct Snapshots(BTreeMap<u64, DevSnapshot>);
+pub(super) struct Snapshots {
+    kept: BTreeMap<u64, DevSnapshot>,
+    /// The number of the next one. Numbers of deleted snapshots are not used again, except after a restart.
+    next: u64,
+}
 
 impl Snapshots {
     pub(super) fn open(backend: &dyn StateBackend) -> Result<Self, BackendError> {
         let records = backend.records(RecordKind::Snapshot)?;
-        let snapshots = records.iter().map(DevSnapshot::decode).collect::<Result<_, _>>();
-        Ok(Self(snapshots.map_err(|error| BackendError::Storage(Box::new(error)))?))
+        let snapshots = records.iter().map(DevSnapshot::decode).collect::<Result<BTreeMap<_, _>, _>>();
+        let kept = snapshots.map_err(|error| BackendError::Storage(Box::new(error)))?;
+        let next = kept.last_key_value().map_or(1, |(last, _)| last + 1);
+        Ok(Self { kept, next })
     }
-}
 
-impl Snapshots {
     /// Deletes a snapshot and all later ones.
     pub(super) fn delete_from(&mut self, backend: &dyn StateBackend, id: u64) -> Result<(), BackendError> {
-        let gone = self.0.split_off(&id);
+        let gone = self.kept.split_off(&id);
         let deletions: Vec<_> = gone.keys().map(|id| RecordWrite::Delete(RecordKind::Snapshot, key(*id))).collect();
         backend.write_records(&deletions)
     }
@@ -80,7 +84,7 @@ impl Producer {
     pub fn snapshot(&self) -> Result<u64, ProducerError> {
         let _sealing = self.sealing.lock();
         let mut snapshots = self.snapshots.lock();
-        if snapshots.0.len() >= MAX_SNAPSHOTS {
+        if snapshots.kept.len() >= MAX_SNAPSHOTS {
             return Err(ProducerError::TooManySnapshots(MAX_SNAPSHOTS));
         }
         let snapshot = DevSnapshot {
@@ -89,15 +93,16 @@ impl Producer {
             edits: self.parts.backend.pending_edits()?,
             pool: self.parts.pool.hashes(),
         };
-        let id = snapshots.0.last_key_value().map_or(1, |(last, _)| last + 1);
+        let id = snapshots.next;
         self.parts.backend.write_records(&[snapshot.record(id)])?;
-        snapshots.0.insert(id, snapshot);
+        snapshots.kept.insert(id, snapshot);
+        snapshots.next += 1;
         Ok(id)
     }
 
     /// Returns the numbers of all snapshots, each with the head that it recorded.
     pub fn snapshots(&self) -> Vec<(u64, BlockRef)> {
-        self.snapshots.lock().0.iter().map(|(id, snapshot)| (*id, snapshot.head)).collect()
+        self.snapshots.lock().kept.iter().map(|(id, snapshot)| (*id, snapshot.head)).collect()
     }
 
     /// Reverts the chain and the pool to a snapshot, and deletes it and all later ones.
@@ -107,7 +112,7 @@ impl Producer {
     pub fn revert(&self, id: u64) -> Result<(), ProducerError> {
         let _sealing = self.sealing.lock();
         let mut snapshots = self.snapshots.lock();
-        let snapshot = snapshots.0.get(&id).ok_or(ProducerError::UnknownSnapshot(id))?;
+        let snapshot = snapshots.kept.get(&id).ok_or(ProducerError::UnknownSnapshot(id))?;
         let backend = &self.parts.backend;
         let view = backend.view()?;
         let kept: HashSet<_> = snapshot.pool.iter().copied().collect();

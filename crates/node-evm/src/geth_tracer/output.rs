@@ -40,7 +40,7 @@ pub(super) fn write(
         other => defect(other),
     })?;
     match &mut trace {
-        GethTrace::Default(frame) => frame.struct_logs.iter_mut().for_each(remove_empty_properties),
+        GethTrace::Default(frame) => frame.struct_logs.iter_mut().for_each(write_as_geth),
         GethTrace::FlatCallTracer(calls) if !parity_errors => {
             let errors = calls.iter_mut().filter_map(|call| call.trace.error.as_mut());
             errors.for_each(|error| *error = geth_error(error).to_owned());
@@ -50,12 +50,34 @@ pub(super) fn write(
     serde_json::value::to_raw_value(&trace).map_err(defect)
 }
 
-/// Removes properties that are empty or zero, which geth omits, except for the stack.
-fn remove_empty_properties(log: &mut StructLog) {
+/// Removes properties that are empty or zero, which geth omits, except for the stack, and gives errors geth's texts.
+fn write_as_geth(log: &mut StructLog) {
+    log.error = log.error.take().map(|error| step_error(&error, &log.op));
     log.refund_counter = log.refund_counter.filter(|refund| *refund != 0);
     log.return_data = log.return_data.take().filter(|data| !data.is_empty());
     log.memory = log.memory.take().filter(|memory| !memory.is_empty());
     log.storage = log.storage.take().filter(|slots| !slots.is_empty());
+}
+
+/// Converts the error of a step, which is revm's name of it, to geth's text.
+fn step_error(error: &str, opcode: &str) -> String {
+    let name = error.strip_prefix("Some(").and_then(|rest| rest.strip_suffix(')')).unwrap_or(error);
+    match name {
+        "Revert" => "execution reverted",
+        "InvalidFEOpcode" | "OpcodeNotFound" | "NotActivated" => return format!("invalid opcode: {opcode}"),
+        "InvalidJump" => "invalid jump destination",
+        "StackUnderflow" => "stack underflow",
+        "StackOverflow" => "stack limit reached 1024 (1023)",
+        "OutOfOffset" => "return data out of bounds",
+        "StateChangeDuringStaticCall" | "CallNotAllowedInsideStatic" => "write protection",
+        "CallTooDeep" => "max call depth exceeded",
+        "CreateInitCodeSizeLimit" => "max initcode size exceeded",
+        "OutOfGas" | "MemoryOOG" | "MemoryLimitOOG" | "PrecompileOOG" | "InvalidOperandOOG" | "ReentrancySentryOOG" => {
+            "out of gas"
+        }
+        other => other,
+    }
+    .to_owned()
 }
 
 /// Converts an error of the flat tracer, which uses OpenEthereum's texts, to geth's text.

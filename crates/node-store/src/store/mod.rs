@@ -181,6 +181,11 @@ impl Store {
         Ok(self.shared.archive.set_genesis_file(file)?)
     }
 
+    /// Returns all side blocks, in no particular order.
+    pub fn side_blocks(&self) -> Vec<BlockRef> {
+        self.shared.chain().side_blocks.all()
+    }
+
     /// Returns the folder that contains the store.
     pub fn folder(&self) -> &Arc<dyn Folder> {
         &self.shared.folder
