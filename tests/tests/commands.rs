@@ -155,6 +155,27 @@ fn exports_the_imported_bytes() {
 }
 
 #[test]
+fn an_export_does_not_replace_files_of_its_folder() {
+    let (fixture, _) = Fixture::with_chain(3, 1);
+    fixture.result("import chain.rlp");
+    std::os::unix::fs::symlink(fixture.path("data"), fixture.path("linked.folder")).unwrap();
+    let names: Vec<_> = fs::read_dir(fixture.path("data")).unwrap().map(|file| file.unwrap().file_name()).collect();
+    let manifest = names.iter().find_map(|name| name.to_str().filter(|name| name.starts_with("manifest"))).unwrap();
+    for folder in ["data", "linked.folder"] {
+        for name in [manifest, "new.rlp"] {
+            let file = fixture.path(folder).join(name);
+            let refusal = refusal(fixture.command("export --force").arg(&file));
+            assert!(refusal.contains("is inside the folder"), "{refusal}");
+        }
+    }
+    assert_eq!(fixture.result("verify")["head"]["number"], 3);
+    assert!(!fixture.path("data").join("new.rlp").exists());
+    // Standard output is none of its files, whatever the current folder is.
+    let piped = fixture.command("export -").current_dir(fixture.path("data")).output().unwrap();
+    assert!(piped.stdout == fs::read(fixture.path("chain.rlp")).unwrap());
+}
+
+#[test]
 fn stats_count_the_imported_rows() {
     let (fixture, blocks) = Fixture::with_chain(BLOCKS, 4);
     fixture.result("import chain.rlp");

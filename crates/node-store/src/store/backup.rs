@@ -58,8 +58,8 @@ pub enum BackupError {
     /// The destination is a mounted file system.
     #[error("{path} is a mount point, which the finished copy cannot replace; choose a folder inside it")]
     MountPoint { path: PathBuf },
-    /// The destination is inside the folder that is copied.
-    #[error("{path} is inside the folder {folder} that would be copied")]
+    /// The destination is inside the folder of the chain.
+    #[error("{path} is inside the folder {folder} of the chain")]
     Inside { path: PathBuf, folder: PathBuf },
     /// The folder of the unfinished copy contains another file.
     #[error("{path} contains the file {file}, which is not part of an unfinished backup")]
@@ -237,12 +237,7 @@ pub fn check_destination(dest: &Path, source: Option<&Path>) -> Result<PathBuf, 
     let (Some(parent), Some(name)) = (place.parent(), place.file_name()) else {
         return Err(BackupError::Exists { path });
     };
-    let above = place.ancestors().skip(1).find_map(|above| above.canonicalize().ok());
-    if let (Some(folder), Some(above)) = (source, above)
-        && above.starts_with(folder)
-    {
-        return Err(BackupError::Inside { path, folder: folder.to_owned() });
-    }
+    check_outside(dest, source)?;
     let place = parent.join(name);
     let found = match fs::symlink_metadata(&place) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(place),
@@ -256,6 +251,21 @@ pub fn check_destination(dest: &Path, source: Option<&Path>) -> Result<PathBuf, 
         return Err(BackupError::MountPoint { path });
     }
     Ok(place)
+}
+
+/// Checks that `dest`, which need not exist, is not inside the folder `source`, whose symbolic links are resolved.
+///
+/// # Errors
+/// [`BackupError::Inside`], and [`BackupError::Write`] if this cannot be determined.
+pub fn check_outside(dest: &Path, source: Option<&Path>) -> Result<(), BackupError> {
+    let place = std::path::absolute(dest).map_err(|error| failure(dest, StoreError::File(error)))?;
+    let above = place.ancestors().skip(1).find_map(|above| above.canonicalize().ok());
+    match (source, above) {
+        (Some(folder), Some(above)) if above.starts_with(folder) => {
+            Err(BackupError::Inside { path: dest.to_owned(), folder: folder.to_owned() })
+        }
+        _ => Ok(()),
+    }
 }
 
 struct Place {
