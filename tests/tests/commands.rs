@@ -176,6 +176,30 @@ fn an_export_does_not_replace_files_of_its_folder() {
 }
 
 #[test]
+fn a_result_that_cannot_be_written_is_an_error() {
+    let (fixture, _) = Fixture::with_chain(3, 1);
+    let full = || fs::File::options().write(true).open("/dev/full").unwrap();
+    for words in ["import chain.rlp", "verify", "stats", "export out.rlp", "backup the.copy", "prune --before 1"] {
+        for json in [&[][..], &["--json"]] {
+            // The destinations must not exist.
+            let _ = (fs::remove_file(fixture.path("out.rlp")), fs::remove_dir_all(fixture.path("the.copy")));
+            let output = fixture.command(words).args(json).stdout(full()).stderr(Stdio::piped()).spawn().unwrap();
+            let output = output.wait_with_output().unwrap();
+            let text = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(1), "{words} {json:?}: {text}");
+            assert!(text.contains("error: cannot write to standard output: No space left"), "{words} {json:?}: {text}");
+        }
+    }
+    // Nobody has to read the result.
+    for json in [&[][..], &["--json"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let status = fixture.command("verify").args(json).stdout(writer).status().unwrap();
+        assert!(status.success(), "{json:?}: {status}");
+    }
+}
+
+#[test]
 fn stats_count_the_imported_rows() {
     let (fixture, blocks) = Fixture::with_chain(BLOCKS, 4);
     fixture.result("import chain.rlp");

@@ -101,8 +101,7 @@ pub(crate) fn run(options: &ExportOptions) -> Result<(), CommandError> {
         "file": options.file.display().to_string(), "from": from, "to": to, "bytes": bytes,
         "seconds": report.elapsed().as_secs_f64(),
     });
-    report::result("export", json, text, value);
-    Ok(())
+    report::result("export", json, text, value)
 }
 
 /// Returns the requested range of blocks, all of which exist.

@@ -15,6 +15,7 @@ use node_http::Shutdown;
 use node_store::{Store, SyncPolicy};
 use node_types::BlockNumber;
 use serde_json::json;
+use std::io::{self, Write};
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -72,7 +73,8 @@ pub(crate) fn run(options: &ImportOptions) -> Result<(), CommandError> {
     }
     if let Some(floor) = options.prune.prune_before {
         check_floor(&store, "--prune-before", floor)?;
-        eprintln!("{}", prune(&store, floor)?);
+        let pruned = prune(&store, floor)?;
+        let _ = writeln!(io::stderr(), "{pruned}");
     }
     let view = store.view()?;
     let (head, earliest) = (view.head(), view.earliest_state());
@@ -86,8 +88,7 @@ pub(crate) fn run(options: &ImportOptions) -> Result<(), CommandError> {
         "imported": imported, "known": known, "gas": gas, "seconds": elapsed.as_secs_f64(),
         "head": report::block(head), "durable": head.number, "earliest_state": earliest,
     });
-    report::result("import", options.output.json, text, value);
-    Ok(())
+    report::result("import", options.output.json, text, value)
 }
 
 fn import(

@@ -55,6 +55,5 @@ pub(crate) fn run(options: &CopyOptions) -> Result<(), CommandError> {
         "dest": dest.display().to_string(), "head": report::block(verified.head), "rows": rows, "blocks": blocks,
         "seconds": seconds,
     });
-    report::result("migrate", json, text, value);
-    Ok(())
+    report::result("migrate", json, text, value)
 }
