@@ -17,6 +17,9 @@ pub enum GenesisError {
     /// A property has the wrong JSON type.
     #[error("{field} has the wrong type")]
     Type { field: String, source: serde_json::Error },
+    /// A key differs from a known one only in case. geth would accept it as the known one.
+    #[error("{key} must be spelled {known}")]
+    Spelling { key: String, known: &'static str },
     /// A fork is unknown.
     #[error("unknown fork {key}")]
     UnknownFork { key: String },
