@@ -387,7 +387,7 @@ fn refuses_keys_that_differ_only_in_case() {
 #[test]
 fn reports_faults() {
     // A change to a good file; the error with its sources, up to what the JSON parser says.
-    let cases: [(&str, Value, &str); 29] = [
+    let cases: [(&str, Value, &str); 30] = [
         ("/config/amsterdamTime", json!(0), "unknown fork amsterdamTime"),
         ("/config/verkleTime", json!(99), "unknown fork verkleTime"),
         ("/config/futureBlock", json!("0x1"), "unknown fork futureBlock"),
@@ -403,7 +403,8 @@ fn reports_faults() {
         ("/config/bpo1Time", json!(5), "bpo2Time at 0 comes before bpo1Time at 5"),
         ("/config/pragueTime", Value::Null, "osakaTime is set, but pragueTime, which it requires, is not"),
         ("/config/londonBlock", Value::Null, "arrowGlacierBlock is set, but londonBlock, which it requires, is not"),
-        ("/config/eip155Block", json!(1), "eip155Block and eip158Block differ: Some(1) and Some(0)"),
+        ("/config/eip155Block", json!(1), "eip155Block is 1 and eip158Block is 0, but they must be equal"),
+        ("/config/eip158Block", Value::Null, "eip155Block is 0 and eip158Block is not set, but they must be equal"),
         ("/config/londonblock", json!(5), "config.londonblock must be spelled londonBlock"),
         ("/config/bpo3Time", json!(0), "blobSchedule has no entry bpo3"),
         (
