@@ -199,6 +199,32 @@ fn a_result_that_cannot_be_written_is_an_error() {
     }
 }
 
+/// Runs the program with a limit of `blocks` for the size of each file, of 512 or 1024 bytes each. Returns its error.
+fn with_small_files(blocks: usize, words: &[&str]) -> String {
+    let mut limited = Command::new("sh");
+    limited
+        .args(["-c", &format!("ulimit -f {blocks}; exec \"$0\" \"$@\"")])
+        .arg(node_server().get_program())
+        .args(words);
+    let output = limited.output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{words:?}: {text}");
+    text.lines().find_map(|line| line.strip_prefix("error: ")).unwrap().to_owned()
+}
+
+#[test]
+fn a_limit_of_file_sizes_is_an_error() {
+    let (fixture, _) = Fixture::with_chain(3, 1);
+    let [ready, fresh, out] = ["ready", "fresh", "out.rlp"].map(|name| fixture.text(name));
+    let chain = fixture.text("chain.rlp");
+    let imported = node_server().args(["import", &chain, "--data-dir", &ready]).status().unwrap();
+    assert!(imported.success());
+    for words in [["import", &chain, "--data-dir", &fresh], ["export", &out, "--data-dir", &ready]] {
+        let error = with_small_files(1, &words);
+        assert!(error.contains("File too large"), "{words:?}: {error}");
+    }
+}
+
 #[test]
 fn stats_count_the_imported_rows() {
     let (fixture, blocks) = Fixture::with_chain(BLOCKS, 4);

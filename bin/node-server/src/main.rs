@@ -52,9 +52,7 @@ fn main() -> ExitCode {
     // Set first, because errors in the settings are printed in this format, too.
     logs::set_format(settings::log_format(&arguments));
     // Done before anything that takes time, because until then SIGHUP ends the process.
-    if settings::serves(&arguments)
-        && let Err(error) = signals::handle()
-    {
+    if let Err(error) = signals::handle(settings::serves(&arguments)) {
         logs::print(Level::ERROR, &Sources(&error).to_string());
         return ExitCode::FAILURE;
     }
