@@ -226,6 +226,15 @@ fn a_limit_of_file_sizes_is_an_error() {
 }
 
 #[test]
+fn a_failed_import_reports_what_is_durable() {
+    // More than fits into the buffer of the log, 4 MiB.
+    let (fixture, _) = Fixture::with_chain(150, 100);
+    let (chain, data) = (fixture.text("chain.rlp"), fixture.text("data"));
+    let error = with_small_files(64, &["import", &chain, "--data-dir", &data, "--sync-every", "100000"]);
+    assert!(error.contains("chain.rlp: blocks up to 0 are durable, later ones may be lost: "), "{error}");
+}
+
+#[test]
 fn stats_count_the_imported_rows() {
     let (fixture, blocks) = Fixture::with_chain(BLOCKS, 4);
     fixture.result("import chain.rlp");

@@ -61,11 +61,8 @@ pub(crate) fn run(options: &ImportOptions) -> Result<(), CommandError> {
 
     let mut sum = ImportSummary::default();
     for path in &options.files {
-        let imported = import(&chain, &store, path, shutdown.context(), options);
-        // Imported blocks become durable even if the import failed. In that case the error of the import is reported.
-        let flushed = store.flush();
-        let ImportSummary { imported, known, gas, elapsed } = imported?;
-        flushed?;
+        let ImportSummary { imported, known, gas, elapsed } =
+            import(&chain, &store, path, shutdown.context(), options)?;
         sum.imported += imported;
         sum.known += known;
         sum.gas += gas;
@@ -118,14 +115,21 @@ fn import(
         }
     });
     sync.report.finish();
+    // Imported blocks become durable even if the import failed. In that case the error of the import is reported.
+    let flushed = store.flush();
     if let Some(error) = failure {
         return Err(error.into());
     }
     let head = store.view()?.head().number;
+    let path = path.to_owned();
     match imported {
-        Ok(summary) => Ok(summary),
-        Err(_) if context.check().is_err() => Err(CommandError::Stopped { head }),
-        Err(source) => Err(CommandError::Import { path: path.to_owned(), head, source }),
+        Ok(summary) => flushed.map(|()| summary).map_err(Into::into),
+        Err(_) if context.check().is_err() => {
+            flushed?;
+            Err(CommandError::Stopped { head })
+        }
+        Err(source) if flushed.is_err() => Err(CommandError::NotDurable { path, durable: sync.durable, source }),
+        Err(source) => Err(CommandError::Import { path, head, source }),
     }
 }
 
@@ -152,8 +156,9 @@ impl PeriodicSync<'_> {
         let is_late = self.interval.is_some_and(|interval| self.last.elapsed() >= interval);
         if progress.blocks >= self.blocks.saturating_add(self.every) || is_late {
             // Read before the sync, because only the blocks up to this one are certain to be durable after it.
-            self.durable = self.store.view()?.head().number;
+            let head = self.store.view()?.head().number;
             self.store.sync()?;
+            self.durable = head;
             self.blocks = progress.blocks;
             self.last = Instant::now();
         } else if self.reported.elapsed() < report::LINE_INTERVAL {
