@@ -155,6 +155,86 @@ fn exports_the_imported_bytes() {
 }
 
 #[test]
+fn an_export_does_not_replace_files_of_its_folder() {
+    let (fixture, _) = Fixture::with_chain(3, 1);
+    fixture.result("import chain.rlp");
+    std::os::unix::fs::symlink(fixture.path("data"), fixture.path("linked.folder")).unwrap();
+    let names: Vec<_> = fs::read_dir(fixture.path("data")).unwrap().map(|file| file.unwrap().file_name()).collect();
+    let manifest = names.iter().find_map(|name| name.to_str().filter(|name| name.starts_with("manifest"))).unwrap();
+    for folder in ["data", "linked.folder"] {
+        for name in [manifest, "new.rlp"] {
+            let file = fixture.path(folder).join(name);
+            let refusal = refusal(fixture.command("export --force").arg(&file));
+            assert!(refusal.contains("is inside the folder"), "{refusal}");
+        }
+    }
+    assert_eq!(fixture.result("verify")["head"]["number"], 3);
+    assert!(!fixture.path("data").join("new.rlp").exists());
+    // Standard output is none of its files, whatever the current folder is.
+    let piped = fixture.command("export -").current_dir(fixture.path("data")).output().unwrap();
+    assert!(piped.stdout == fs::read(fixture.path("chain.rlp")).unwrap());
+}
+
+#[test]
+fn a_result_that_cannot_be_written_is_an_error() {
+    let (fixture, _) = Fixture::with_chain(3, 1);
+    let full = || fs::File::options().write(true).open("/dev/full").unwrap();
+    for words in ["import chain.rlp", "verify", "stats", "export out.rlp", "backup the.copy", "prune --before 1"] {
+        for json in [&[][..], &["--json"]] {
+            // The destinations must not exist.
+            let _ = (fs::remove_file(fixture.path("out.rlp")), fs::remove_dir_all(fixture.path("the.copy")));
+            let output = fixture.command(words).args(json).stdout(full()).stderr(Stdio::piped()).spawn().unwrap();
+            let output = output.wait_with_output().unwrap();
+            let text = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(1), "{words} {json:?}: {text}");
+            assert!(text.contains("error: cannot write to standard output: No space left"), "{words} {json:?}: {text}");
+        }
+    }
+    // Nobody has to read the result.
+    for json in [&[][..], &["--json"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let status = fixture.command("verify").args(json).stdout(writer).status().unwrap();
+        assert!(status.success(), "{json:?}: {status}");
+    }
+}
+
+/// Runs the program with a limit of `blocks` for the size of each file, of 512 or 1024 bytes each. Returns its error.
+fn with_small_files(blocks: usize, words: &[&str]) -> String {
+    let mut limited = Command::new("sh");
+    limited
+        .args(["-c", &format!("ulimit -f {blocks}; exec \"$0\" \"$@\"")])
+        .arg(node_server().get_program())
+        .args(words);
+    let output = limited.output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{words:?}: {text}");
+    text.lines().find_map(|line| line.strip_prefix("error: ")).unwrap().to_owned()
+}
+
+#[test]
+fn a_limit_of_file_sizes_is_an_error() {
+    let (fixture, _) = Fixture::with_chain(3, 1);
+    let [ready, fresh, out] = ["ready", "fresh", "out.rlp"].map(|name| fixture.text(name));
+    let chain = fixture.text("chain.rlp");
+    let imported = node_server().args(["import", &chain, "--data-dir", &ready]).status().unwrap();
+    assert!(imported.success());
+    for words in [["import", &chain, "--data-dir", &fresh], ["export", &out, "--data-dir", &ready]] {
+        let error = with_small_files(1, &words);
+        assert!(error.contains("File too large"), "{words:?}: {error}");
+    }
+}
+
+#[test]
+fn a_failed_import_reports_what_is_durable() {
+    // More than fits into the buffer of the log, 4 MiB.
+    let (fixture, _) = Fixture::with_chain(150, 100);
+    let (chain, data) = (fixture.text("chain.rlp"), fixture.text("data"));
+    let error = with_small_files(64, &["import", &chain, "--data-dir", &data, "--sync-every", "100000"]);
+    assert!(error.contains("chain.rlp: blocks up to 0 are durable, later ones may be lost: "), "{error}");
+}
+
+#[test]
 fn stats_count_the_imported_rows() {
     let (fixture, blocks) = Fixture::with_chain(BLOCKS, 4);
     fixture.result("import chain.rlp");

@@ -94,6 +94,27 @@ fn only_a_folder_of_layout_1_is_migrated_to_a_new_folder() {
 }
 
 #[test]
+fn the_new_folder_can_be_written_with_a_slash_or_as_a_dot() {
+    let folder = TempDir::new().unwrap();
+    let (old, new) = unpack(&folder);
+    // A missing folder, then an empty one, then the current one.
+    for (exists, dest) in [(false, "new/"), (true, "new/"), (true, ".")] {
+        if exists {
+            fs::create_dir(&new).unwrap();
+        }
+        let current = if dest == "." { &new } else { folder.path() };
+        let output =
+            node_server().args(["migrate", dest, "--data-dir"]).arg(&old).current_dir(current).output().unwrap();
+        assert!(output.status.success(), "{dest}: {}", String::from_utf8_lossy(&output.stderr));
+        let mut names: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["data", "new"], "{dest}");
+        assert_eq!(run(&["stats"], &new).unwrap()["head"]["number"], 86, "{dest}");
+        fs::remove_dir_all(&new).unwrap();
+    }
+}
+
+#[test]
 fn an_interrupted_migration_continues() {
     let folder = TempDir::new().unwrap();
     let (old, new) = unpack(&folder);

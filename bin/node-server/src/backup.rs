@@ -31,6 +31,5 @@ pub(crate) fn run(options: &CopyOptions) -> Result<(), CommandError> {
     let value = json!({
         "dest": dest.display().to_string(), "head": report::block(head), "rows": rows, "seconds": seconds,
     });
-    report::result("backup", json, text, value);
-    Ok(())
+    report::result("backup", json, text, value)
 }

@@ -39,6 +39,8 @@ pub(crate) enum CommandError {
     Store { path: PathBuf, source: Box<dyn Error + Send + Sync> },
     #[error("chain file {} was imported up to block {head} only", .path.display())]
     Import { path: PathBuf, head: BlockNumber, source: FileError },
+    #[error("chain file {}: blocks up to {durable} are durable, later ones may be lost", .path.display())]
+    NotDurable { path: PathBuf, durable: BlockNumber, source: FileError },
     #[error("a signal ended the import at block {head}")]
     Stopped { head: BlockNumber },
     #[error("a signal ended the command")]

@@ -10,6 +10,7 @@ use node_core::backend::{StateBackend, View};
 use node_core::context::Context;
 use node_core::edits::first_edited_block;
 use node_http::Shutdown;
+use node_store::check_outside;
 use node_types::BlockNumber;
 use serde_json::json;
 use std::fs::{self, File, OpenOptions};
@@ -56,6 +57,9 @@ pub(crate) fn run(options: &ExportOptions) -> Result<(), CommandError> {
     }
     let shutdown = Shutdown::on_signals()?;
     let store = open::open_snapshot(&options.chain, "export")?;
+    if !to_stdout {
+        check_outside(&options.file, store.folder().path())?;
+    }
     let view = store.view()?;
     let range = range(options, view.head().number)?;
     if let Some(block) = first_edited_block(&store, *range.end())? {
@@ -97,8 +101,7 @@ pub(crate) fn run(options: &ExportOptions) -> Result<(), CommandError> {
         "file": options.file.display().to_string(), "from": from, "to": to, "bytes": bytes,
         "seconds": report.elapsed().as_secs_f64(),
     });
-    report::result("export", json, text, value);
-    Ok(())
+    report::result("export", json, text, value)
 }
 
 /// Returns the requested range of blocks, all of which exist.

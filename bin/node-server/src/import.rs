@@ -15,6 +15,7 @@ use node_http::Shutdown;
 use node_store::{Store, SyncPolicy};
 use node_types::BlockNumber;
 use serde_json::json;
+use std::io::{self, Write};
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -60,11 +61,8 @@ pub(crate) fn run(options: &ImportOptions) -> Result<(), CommandError> {
 
     let mut sum = ImportSummary::default();
     for path in &options.files {
-        let imported = import(&chain, &store, path, shutdown.context(), options);
-        // Imported blocks become durable even if the import failed. In that case the error of the import is reported.
-        let flushed = store.flush();
-        let ImportSummary { imported, known, gas, elapsed } = imported?;
-        flushed?;
+        let ImportSummary { imported, known, gas, elapsed } =
+            import(&chain, &store, path, shutdown.context(), options)?;
         sum.imported += imported;
         sum.known += known;
         sum.gas += gas;
@@ -72,7 +70,8 @@ pub(crate) fn run(options: &ImportOptions) -> Result<(), CommandError> {
     }
     if let Some(floor) = options.prune.prune_before {
         check_floor(&store, "--prune-before", floor)?;
-        eprintln!("{}", prune(&store, floor)?);
+        let pruned = prune(&store, floor)?;
+        let _ = writeln!(io::stderr(), "{pruned}");
     }
     let view = store.view()?;
     let (head, earliest) = (view.head(), view.earliest_state());
@@ -86,8 +85,7 @@ pub(crate) fn run(options: &ImportOptions) -> Result<(), CommandError> {
         "imported": imported, "known": known, "gas": gas, "seconds": elapsed.as_secs_f64(),
         "head": report::block(head), "durable": head.number, "earliest_state": earliest,
     });
-    report::result("import", options.output.json, text, value);
-    Ok(())
+    report::result("import", options.output.json, text, value)
 }
 
 fn import(
@@ -117,14 +115,21 @@ fn import(
         }
     });
     sync.report.finish();
+    // Imported blocks become durable even if the import failed. In that case the error of the import is reported.
+    let flushed = store.flush();
     if let Some(error) = failure {
         return Err(error.into());
     }
     let head = store.view()?.head().number;
+    let path = path.to_owned();
     match imported {
-        Ok(summary) => Ok(summary),
-        Err(_) if context.check().is_err() => Err(CommandError::Stopped { head }),
-        Err(source) => Err(CommandError::Import { path: path.to_owned(), head, source }),
+        Ok(summary) => flushed.map(|()| summary).map_err(Into::into),
+        Err(_) if context.check().is_err() => {
+            flushed?;
+            Err(CommandError::Stopped { head })
+        }
+        Err(source) if flushed.is_err() => Err(CommandError::NotDurable { path, durable: sync.durable, source }),
+        Err(source) => Err(CommandError::Import { path, head, source }),
     }
 }
 
@@ -151,8 +156,9 @@ impl PeriodicSync<'_> {
         let is_late = self.interval.is_some_and(|interval| self.last.elapsed() >= interval);
         if progress.blocks >= self.blocks.saturating_add(self.every) || is_late {
             // Read before the sync, because only the blocks up to this one are certain to be durable after it.
-            self.durable = self.store.view()?.head().number;
+            let head = self.store.view()?.head().number;
             self.store.sync()?;
+            self.durable = head;
             self.blocks = progress.blocks;
             self.last = Instant::now();
         } else if self.reported.elapsed() < report::LINE_INTERVAL {

@@ -42,7 +42,6 @@ use dev::Terminal;
 use error::{CommandError, Sources};
 use logs::{LogFormat, Logs};
 use settings::Request;
-use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 use tracing::Level;
 use tracing_subscriber::filter::LevelFilter;
@@ -53,16 +52,14 @@ fn main() -> ExitCode {
     // Set first, because errors in the settings are printed in this format, too.
     logs::set_format(settings::log_format(&arguments));
     // Done before anything that takes time, because until then SIGHUP ends the process.
-    if settings::serves(&arguments)
-        && let Err(error) = signals::handle()
-    {
+    if let Err(error) = signals::handle(settings::serves(&arguments)) {
         logs::print(Level::ERROR, &Sources(&error).to_string());
         return ExitCode::FAILURE;
     }
     let (CommandLine { command, .. }, changed) = match settings::read(arguments) {
         Ok(Request::Execute(line, changed)) => (line, changed),
         Ok(Request::Show(text)) => {
-            return match print(text.as_bytes()) {
+            return match report::print(text.as_bytes()) {
                 Ok(()) => ExitCode::SUCCESS,
                 Err(error) => {
                     logs::print(Level::ERROR, &Sources(&error).to_string());
@@ -152,12 +149,12 @@ fn execute(command: &Command, terminal: Option<Terminal>) -> Result<(), CommandE
             } else {
                 format!("{document:#}\n")
             };
-            print(text.as_bytes())
+            report::print(text.as_bytes())
         }
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut settings::commands(), "node-server", &mut script);
-            print(&script)
+            report::print(&script)
         }
         Command::Man { folder } => clap_mangen::generate_to(settings::commands(), folder)
             .map_err(|source| CommandError::Write { path: folder.clone(), source }),
@@ -174,14 +171,5 @@ fn served(ended: Result<(), CommandError>) -> Result<(), CommandError> {
             Ok(())
         }
         ended => ended,
-    }
-}
-
-/// Writes to standard output. A closed pipe is not an error.
-fn print(text: &[u8]) -> Result<(), CommandError> {
-    let mut output = std::io::stdout();
-    match output.write_all(text).and_then(|()| output.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(CommandError::Output(error)),
-        _ => Ok(()),
     }
 }

@@ -16,9 +16,9 @@ use std::path::PathBuf;
 pub(crate) fn run(options: &CopyOptions) -> Result<(), CommandError> {
     let (json, dest) = (options.output.json, &options.dest);
     let from = open::existing_folder(&options.chain, "migrate")?;
-    check_destination(dest, from.canonicalize().ok().as_deref())?;
+    let place = check_destination(dest, from.canonicalize().ok().as_deref())?;
     let shutdown = Shutdown::on_signals()?;
-    let mut unfinished = dest.clone().into_os_string();
+    let mut unfinished = place.clone().into_os_string();
     unfinished.push(".migrating");
     let unfinished = PathBuf::from(unfinished);
     let mut report = Report::start("migrate", json, format!("migrating to {}", dest.display()), 0);
@@ -43,7 +43,7 @@ pub(crate) fn run(options: &CopyOptions) -> Result<(), CommandError> {
         let _ = fs::remove_dir_all(&unfinished);
         return Err(CommandError::Difference(Box::new(difference)));
     }
-    finish_migration(&unfinished, dest).map_err(|source| CommandError::Write { path: dest.clone(), source })?;
+    finish_migration(&unfinished, &place).map_err(|source| CommandError::Write { path: dest.clone(), source })?;
     let seconds = report.elapsed().as_secs_f64();
     let text = format!(
         "migrated {rows} rows to {} in {seconds:.2} s and verified {blocks} blocks; head {}; {} has not changed",
@@ -55,6 +55,5 @@ pub(crate) fn run(options: &CopyOptions) -> Result<(), CommandError> {
         "dest": dest.display().to_string(), "head": report::block(verified.head), "rows": rows, "blocks": blocks,
         "seconds": seconds,
     });
-    report::result("migrate", json, text, value);
-    Ok(())
+    report::result("migrate", json, text, value)
 }

@@ -33,8 +33,7 @@ pub(crate) fn run(options: &PruneOptions) -> Result<(), CommandError> {
         "earliest_state": pruned.earliest, "rows_dropped": pruned.rows, "seconds": pruned.elapsed.as_secs_f64(),
         "head": report::block(store.view()?.head()),
     });
-    report::result("prune", options.output.json, &pruned, value);
-    Ok(())
+    report::result("prune", options.output.json, &pruned, value)
 }
 
 /// The result of pruning.

@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget};
 use node_core::block::BlockRef;
 use serde_json::{Value, json};
 use std::fmt::Display;
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::time::{Duration, Instant};
 
 /// Minimum time between two lines of text progress.
@@ -46,15 +46,16 @@ impl Report {
         self.started.elapsed()
     }
 
-    /// Reports progress: `value` on each call with `--json`, otherwise `text` at intervals.
+    /// Reports progress: `value` on each call with `--json`, otherwise `text` at intervals. Only the result must be
+    /// written, so a failure is ignored.
     pub(crate) fn progress(&mut self, text: impl FnOnce() -> String, value: impl FnOnce() -> Value) {
         if self.json {
-            line("progress", self.command, value());
+            let _ = print(line("progress", self.command, value()).as_bytes());
         } else if !self.bar.is_hidden() {
             self.bar.set_message(format!("{}, {}", text(), self.bar.prefix()));
         } else if self.last_line.elapsed() >= LINE_INTERVAL {
             self.last_line = Instant::now();
-            eprintln!("{}: {}", self.bar.prefix(), text());
+            let _ = writeln!(io::stderr(), "{}: {}", self.bar.prefix(), text());
         }
     }
 
@@ -65,12 +66,17 @@ impl Report {
 }
 
 /// Writes the result of a command: `value` with `--json`, otherwise `text`.
-pub(crate) fn result(command: &'static str, json: bool, text: impl Display, value: Value) {
-    if json {
-        line("result", command, value);
-    } else {
-        // The reader may have closed the pipe.
-        let _ = writeln!(io::stdout(), "{text}");
+pub(crate) fn result(command: &str, json: bool, text: impl Display, value: Value) -> Result<(), CommandError> {
+    let text = if json { line("result", command, value) } else { format!("{text}\n") };
+    print(text.as_bytes())
+}
+
+/// Writes to standard output. A closed pipe is not an error.
+pub(crate) fn print(text: &[u8]) -> Result<(), CommandError> {
+    let mut output = io::stdout();
+    match output.write_all(text).and_then(|()| output.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(CommandError::Output(error)),
+        _ => Ok(()),
     }
 }
 
@@ -87,10 +93,10 @@ pub(crate) fn block(block: BlockRef) -> Value {
     json!({"number": block.number, "hash": format!("{:#x}", block.hash)})
 }
 
-fn line(event: &str, command: &str, value: Value) {
+fn line(event: &str, command: &str, value: Value) -> String {
     let mut object = json!({"event": event, "command": command});
     if let (Some(object), Value::Object(value)) = (object.as_object_mut(), value) {
         object.extend(value);
     }
-    let _ = writeln!(io::stdout(), "{object}");
+    format!("{object}\n")
 }

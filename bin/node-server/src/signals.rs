@@ -1,4 +1,5 @@
-//! Signals to a running server other than those for shutdown: SIGHUP reloads files, SIGUSR1 changes the log level.
+//! Signals other than those for shutdown: in a server, SIGHUP reloads files and SIGUSR1 changes the log level. In every
+//! command, SIGXFSZ is ignored.
 
 use crate::cli::{Command, CommandLine};
 use crate::error::CommandError;
@@ -10,8 +11,12 @@ use rustix::process::{Signal, getpid, kill_process};
 use std::env;
 use std::io::{self, IsTerminal};
 
-/// Installs handlers for both signals.
-pub(crate) fn handle() -> Result<(), CommandError> {
+/// Installs handlers for the signals of a command, which may be one that serves a chain.
+pub(crate) fn handle(serves: bool) -> Result<(), CommandError> {
+    UnixSignal::survive_file_size_limit()?;
+    if !serves {
+        return Ok(());
+    }
     let had_terminal = io::stderr().is_terminal();
     UnixSignal::handle(move |signal| match signal {
         // The terminal was closed, so the program can no longer be stopped from there.

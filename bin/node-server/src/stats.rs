@@ -14,8 +14,7 @@ pub(crate) fn run(options: &InspectOptions) -> Result<(), CommandError> {
     // Moves rows that are still in memory to runs, so that they are counted.
     store.flush()?;
     let stats = store.stats()?;
-    report::result("stats", options.output.json, Text(&stats), value(&stats));
-    Ok(())
+    report::result("stats", options.output.json, Text(&stats), value(&stats))
 }
 
 fn sum(stats: &Stats, of: impl Fn(&TableStats) -> u64) -> u64 {

@@ -46,6 +46,7 @@ pub(crate) fn run(options: &InspectOptions) -> Result<(), CommandError> {
     let mut store = open::open_snapshot(&options.chain, "verify")?;
     let Outcome { verified, blocks, seconds } = check(&mut store, "verify", json, shutdown.context())?;
     let Verified { head, earliest_state, edited, difference } = verified;
+    let mut written = Ok(());
     if difference.is_none() || json {
         let by_hand = match &*edited {
             [] => String::new(),
@@ -63,9 +64,10 @@ pub(crate) fn run(options: &InspectOptions) -> Result<(), CommandError> {
             "ok": difference.is_none(), "difference": difference.as_ref().map(difference_value), "blocks": blocks,
             "head": report::block(head), "earliest_state": earliest_state, "edited": edited, "waiting_edits": waiting, "seconds": seconds,
         });
-        report::result("verify", json, text, value);
+        written = report::result("verify", json, text, value);
     }
-    difference.map_or(Ok(()), |difference| Err(CommandError::Difference(Box::new(difference))))
+    // A difference is more important than a result that cannot be written.
+    difference.map_or(written, |difference| Err(CommandError::Difference(Box::new(difference))))
 }
 
 fn difference_value(difference: &Difference) -> Value {

@@ -16,10 +16,19 @@ pub enum UnixSignal {
 }
 
 impl UnixSignal {
-    /// Calls `callback` for each of these signals, on a separate thread. The signals no longer end the process.
+    /// Makes writing beyond the file size limit fail like writing to a full disk. By default, the signal SIGXFSZ ends
+    /// the process.
     ///
-    /// SIGXFSZ no longer ends the process either: writing beyond the file size limit fails like writing to a full
-    /// disk.
+    /// # Errors
+    /// [`ServeError::Signal`] if the signal handler cannot be installed.
+    pub fn survive_file_size_limit() -> Result<(), ServeError> {
+        let runtime = runtime::Builder::new_current_thread().enable_io().build().map_err(ServeError::Signal)?;
+        let _inside = runtime.enter();
+        // The handler stays installed when the stream of signals is dropped.
+        signal(SignalKind::from_raw(Signal::XFSZ.as_raw())).map(drop).map_err(ServeError::Signal)
+    }
+
+    /// Calls `callback` for each of these signals, on a separate thread. The signals no longer end the process.
     ///
     /// # Errors
     /// [`ServeError::Signal`] if the signal handlers cannot be installed or the thread cannot be started.
@@ -27,8 +36,6 @@ impl UnixSignal {
         let runtime = runtime::Builder::new_current_thread().enable_io().build().map_err(ServeError::Signal)?;
         let signals = {
             let _inside = runtime.enter();
-            // The handler stays installed when the stream of signals is dropped.
-            drop(signal(SignalKind::from_raw(Signal::XFSZ.as_raw())).map_err(ServeError::Signal)?);
             [SignalKind::hangup(), SignalKind::user_defined1()].map(signal)
         };
         let [hangup, user] = signals;

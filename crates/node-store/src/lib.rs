@@ -72,5 +72,5 @@ pub use keys::Table;
 pub use migrate::{Migrated, MigrationProgress, finish_migration, migrate};
 pub use store::{
     Backup, BackupError, BackupProgress, Difference, Fault, Options, Stats, Store, SyncPolicy, TableStats, Verified,
-    check_destination,
+    check_destination, check_outside,
 };

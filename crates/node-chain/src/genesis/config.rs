@@ -1,5 +1,6 @@
 //! The property `config` of a genesis file: the chain's schedule of forks.
 
+use super::number::check_spelling;
 use super::{GenesisError, number};
 use node_core::forks::{Activation, BlobParams, ChainSpec, DaoFork, Fork, UPGRADES, Upgrade};
 use node_types::U256;
@@ -16,11 +17,24 @@ const OTHER_BLOCKS: [&str; 3] = ["eip155Block", "daoForkBlock", "mergeNetsplitBl
 /// Keys of consensus engines other than Ethereum's, which change the rules for a valid header.
 const FOREIGN_CONSENSUS: [&str; 8] = ["clique", "parlia", "bor", "optimism", "aura", "ibft2", "qbft", "istanbul"];
 
+/// Other keys with an effect.
+const OTHER_KEYS: [&str; 6] = [
+    "chainId",
+    "terminalTotalDifficultyPassed",
+    "daoForkSupport",
+    "depositContractAddress",
+    "blobSchedule",
+    "enableVerkleAtGenesis",
+];
+
 /// Upper bound of blobs per block, which keeps blob gas within 64 bits.
 const MAX_BLOBS: u64 = 1 << 32;
 
 /// Parses `config`.
 pub(super) fn parse(config: &RawObject<'_>) -> Result<ChainSpec, GenesisError> {
+    let upgrades = UPGRADES.iter().filter_map(|upgrade| upgrade.activation.key());
+    let known = upgrades.chain(OTHER_BLOCKS).chain(FOREIGN_CONSENSUS).chain(OTHER_KEYS);
+    config.keys().try_for_each(|key| check_spelling("config.", key, known.clone()))?;
     let config = Config(config);
     let passed = config.flag("terminalTotalDifficultyPassed")?.unwrap_or(false);
     let terminal_total_difficulty = match config.get("terminalTotalDifficulty") {
@@ -160,6 +174,8 @@ impl Config<'_> {
             Some(value) => number::typed("config.blobSchedule", value)?,
             None => RawObject::new(),
         };
+        let names = UPGRADES.iter().map(|upgrade| upgrade.name);
+        given.keys().try_for_each(|key| check_spelling("config.blobSchedule.", key, names.clone()))?;
         let mut schedule = Vec::new();
         for (upgrade, at) in by_time.iter().filter(|(upgrade, _)| upgrade.fork >= Fork::Cancun) {
             let name = upgrade.name;

@@ -17,6 +17,9 @@ pub enum GenesisError {
     /// A property has the wrong JSON type.
     #[error("{field} has the wrong type")]
     Type { field: String, source: serde_json::Error },
+    /// A key differs from a known one only in case. geth would accept it as the known one.
+    #[error("{key} must be spelled {known}")]
+    Spelling { key: String, known: &'static str },
     /// A fork is unknown.
     #[error("unknown fork {key}")]
     UnknownFork { key: String },
@@ -30,7 +33,11 @@ pub enum GenesisError {
     #[error("{later} is set, but {earlier}, which it requires, is not")]
     ForkMissing { earlier: String, later: String },
     /// EIP-155 and EIP-158 activate at different block numbers.
-    #[error("eip155Block and eip158Block differ: {eip155:?} and {eip158:?}")]
+    #[error(
+        "eip155Block is {} and eip158Block is {}, but they must be equal",
+        block_or_not_set(.eip155),
+        block_or_not_set(.eip158)
+    )]
     SplitSpuriousDragon { eip155: Option<u64>, eip158: Option<u64> },
     /// An upgrade that changes blob parameters has no entry with them.
     #[error("blobSchedule has no entry {fork}")]
@@ -62,6 +69,10 @@ pub enum GenesisError {
     /// The context was cancelled, or its deadline has passed.
     #[error(transparent)]
     Interrupted(#[from] node_core::context::Interrupted),
+}
+
+fn block_or_not_set(block: &Option<u64>) -> String {
+    block.map_or_else(|| "not set".to_owned(), |block| block.to_string())
 }
 
 /// Why a value is not a number, or not the expected bytes.

@@ -8,11 +8,35 @@ use node_types::consensus::{EMPTY_OMMERS_HASH, EMPTY_REQUESTS_HASH, EMPTY_ROOT, 
 use node_types::{Address, H256, U256};
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error, IntoDeserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Read;
+
+/// The keys of a file.
+const KEYS: [&str; 17] = [
+    "alloc",
+    "baseFeePerGas",
+    "blobGasUsed",
+    "coinbase",
+    "config",
+    "difficulty",
+    "excessBlobGas",
+    "extraData",
+    "gasLimit",
+    "gasUsed",
+    "mixHash",
+    "nonce",
+    "number",
+    "parentBeaconBlockRoot",
+    "parentHash",
+    "stateRoot",
+    "timestamp",
+];
+
+/// The keys of [`AccountFields`].
+const ACCOUNT_KEYS: [&str; 4] = ["balance", "nonce", "code", "storage"];
 
 /// An account in a file. Numbers are kept as text, because JSON integers may have more than 64 bits.
 #[derive(Deserialize)]
@@ -37,10 +61,27 @@ impl<'de> Deserialize<'de> for FileAccount {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<FileAccount, A::Error> {
-                AccountFields::deserialize(MapAccessDeserializer::new(map)).map(FileAccount)
+                AccountFields::deserialize(MapAccessDeserializer::new(Spelled(map))).map(FileAccount)
             }
         }
         json.deserialize_map(Object)
+    }
+}
+
+/// The properties of an account, whose keys are checked.
+struct Spelled<A>(A);
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for Spelled<A> {
+    type Error = A::Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
+        let Some(key) = self.0.next_key::<String>()? else { return Ok(None) };
+        number::check_spelling("", &key, ACCOUNT_KEYS).map_err(A::Error::custom)?;
+        seed.deserialize(key.into_deserializer()).map(Some)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
+        self.0.next_value_seed(seed)
     }
 }
 
@@ -146,6 +187,7 @@ impl<'de> Visitor<'de> for FileReader<'_, '_> {
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
         while let Some(key) = map.next_key::<String>()? {
+            number::check_spelling("", &key, KEYS).map_err(A::Error::custom)?;
             let is_new = if key == "alloc" {
                 !std::mem::replace(&mut self.file.has_accounts, map.next_value_seed(&mut self.accounts)?)
             } else {

@@ -54,12 +54,12 @@ pub struct GenesisAccount {
 impl Genesis {
     /// Parses a genesis file in geth's JSON format.
     ///
-    /// Unknown properties other than forks are ignored. Numbers may be decimal or hex strings, or JSON integers of up
-    /// to 256 bits.
+    /// Unknown properties are ignored, except forks and those that differ from a known one only in case. Numbers may be
+    /// decimal or hex strings, or JSON integers of up to 256 bits.
     ///
     /// # Errors
-    /// Returns a [`GenesisError`] if the file is malformed, if a fork is unknown, or if forks are missing or out of
-    /// order.
+    /// Returns a [`GenesisError`] if the file is malformed, if a fork is unknown, if a key differs from a known one only
+    /// in case, or if forks are missing or out of order.
     pub fn parse(json: &[u8]) -> Result<Self, GenesisError> {
         file::parse(json)
     }

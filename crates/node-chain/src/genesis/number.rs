@@ -1,8 +1,21 @@
-//! Numbers and bytes in the formats that genesis files use.
+//! Keys, numbers and bytes in the formats that genesis files use.
 
 use super::{GenesisError, NumberError};
 use node_types::{Address, Bytes, DigitsError, H256, U256, parse_digits};
 use serde_json::value::RawValue;
+
+/// Refuses a key of the object at `path` that differs from a known one only in case: geth would accept it, so ignoring
+/// it would start another chain.
+pub(super) fn check_spelling(
+    path: &str,
+    key: &str,
+    known: impl IntoIterator<Item = &'static str>,
+) -> Result<(), GenesisError> {
+    match known.into_iter().find(|known| known.eq_ignore_ascii_case(key)) {
+        Some(known) if known != key => Err(GenesisError::Spelling { key: format!("{path}{key}"), known }),
+        _ => Ok(()),
+    }
+}
 
 /// Parses a JSON integer of any length, a decimal string, or a hex string with 0x. An empty string is zero, as in geth.
 pub(super) fn u256(field: &str, value: &RawValue) -> Result<U256, GenesisError> {

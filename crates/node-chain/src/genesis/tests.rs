@@ -1,7 +1,7 @@
 use super::*;
 use crate::test_support::{chained, shared};
 use node_core::context::Context;
-use node_core::forks::{BlobParams, Fork};
+use node_core::forks::{BlobParams, DaoFork, Fork};
 use node_types::consensus::EMPTY_ROOT;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -323,7 +323,9 @@ fn a_large_genesis_is_refused_for_the_same_reasons() {
     let wrong = file(|file| file["alloc"]["0xaa00000000000000000000000000000000000000"] = json!({"balance": "x"}));
     let none = file(|file| file["alloc"] = Value::Null);
     let other_root = file(|file| file["stateRoot"] = json!("0x01"));
-    for json in [twice.as_bytes(), cut, &wrong, &none, &other_root] {
+    let misspelled = file(|file| file["alloc"]["0xaa00000000000000000000000000000000000000"] = json!({"Balance": "1"}));
+    let misspelled_fork = file(|file| file["config"]["londonblock"] = json!(5));
+    for json in [twice.as_bytes(), cut, &wrong, &none, &other_root, &misspelled, &misspelled_fork] {
         let [whole, large] = [
             Genesis::parse(json).map(drop),
             LargeGenesis::read(json, &Context::unbounded(), tempfile::tempfile).map(drop),
@@ -348,10 +350,44 @@ fn ignores_other_properties() {
     assert_eq!(Genesis::parse(&json).unwrap(), dev_genesis());
 }
 
+/// Every key that a genesis is written with, in another case.
+#[test]
+fn refuses_keys_that_differ_only_in_case() {
+    const ACCOUNT: &str = "0x00000000000000000000000000000000000000aa";
+    let mut genesis = dev_genesis();
+    genesis.spec.dao_fork = Some(DaoFork { block: 0, supported: true });
+    genesis.spec.merge_netsplit = Some(0);
+    genesis.spec.deposit_contract = Some(Address::zero());
+    let full = GenesisAccount {
+        balance: 1.into(),
+        nonce: 1,
+        code: Bytes::from(vec![0]),
+        storage: [(H256::zero(), 1.into())].into(),
+    };
+    genesis.alloc.insert(ACCOUNT.parse().unwrap(), full);
+    let mut whole: Value = serde_json::from_slice(&genesis.to_json()).unwrap();
+    whole["stateRoot"] = json!(format!("{:#x}", genesis.block().header.header.state_root));
+    assert_eq!(Genesis::parse(whole.to_string().as_bytes()).unwrap(), genesis);
+    for path in ["", "/config", "/config/blobSchedule", &format!("/alloc/{ACCOUNT}")] {
+        for key in whole.pointer(path).unwrap().as_object().unwrap().keys() {
+            let other = if key.bytes().all(|byte| !byte.is_ascii_uppercase()) {
+                key.to_uppercase()
+            } else {
+                key.to_lowercase()
+            };
+            let mut changed = whole.clone();
+            let object = changed.pointer_mut(path).unwrap();
+            object[&other] = object[key].clone();
+            let got = chained(&Genesis::parse(changed.to_string().as_bytes()).expect_err(&other));
+            assert!(got.contains(&format!("{other} must be spelled {key}")), "{path}/{key}: {got}");
+        }
+    }
+}
+
 #[test]
 fn reports_faults() {
     // A change to a good file; the error with its sources, up to what the JSON parser says.
-    let cases: [(&str, Value, &str); 28] = [
+    let cases: [(&str, Value, &str); 30] = [
         ("/config/amsterdamTime", json!(0), "unknown fork amsterdamTime"),
         ("/config/verkleTime", json!(99), "unknown fork verkleTime"),
         ("/config/futureBlock", json!("0x1"), "unknown fork futureBlock"),
@@ -367,7 +403,9 @@ fn reports_faults() {
         ("/config/bpo1Time", json!(5), "bpo2Time at 0 comes before bpo1Time at 5"),
         ("/config/pragueTime", Value::Null, "osakaTime is set, but pragueTime, which it requires, is not"),
         ("/config/londonBlock", Value::Null, "arrowGlacierBlock is set, but londonBlock, which it requires, is not"),
-        ("/config/eip155Block", json!(1), "eip155Block and eip158Block differ: Some(1) and Some(0)"),
+        ("/config/eip155Block", json!(1), "eip155Block is 1 and eip158Block is 0, but they must be equal"),
+        ("/config/eip158Block", Value::Null, "eip155Block is 0 and eip158Block is not set, but they must be equal"),
+        ("/config/londonblock", json!(5), "config.londonblock must be spelled londonBlock"),
         ("/config/bpo3Time", json!(0), "blobSchedule has no entry bpo3"),
         (
             "/config/blobSchedule/bpo1/target",

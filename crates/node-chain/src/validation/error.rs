@@ -42,7 +42,10 @@ pub enum BlockError {
     #[error("difficulty {got} after the merge, expected 0")]
     DifficultyAfterMerge { got: U256 },
     /// The difficulty is zero although the parent does not reach the terminal total difficulty (EIP-3675).
-    #[error("difficulty 0 before the merge: total difficulty {total_difficulty}, terminal {terminal:?}")]
+    #[error(
+        "difficulty 0 before the merge: the total difficulty is {total_difficulty}, and the terminal total difficulty {}",
+        .terminal.map_or_else(|| "is not set".to_owned(), |terminal| format!("is {terminal}"))
+    )]
     MergedTooEarly {
         total_difficulty: U256,
         /// The chain's terminal total difficulty. `None` if the chain never merges.

@@ -123,7 +123,9 @@ fn validates_headers_before_the_merge() {
             (|header| header.difficulty += 1.into(), Err("difficulty 1000001, expected 1000000")),
             (
                 |header| header.difficulty = 0.into(),
-                Err("difficulty 0 before the merge: total difficulty 1000000, terminal None"),
+                Err(
+                    "difficulty 0 before the merge: the total difficulty is 1000000, and the terminal total difficulty is not set",
+                ),
             ),
             (|header| header.base_fee_per_gas = Some(7), Err("base fee is present in a block of Byzantium")),
             (
@@ -161,7 +163,9 @@ fn the_terminal_total_difficulty_determines_the_merge() {
         let expected = if merged {
             "difficulty 1000000 after the merge, expected 0".to_owned()
         } else {
-            format!("difficulty 0 before the merge: total difficulty 1000000, terminal Some({terminal})")
+            format!(
+                "difficulty 0 before the merge: the total difficulty is 1000000, and the terminal total difficulty is {terminal}"
+            )
         };
         let wrong = Header { difficulty: other, ..right };
         assert_eq!(verdict(spec, &wrong, &parent), Err(expected), "terminal {terminal}");

@@ -58,8 +58,8 @@ pub enum BackupError {
     /// The destination is a mounted file system.
     #[error("{path} is a mount point, which the finished copy cannot replace; choose a folder inside it")]
     MountPoint { path: PathBuf },
-    /// The destination is inside the folder that is copied.
-    #[error("{path} is inside the folder {folder} that would be copied")]
+    /// The destination is inside the folder of the chain.
+    #[error("{path} is inside the folder {folder} of the chain")]
     Inside { path: PathBuf, folder: PathBuf },
     /// The folder of the unfinished copy contains another file.
     #[error("{path} contains the file {file}, which is not part of an unfinished backup")]
@@ -224,34 +224,48 @@ fn written(error: impl Into<StoreError>) -> Failure {
 }
 
 /// Checks that `dest` can become a copy of the folder `source`, whose symbolic links are resolved: that it does not
-/// exist or is an empty folder that can be replaced, and is not inside `source`.
+/// exist or is an empty folder that can be replaced, and is not inside `source`. Returns its absolute path without a
+/// separator at the end.
 ///
 /// # Errors
 /// [`BackupError::Exists`], [`BackupError::MountPoint`], [`BackupError::Inside`], and [`BackupError::Write`] if this
 /// cannot be determined.
-pub fn check_destination(dest: &Path, source: Option<&Path>) -> Result<(), BackupError> {
+pub fn check_destination(dest: &Path, source: Option<&Path>) -> Result<PathBuf, BackupError> {
     let failed = |error| failure(dest, StoreError::File(error));
     let path = dest.to_owned();
     let place = std::path::absolute(dest).map_err(failed)?;
-    let Some(parent) = place.parent() else { return Err(BackupError::Exists { path }) };
-    let above = place.ancestors().skip(1).find_map(|above| above.canonicalize().ok());
-    if let (Some(folder), Some(above)) = (source, above)
-        && above.starts_with(folder)
-    {
-        return Err(BackupError::Inside { path, folder: folder.to_owned() });
-    }
-    let found = match fs::symlink_metadata(dest) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+    let (Some(parent), Some(name)) = (place.parent(), place.file_name()) else {
+        return Err(BackupError::Exists { path });
+    };
+    check_outside(dest, source)?;
+    let place = parent.join(name);
+    let found = match fs::symlink_metadata(&place) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(place),
         found => found.map_err(failed)?,
     };
-    if !found.is_dir() || fs::read_dir(dest).map_err(failed)?.next().is_some() {
+    if !found.is_dir() || fs::read_dir(&place).map_err(failed)?.next().is_some() {
         return Err(BackupError::Exists { path });
     }
     // The finished copy is renamed to `dest`, which replaces an empty folder, but not a mounted file system.
     if fs::metadata(parent).map_err(failed)?.dev() != found.dev() {
         return Err(BackupError::MountPoint { path });
     }
-    Ok(())
+    Ok(place)
+}
+
+/// Checks that `dest`, which need not exist, is not inside the folder `source`, whose symbolic links are resolved.
+///
+/// # Errors
+/// [`BackupError::Inside`], and [`BackupError::Write`] if this cannot be determined.
+pub fn check_outside(dest: &Path, source: Option<&Path>) -> Result<(), BackupError> {
+    let place = std::path::absolute(dest).map_err(|error| failure(dest, StoreError::File(error)))?;
+    let above = place.ancestors().skip(1).find_map(|above| above.canonicalize().ok());
+    match (source, above) {
+        (Some(folder), Some(above)) if above.starts_with(folder) => {
+            Err(BackupError::Inside { path: dest.to_owned(), folder: folder.to_owned() })
+        }
+        _ => Ok(()),
+    }
 }
 
 struct Place {
@@ -264,15 +278,13 @@ struct Place {
 impl Place {
     fn new(dest: &Path, source: Option<&Path>) -> Result<Self, BackupError> {
         let failed = |source| failure(dest, StoreError::File(source));
-        let dest = std::path::absolute(dest).map_err(failed)?;
+        // Checked before any folder is created, and again for the real path of the folder.
+        let dest = check_destination(dest, source)?;
         let (Some(parent), Some(name)) = (dest.parent(), dest.file_name()) else {
             return Err(BackupError::Exists { path: dest });
         };
-        // Checked before any folder is created, and again for the real path of the folder.
-        check_destination(&dest, source)?;
         create_folder(parent, &mut sync_folder).map_err(failed)?;
-        let dest = parent.canonicalize().map_err(failed)?.join(name);
-        check_destination(&dest, source)?;
+        let dest = check_destination(&parent.canonicalize().map_err(failed)?.join(name), source)?;
         let mut part = dest.clone().into_os_string();
         part.push(".part");
         Ok(Self { dest, part: part.into() })

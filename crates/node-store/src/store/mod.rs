@@ -17,7 +17,7 @@ mod verify;
 
 #[cfg(test)]
 pub(crate) use backup::Failure;
-pub use backup::{Backup, BackupError, BackupProgress, check_destination};
+pub use backup::{Backup, BackupError, BackupProgress, check_destination, check_outside};
 #[cfg(any(test, feature = "test-faults"))]
 pub(crate) use manifest::seal as seal_manifest;
 #[cfg(any(test, feature = "layout-1"))]
