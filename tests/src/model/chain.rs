@@ -90,6 +90,8 @@ pub(super) struct Model {
     order: TransactionOrder,
     coinbase: Address,
     snapshots: BTreeMap<u64, ModelSnapshot>,
+    /// The number of the next snapshot.
+    next_snapshot: u64,
 }
 
 impl Model {
@@ -128,6 +130,7 @@ impl Model {
             order,
             coinbase,
             snapshots: BTreeMap::new(),
+            next_snapshot: 1,
         }
     }
 
@@ -423,8 +426,8 @@ impl Model {
             edited: self.edited,
             pool: self.pool.all().map(|waiting| waiting.sent.hash).collect(),
         };
-        let expected = self.snapshots.last_key_value().map_or(1, |(last, _)| last + 1);
-        assert_eq!(id, expected, "number of the snapshot");
+        assert_eq!(id, self.next_snapshot, "number of the snapshot");
+        self.next_snapshot += 1;
         self.snapshots.insert(id, snapshot);
     }
 
@@ -457,6 +460,7 @@ impl Model {
     /// Drops what does not survive a restart, and switches to another mining mode.
     pub(super) fn restart(&mut self, mining: Mining) {
         self.pool.restart();
+        self.next_snapshot = self.snapshots.last_key_value().map_or(1, |(last, _)| last + 1);
         self.mined_blobs.clear();
         self.impersonated.clear();
         (self.offset, self.wished_time, self.wished_fee) = (0, None, None);
