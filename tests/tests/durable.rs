@@ -276,7 +276,8 @@ fn a_dump_does_not_replace_the_accounts_of_a_chain() {
         let raw = hex(&sign(TransactionBody::Legacy(transfer(nonce))).encode());
         assert_eq!(server.post("/sendRawTransaction/", json!({"Data": raw}).to_string()).status, 200);
     };
-    let nonce = |server: &Server| server.get(&format!("/getTransactionCount/{ALICE}/")).field("TransactionCount").clone();
+    let nonce =
+        |server: &Server| server.get(&format!("/getTransactionCount/{ALICE}/")).field("TransactionCount").clone();
     let server = start();
     send(&server, 0);
     let set = json!({"jsonrpc": "2.0", "id": 1, "method": "anvil_setCoinbase", "params": [ALICE]});
