@@ -81,8 +81,9 @@ impl Call {
         self.into_body_of(transaction_type, fork, chain_id, nonce, gas_limit)
     }
 
-    /// Converts the call to the body of a transaction of the given type under `fork`, bound to one chain as soon as that
-    /// is possible (EIP-155). Fields that the type does not have are dropped. Returns `None` if the call creates a contract but the type cannot.
+    /// Converts the call to the body of a transaction of the given type under `fork`, bound to one chain as soon as
+    /// that is possible (EIP-155). Fields that the type does not have are dropped. Returns `None` if the call creates a
+    /// contract but the type cannot.
     pub fn into_body_of(
         self,
         transaction_type: TransactionType,

@@ -208,10 +208,9 @@ fn environment(spec: &ChainSpec, fork: Fork, header: &Header, call: &Call) -> Bl
     if call.is_free() {
         environment.basefee = 0;
     }
-    let overriding = call.block_overrides.blob_base_fee;
-    let free_blobs = if call.blob_versioned_hashes.is_empty() { call.is_free() && overriding.is_none() } else { true };
-    let is_free = free_blobs && call.max_fee_per_blob_gas.is_zero();
-    let price = if is_free { Some(U256::zero()) } else { overriding };
+    let (overriding, has_blobs) = (call.block_overrides.blob_base_fee, !call.blob_versioned_hashes.is_empty());
+    let free_blobs = call.max_fee_per_blob_gas.is_zero() && (has_blobs || call.is_free() && overriding.is_none());
+    let price = if free_blobs { Some(U256::zero()) } else { overriding };
     if let (Some(blob), Some(price)) = (&mut environment.blob_excess_gas_and_price, price) {
         blob.blob_gasprice = saturating_price(price);
     }

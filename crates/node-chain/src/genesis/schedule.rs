@@ -109,8 +109,8 @@ impl ActivationPoint {
 
 impl Genesis {
     /// Checks whether a chain with this genesis block and the head `head` can be continued under this genesis's fork
-    /// schedule, as far as its canonical blocks are concerned. `recorded` is the genesis file under which the chain was executed so far, or `None` if it was not
-    /// recorded.
+    /// schedule, as far as its canonical blocks are concerned. `recorded` is the genesis file under which the chain was
+    /// executed so far, or `None` if it was not recorded.
     ///
     /// # Errors
     /// [`ContinueError::Schedule`] if the two schedules differ at or below the head, [`ContinueError::ChainId`] if

@@ -171,9 +171,9 @@ impl Filters {
 
     /// Returns the changes since the last successful poll, or since the filter was created.
     ///
-    /// On `Ok` the cursor has moved durably; [`Context::results_are_lost`] moves it back. If the changes do not fit on one page, the next poll continues, in the
-    /// order of [`Subscription::next`]. Of concurrent polls, one moves the cursor and the others start again from
-    /// there, so everything is reported exactly once.
+    /// On `Ok` the cursor has moved durably; [`Context::results_are_lost`] moves it back. If the changes do not fit on
+    /// one page, the next poll continues, in the order of [`Subscription::next`]. Of concurrent polls, one moves the
+    /// cursor and the others start again from there, so everything is reported exactly once.
     ///
     /// # Errors
     /// [`FilterError::NotFound`] or [`FilterError::CursorForgotten`], and failures of the backend.
@@ -188,17 +188,15 @@ impl Filters {
             // Results that the client will not receive must not count as reported.
             context.check().map_err(BackendError::from)?;
             // Progress without changes is kept, so a poll that runs out of time is continued by the next one.
-            if !self.advance(id, &filter, &before, cursor)? {
+            let has_advanced = self.advance(id, &filter, &before, cursor)?;
+            if !has_advanced || (changes.is_empty() && !cursor.is_at(view.head())) {
                 continue;
             }
             if !changes.is_empty() {
                 let backend = self.backend.clone();
                 context.on_loss(move || filter.take_back(id, &*backend, before, cursor));
-                return Ok(changes);
             }
-            if cursor.is_at(view.head()) {
-                return Ok(changes);
-            }
+            return Ok(changes);
         }
     }
 
