@@ -30,10 +30,6 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// Maximum number of bytes of an HTTP/1.1 connection that are read during the work on a request. Some are read, so that
-/// the end of the connection is noticed, which cancels the work.
-const READ_AHEAD: usize = 16 * 1024;
-
 /// Maximum number of bytes of a connection that the operating system may hold unsent. Data that clients do not read
 /// stays in responses, which are counted.
 pub(crate) const MAX_UNSENT: u32 = 64 * 1024;
@@ -51,8 +47,6 @@ pub(crate) struct Connection {
     http2: Option<Http2>,
     /// The current turn of reading over HTTP/1.1.
     turns: Turns,
-    /// Number of bytes received over HTTP/1.1 during the work on a request.
-    ahead: usize,
     service: web::Data<Service>,
     received: bare::Received,
     /// The unsent rest of a problem that replaces a bare response.
@@ -77,7 +71,6 @@ impl Connection {
             write_limit: None,
             http2,
             turns: Turns::default(),
-            ahead: 0,
             service,
             received: bare::Received::default(),
             problem: None,
@@ -124,18 +117,13 @@ impl Connection {
     /// because the client has sent enough requests ahead. Otherwise a client could make the server hold its requests
     /// by sending many without reading the responses.
     fn must_pause(&mut self, cx: &Context<'_>) -> bool {
-        if !self.peer.connection.is_working() {
-            self.ahead = 0;
-        }
-        if self.ahead >= READ_AHEAD {
-            // The end of the work wakes the task.
-            return true;
-        }
-        if self.turns.next() {
+        let is_working = self.peer.connection.is_working();
+        let must_pause = self.turns.is_over(is_working);
+        // The end of the work wakes the task.
+        if must_pause && !is_working {
             cx.waker().wake_by_ref();
-            return true;
         }
-        false
+        must_pause
     }
 
     /// Writes a problem in place of a bare response of `length` bytes.
@@ -301,7 +289,7 @@ impl AsyncRead for Connection {
         if self.http2.is_none() && self.must_pause(cx) {
             return Poll::Pending;
         }
-        let Self { stream, http2, received, turns, ahead, .. } = &mut *self;
+        let Self { stream, http2, received, turns, .. } = &mut *self;
         let before = buf.filled().len();
         let mut read = |buf: &mut ReadBuf<'_>| match stream {
             Stream::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
@@ -309,9 +297,7 @@ impl AsyncRead for Connection {
         };
         let Some(http2) = http2 else {
             let read = turns.read(buf, read);
-            let new = &buf.filled()[before..];
-            received.add(new);
-            *ahead += new.len();
+            received.add(&buf.filled()[before..]);
             return read;
         };
         let read = read(buf);

@@ -1,7 +1,8 @@
 //! Passing the bytes of an HTTP/1.1 connection to actix-http in turns.
 //!
-//! actix-http decodes all requests in the bytes that it is given, even if 15 are waiting already, and each takes 7 KB until
-//! it has been processed. It is given a few at a time, so that clients cannot make it hold many by sending them at once.
+//! actix-http decodes all requests in the bytes that it is given, even if 15 are waiting already, and each takes 7 KB
+//! until it has been processed. It is given a few at a time, so that clients cannot make it hold many by sending them
+//! at once.
 
 use std::io;
 use std::task::Poll;
@@ -24,16 +25,25 @@ pub(crate) struct Turns {
     requests: usize,
     /// Number of bytes passed on in this turn.
     bytes: usize,
+    /// Whether a request is being worked on.
+    is_working: bool,
     /// Bytes that were received after the end of this turn.
     rest: Vec<u8>,
 }
 
 impl Turns {
-    /// If the turn is over, begins the next one, and returns true. actix-http must then process the bytes that it has
-    /// before it is given more.
-    pub(crate) fn next(&mut self) -> bool {
+    /// Returns whether the turn is over. actix-http must then process the bytes that it has before it is given more.
+    ///
+    /// During the work on a request a single turn is read. It is not left out, so that the end of the connection is
+    /// noticed, which cancels the work.
+    pub(crate) fn is_over(&mut self, is_working: bool) -> bool {
+        let work_begins = is_working && !self.is_working;
+        self.is_working = is_working;
+        if work_begins {
+            self.begin();
+        }
         let is_over = self.bytes >= MAX_BYTES || self.is_complete(self.bytes);
-        if is_over {
+        if is_over && !is_working {
             self.begin();
         }
         is_over
@@ -59,7 +69,7 @@ impl Turns {
         let passed = self.pass(new.filled());
         self.rest = new.filled()[passed..].to_vec();
         buf.advance(passed);
-        if result.is_pending() {
+        if result.is_pending() && !self.is_working {
             // actix-http processes what it has before it reads again.
             self.begin();
         }
@@ -110,7 +120,7 @@ mod tests {
     fn turns(sent: &[u8], received: usize) -> Vec<Vec<u8>> {
         let (mut turns, mut chunks, mut all) = (Turns::default(), sent.chunks(received), vec![Vec::new()]);
         loop {
-            if turns.next() {
+            if turns.is_over(false) {
                 all.push(Vec::new());
             }
             let mut space = [0; 32 * 1024];
@@ -160,10 +170,31 @@ mod tests {
 
     #[test]
     fn a_wait_for_bytes_begins_a_turn() {
-        let mut turns = Turns { requests: 3, bytes: 500, rest: Vec::new() };
+        let mut turns = Turns { requests: 3, bytes: 500, ..Turns::default() };
         let mut space = [0; 100];
         let result = turns.read(&mut ReadBuf::new(&mut space), |_| Poll::Pending);
         assert!(result.is_pending());
         assert_eq!((turns.requests, turns.bytes), (0, 0));
+    }
+
+    #[test]
+    fn one_turn_is_read_during_the_work_on_a_request() {
+        let request = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+        let sent = request.repeat(100);
+        let mut turns = Turns { requests: 2, ..Turns::default() };
+        let mut passed = 0;
+        // A request arrives at a time, and actix-http waits for more after each.
+        while !turns.is_over(true) {
+            let mut space = [0; 1_024];
+            let mut buf = ReadBuf::new(&mut space);
+            let first = turns.read(&mut buf, |buf| {
+                buf.put_slice(&sent[passed..passed + request.len()]);
+                Poll::Ready(Ok(()))
+            });
+            passed += buf.filled().len();
+            assert!(first.is_ready() && turns.read(&mut buf, |_| Poll::Pending).is_pending());
+        }
+        assert_eq!(passed, REQUESTS * request.len());
+        assert!(turns.is_over(true) && turns.is_over(false) && !turns.is_over(false));
     }
 }
