@@ -123,7 +123,7 @@ impl Limit {
     /// Takes `amount` for `client`.
     ///
     /// # Errors
-    /// If not enough is left, or if the client would hold more than it leaves for others.
+    /// If `amount` is not zero, and not enough is left or the client would hold more than it leaves for others.
     pub(crate) fn take(self: &Arc<Self>, client: &Arc<Client>, amount: usize) -> Result<Permit, Exhausted> {
         let mut permit = Permit { limit: self.clone(), client: client.clone(), amount: 0 };
         permit.grow(amount)?;
@@ -159,6 +159,8 @@ impl Permit {
     /// Those of [`Limit::take`]. On an error the permit is unchanged.
     pub(crate) fn grow(&mut self, more: usize) -> Result<(), Exhausted> {
         match self.add(more) {
+            // Others may have taken some of what the client once left to them.
+            _ if more == 0 => Ok(()),
             // If this permit is all that the client holds, its share is not unfair, however large it is.
             (held, Some(left)) if held == self.amount || is_fair_share(held, left) => Ok(()),
             _ => {
@@ -260,7 +262,9 @@ mod tests {
         assert!(long.grow(1).is_ok(), "a single response may grow");
         assert!(limit.take(&first, 1).is_err() && limit.take(&second, 20).is_err());
         assert_eq!(limit.taken(), 81, "refusals take nothing");
-        assert!(limit.take(&second, 19).is_ok());
+        let rest = limit.take(&second, 19).unwrap();
+        assert!(limit.take(&first, 0).is_ok(), "an amount of zero is always granted");
+        drop(rest);
         long.give_back(81);
         assert_eq!((long.amount(), limit.taken()), (0, 0));
         assert!(Limit::new(Resource::Streams, 0).take(&first, 1).is_err());
