@@ -8,6 +8,8 @@ calls   32 endless calls end at their time limit, while /health responds within 
 flood   a client above its rate gets 429 for the excess only; another client is not affected
 deaf    64 WebSockets that send requests and subscribe, but read nothing, take less than 1 MiB of memory each
 unread  4,096 connections and WebSockets of four clients that ask for long responses and read nothing: less than 1 GiB of memory
+large   1,500 connections, then 252 WebSockets, of 100 clients that ask ten times for 4 MB of logs and read nothing: less than 1 GiB
+        of memory
 ahead   4,096 connections of 200 clients that send 100 short requests at once and read nothing: less than 1 GiB of memory
 ending  SIGTERM under load truncates no response
 cost    requests per second of getStorageAt with all features enabled, compared with a bare route (tests/examples/bare.rs)
@@ -30,6 +32,7 @@ from pathlib import Path
 import nodes
 
 ACCOUNT = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
+LOGGER = "0x00000000000000000000000000000000000106e5"
 STORAGE = f'{{"Address": "{ACCOUNT}", "Position": "0"}}'
 # JUMPDEST PUSH1 0 JUMP
 ENDLESS = '{"Transaction": {"Data": "0x5b600056", "Gas": "1000000000000"}}'
@@ -211,13 +214,8 @@ def deaf(programs, verdicts, seconds):
                      for kind, options in (("newHeads", ""), ("logs", ",{}"), ("newPendingTransactions", ",true"))]
         streams, sent = [], 0
         for _ in range(count):
-            stream = socket.socket()
-            stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            stream.connect(address(server.url))
-            key = "dGhlIHNhbXBsZSBub25jZQ=="
-            stream.sendall(f"GET /ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
-                           f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\n\r\n".encode())
-            if not stream.recv(4096).startswith(b"HTTP/1.1 101"):
+            stream = connect_deaf(server, "127.0.0.1")
+            if not upgrade(stream):
                 raise nodes.Failure("the WebSocket was refused")
             stream.sendall(b"".join(subscribe))
             stream.setblocking(False)
@@ -243,6 +241,41 @@ def deaf(programs, verdicts, seconds):
         server.stop()
 
 
+def connect_deaf(server, source):
+    """Connects from the address `source`, with the smallest buffer for what the server sends."""
+    stream = socket.socket()
+    stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    stream.bind((source, 0))
+    stream.connect(address(server.url))
+    return stream
+
+
+def upgrade(stream):
+    """Returns whether the server accepts a WebSocket on this connection."""
+    stream.sendall(b"GET /ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+                   b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
+    return stream.recv(4096).startswith(b"HTTP/1.1 101")
+
+
+def send_at_once(stream, data):
+    """Sends as much of `data` as the connection takes, and does not block from then on."""
+    stream.setblocking(False)
+    try:
+        stream.send(data)
+    except OSError:
+        pass
+
+
+def post(body):
+    """Returns the bytes of a JSON-RPC request."""
+    head = f"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    return (head + body).encode()
+
+
+def allow_many_files():
+    resource.setrlimit(resource.RLIMIT_NOFILE, (16_384, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+
+
 def most_memory(server, seconds):
     """Returns the most memory that a server takes within that time, in bytes."""
     peak, ends = 0, time.monotonic() + seconds
@@ -252,26 +285,51 @@ def most_memory(server, seconds):
     return peak
 
 
+def large(programs, verdicts, seconds):
+    """1,500 connections or 252 WebSockets that ask ten times for 4 MB of logs and read nothing."""
+    allow_many_files()
+    # Logs 32 bytes until less than 10,000 gas is left.
+    code = "0x5b60206000a06127105a1160005700"
+    body = '{"jsonrpc":"2.0","id":1,"method":"eth_getLogs","params":[{"fromBlock":"0x1","toBlock":"latest"}]}'
+    for kind, count in (("connections", 1_500), ("WebSockets", 252)):
+        with nodes.Server(programs / "node-server", "dev", "--rate-limit", "off", "--max-streams", "4096") as server:
+            server.ask("/dev/impersonate/", {"Address": ACCOUNT})
+            server.ask("/dev/setCode/", {"Address": LOGGER, "Code": code})
+            server.ask("/dev/sendTransaction/", {"Transaction": {"From": ACCOUNT, "To": LOGGER, "Gas": "6600000"}})
+            connection = server.connect()
+            _, response = connection.send(post(body))
+            begun, streams, refused = server.status("VmRSS"), [], 0
+            for index in range(count):
+                stream = connect_deaf(server, f"127.0.{2 + index % 100}.1")
+                streams.append(stream)
+                if kind == "connections":
+                    send_at_once(stream, post(body) * 10)
+                elif upgrade(stream):
+                    send_at_once(stream, frame(body) * 10)
+                else:
+                    refused += 1
+            peak = most_memory(server, max(seconds, 30))
+            verdicts.report(
+                f"large: {count} {kind} ({refused} refused) that ask ten times for {len(response) / 1e6:.1f} MB and read nothing: "
+                f"{peak >> 20} MiB at most ({begun >> 20} before)",
+                peak < 1 << 30 and len(response) > 4e6 and refused == 0,
+            )
+            for stream in streams:
+                stream.close()
+            server.stop()
+
+
 def ahead(programs, verdicts, seconds):
     """4,096 connections that send 100 JSON-RPC batches at once, of one request or of ten, and read nothing."""
-    resource.setrlimit(resource.RLIMIT_NOFILE, (16_384, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    allow_many_files()
     call = '{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["latest",true]}'
     for length in (1, 10):
-        body = f"[{','.join([call] * length)}]"
-        request = (f"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-                   f"{body}").encode()
+        request = post(f"[{','.join([call] * length)}]")
         with nodes.Server(programs / "node-server", "dev", "--rate-limit", "off") as server:
             begun, streams = server.status("VmRSS"), []
             for index in range(4_096):
-                stream = socket.socket()
-                stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-                stream.bind((f"127.0.{2 + index % 200}.1", 0))
-                stream.connect(address(server.url))
-                stream.setblocking(False)
-                try:
-                    stream.send(request * 100)
-                except OSError:
-                    pass
+                stream = connect_deaf(server, f"127.0.{2 + index % 200}.1")
+                send_at_once(stream, request * 100)
                 streams.append(stream)
             peak = most_memory(server, max(seconds, 20))
             verdicts.report(
@@ -286,7 +344,7 @@ def ahead(programs, verdicts, seconds):
 
 def unread(programs, verdicts, seconds):
     """4,096 connections from four addresses that ask for long responses, and 256 WebSockets, all of which read nothing."""
-    resource.setrlimit(resource.RLIMIT_NOFILE, (16_384, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    allow_many_files()
     with nodes.Server(programs / "node-server", "dev", "--max-connections", "16384", "--rate-limit", "off") as server:
         server.ask("/dev/impersonate/", {"Address": ACCOUNT})
         # A response of 200 KiB.
@@ -294,32 +352,18 @@ def unread(programs, verdicts, seconds):
         server.ask("/dev/sendTransaction/", {"Transaction": sent})
         get = b"GET /getBlockByNumber/1/true/ HTTP/1.1\r\nHost: localhost\r\n\r\n"
         ask = frame('{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["0x1",true]}')
-        upgrade = (b"GET /ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
-                   b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
-        begun, streams = server.status("VmRSS"), []
-
-        def connect(index):
-            stream = socket.socket()
-            stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            stream.bind((f"127.0.0.{2 + index % 4}", 0))
-            stream.connect(address(server.url))
-            streams.append(stream)
-            return stream
-
-        sockets = []
+        begun, streams, sockets = server.status("VmRSS"), [], []
         for index in range(256):
-            stream = connect(index)
-            stream.sendall(upgrade)
-            if stream.recv(4096).startswith(b"HTTP/1.1 101"):
+            stream = connect_deaf(server, f"127.0.0.{2 + index % 4}")
+            streams.append(stream)
+            if upgrade(stream):
                 sockets.append(stream)
-        plain = [connect(index) for index in range(4_096)]
-        asking = set(sockets)
-        for stream in plain + sockets:
-            stream.setblocking(False)
-            try:
-                stream.send((ask if stream in asking else get) * 16)
-            except OSError:
-                pass
+        plain = [connect_deaf(server, f"127.0.0.{2 + index % 4}") for index in range(4_096)]
+        for stream in plain:
+            send_at_once(stream, get * 16)
+        for stream in sockets:
+            send_at_once(stream, ask * 16)
+        streams += plain
         peak = most_memory(server, max(seconds, 20))
         connection = server.connect()
         began = time.monotonic()
@@ -433,7 +477,7 @@ def cost(programs, verdicts, seconds):
     verdicts.report(f"cost: {full:.0f} requests/s with all features, {plain:.0f} bare: {ratio:.2f}", ratio >= 0.85)
 
 
-PARTS = {"slow": slow, "calls": calls, "flood": flood, "deaf": deaf, "unread": unread, "ahead": ahead, "ending": ending, "cost": cost}
+PARTS = {"slow": slow, "calls": calls, "flood": flood, "deaf": deaf, "unread": unread, "large": large, "ahead": ahead, "ending": ending, "cost": cost}
 
 
 def main():

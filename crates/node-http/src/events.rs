@@ -14,7 +14,7 @@ use crate::sender::Sender;
 use crate::service::Service;
 use crate::signal::Signal;
 use crate::streaming::streaming_body;
-use crate::transfer;
+use crate::transfer::Body;
 use actix_web::HttpResponse;
 use actix_web::http::header::{CONNECTION, HeaderName, HeaderValue};
 use actix_web::http::{StatusCode, Version};
@@ -145,17 +145,16 @@ impl EventBody {
     async fn next_batch(&mut self) -> Result<Bytes, HttpError> {
         // Marks changes as seen before the read, so that a change during the read wakes the stream again.
         self.changes.borrow_and_update();
-        let (service, stream) = (self.service.clone(), self.stream.clone());
+        let (service, client, stream) = (self.service.clone(), self.sender.client.clone(), self.stream.clone());
         let work = Box::new(move |context: &Context| {
             let (events, stream) = service.node.next_events(context, stream.clone(), BATCH)?;
             let events: Vec<_> = events.into_iter().map(convert::event::event).collect();
-            Ok((write(&events)?, stream))
+            Ok((Body::new(write(&events)?, &service, &client)?, stream))
         });
         let context = self.service.context(&self.sender.client);
         let (text, stream) = dispatch::run(&self.service.pools, Cost::Brief, context, work).await?;
-        let text = transfer::hold(text.into(), &self.service, &self.sender)?;
         self.stream = stream;
-        Ok(text)
+        Ok(text.send(&self.service, &self.sender))
     }
 }
 

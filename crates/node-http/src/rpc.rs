@@ -1,18 +1,20 @@
 //! JSON-RPC over HTTP, with one message in the request body and one in the response.
 
 use crate::admission;
+use crate::clients::Client;
 use crate::dispatch;
 use crate::exchange::Exchange;
 use crate::problem::HttpError;
 use crate::sender::Sender;
 use crate::service::Service;
+use crate::transfer::Body;
 use actix_web::http::StatusCode;
 use actix_web::web::{self, Bytes};
 use actix_web::{HttpRequest, HttpResponse};
 use node_core::context::{Context, Interrupted};
 use node_core::cost::Cost;
 use node_core::node::NodeError;
-use node_rpc::{CallReport, Client, Message, Reply, Rpc, RpcError, Session, options};
+use node_rpc::{CallReport, Message, Reply, Rpc, RpcError, Session, options};
 use std::sync::Arc;
 
 /// Responds to the message in the body of a request.
@@ -24,7 +26,7 @@ pub(crate) async fn post(exchange: Exchange) -> HttpResponse {
         Err(error) => return exchange.fail(&error),
     };
     let service = exchange.service().clone();
-    let rights = Rights::of(exchange.request(), &service, exchange.sender());
+    let caller = Caller::of(exchange.request(), &service, exchange.sender());
     let message = match read(&service, exchange.context(), body).await {
         Ok(message) => message,
         Err(Unread::Invalid(error)) => return respond(exchange, &context, error.into()),
@@ -35,21 +37,36 @@ pub(crate) async fn post(exchange: Exchange) -> HttpResponse {
         return exchange.fail(&error);
     }
     let working = exchange.sender().connection.work();
-    let reply = run(service, context.clone(), message, None, rights).await;
+    let response = run(service, context.clone(), message, None, caller).await;
     drop(working);
-    match reply {
-        Ok(reply) => respond(exchange, &context, reply),
+    match response {
+        Ok(response) => respond(exchange, &context, response),
         Err(error) => exchange.fail(&error),
     }
 }
 
 /// Responds with the result of running a message under `context`.
-fn respond(mut exchange: Exchange, context: &Context, reply: Reply) -> HttpResponse {
+fn respond(mut exchange: Exchange, context: &Context, Response { body, calls }: Response) -> HttpResponse {
     exchange.set_context(context.clone());
-    exchange.set_calls(reply.calls);
-    match reply.body {
-        Some(body) => exchange.respond_json(body.into()),
+    exchange.set_calls(calls);
+    match body {
+        Some(body) => exchange.respond_json(body),
         None => exchange.respond_empty(StatusCode::NO_CONTENT),
+    }
+}
+
+/// The response to a message, and reports on its requests.
+pub(crate) struct Response {
+    /// `None` if the message consists of notifications.
+    pub(crate) body: Option<Body>,
+    pub(crate) calls: Vec<CallReport>,
+}
+
+impl From<RpcError> for Response {
+    /// Creates the response to a message that could not be decoded.
+    fn from(error: RpcError) -> Self {
+        let Reply { body, calls } = error.into();
+        Self { body: body.map(|body| Body::uncounted(body.into())), calls }
     }
 }
 
@@ -76,9 +93,10 @@ fn rpc_error(error: &HttpError) -> RpcError {
     RpcError::new(code, message)
 }
 
-/// The permissions of the requests of a message.
+/// The sender of messages, and what they may do.
 #[derive(Clone, Debug)]
-pub(crate) struct Rights {
+pub(crate) struct Caller {
+    client: Arc<Client>,
     /// `None` if they may control the chain.
     refusal: Option<Arc<Refusal>>,
     reads_only: bool,
@@ -92,13 +110,13 @@ struct Refusal {
     origin: Option<String>,
 }
 
-impl Rights {
+impl Caller {
     pub(crate) fn of(request: &HttpRequest, service: &Service, sender: &Sender) -> Self {
         let refusal = admission::may_control(request, service, sender).err().map(|error| {
             let origin = admission::origin(request).map(str::to_owned);
             Arc::new(Refusal { error, origin })
         });
-        Self { refusal, reads_only: admission::reads_only(request, service) }
+        Self { client: sender.client.clone(), refusal, reads_only: admission::reads_only(request, service) }
     }
 }
 
@@ -125,8 +143,8 @@ pub(crate) async fn run(
     context: Context,
     message: Arc<Message>,
     session: Option<Arc<Session>>,
-    Rights { refusal, reads_only }: Rights,
-) -> Result<Reply, HttpError> {
+    Caller { client, refusal, reads_only }: Caller,
+) -> Result<Response, HttpError> {
     let refused = refusal.as_ref().filter(|_| message.controls());
     if let Some(refusal) = refused
         && service.node.producer().is_some()
@@ -138,16 +156,17 @@ pub(crate) async fn run(
     let (timeout, worker) = (context.timeout(), service.clone());
     let work = Box::new(move |context: &Context| {
         let control = reason.as_deref().map_or(Ok(()), Err);
-        let client = Client { session: session.as_deref(), control, reads_only };
-        let response = worker.rpc.respond(context, &message, client);
+        let rights = node_rpc::Client { session: session.as_deref(), control, reads_only };
+        let Reply { body, calls } = worker.rpc.respond(context, &message, rights);
         // In the time slice of `Cost::Brief`, requests that take longer are interrupted, or not begun. They are restarted
         // in the pool.
         let is_slice = context.timeout() != timeout;
         let is_interrupted = |call: &CallReport| matches!(&call.error, Some(error) if error.code == RpcError::TIMEOUT);
-        if is_slice && response.calls.iter().any(is_interrupted) {
+        if is_slice && calls.iter().any(is_interrupted) {
             return Err(NodeError::from(Interrupted::DeadlineExceeded).into());
         }
-        Ok(response)
+        let body = body.map(|body| Body::new(body, &worker, &client)).transpose();
+        Ok(Response { body: body.inspect_err(|_| context.results_are_lost())?, calls })
     });
     dispatch::run(&service.pools, cost, context, work).await
 }

@@ -1,7 +1,7 @@
 //! Limits on responses that are being sent: on their total memory for all clients, and on the time that a client may
 //! take to read them.
 
-use crate::clients::Permit;
+use crate::clients::{Client, Permit};
 use crate::config::HttpConfig;
 use crate::metrics::Metrics;
 use crate::problem::HttpError;
@@ -9,6 +9,8 @@ use crate::sender::Sender;
 use crate::service::Service;
 use actix_web::rt;
 use actix_web::web::Bytes;
+use std::ops::Deref;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -17,40 +19,64 @@ use tokio::time::timeout;
 /// for each stream.
 pub(crate) const SHORT: usize = 16 * 1024;
 
-/// Returns a permit to send `length` bytes, or `None` if they need none.
-///
-/// # Errors
-/// [`HttpError::ResponseTooLarge`] if they would never be permitted, and [`HttpError::Exhausted`] if too many bytes are
-/// unread, by all clients together or by this one.
-pub(crate) fn permit(length: usize, service: &Service, sender: &Sender) -> Result<Option<Permit>, HttpError> {
-    let limit = service.config.transfer_memory;
-    if length <= SHORT {
-        Ok(None)
-    } else if length > limit {
-        Err(HttpError::ResponseTooLarge { length, limit })
-    } else {
-        Ok(Some(service.transfers.take(&sender.client, length)?))
+/// A complete response body. A long one counts as memory of its client until it is dropped or has been sent.
+pub(crate) struct Body {
+    bytes: Bytes,
+    permit: Option<Permit>,
+}
+
+impl Body {
+    /// Counts `bytes` if they are long.
+    ///
+    /// # Errors
+    /// [`HttpError::ResponseTooLarge`] if there will never be enough memory for them, and [`HttpError::Exhausted`] if
+    /// there is not enough now, for all clients together or for this one.
+    pub(crate) fn new(bytes: Vec<u8>, service: &Service, client: &Arc<Client>) -> Result<Self, HttpError> {
+        let (length, limit) = (bytes.len(), service.config.transfer_memory);
+        if length <= SHORT {
+            return Ok(Self::uncounted(bytes.into()));
+        }
+        if length > limit {
+            return Err(HttpError::ResponseTooLarge { length, limit });
+        }
+        let permit = service.transfers.take(client, bytes.capacity().min(limit))?;
+        Ok(Self { bytes: bytes.into(), permit: Some(permit) })
+    }
+
+    /// Creates a body that is always sent: it is short, or shared by all clients.
+    pub(crate) fn uncounted(bytes: Bytes) -> Self {
+        Self { bytes, permit: None }
+    }
+
+    /// Replaces the bytes by about as many others.
+    pub(crate) fn map(self, convert: impl FnOnce(Bytes) -> Bytes) -> Self {
+        Self { bytes: convert(self.bytes), permit: self.permit }
+    }
+
+    /// Returns the bytes, which are to be sent now. If the client reads them below the minimum rate, the connection is
+    /// closed.
+    pub(crate) fn send(self, service: &Service, sender: &Sender) -> Bytes {
+        let Self { bytes, permit: Some(permit) } = self else { return self.bytes };
+        let (unread, read) = oneshot::channel::<()>();
+        let limit = time_limit(bytes.len(), &service.config);
+        let (connection, metrics) = (sender.connection.clone(), service.metrics.clone());
+        rt::spawn(async move {
+            // The sender is dropped with the bytes.
+            if timeout(limit, read).await.is_err() {
+                report_slow_client(&metrics);
+                connection.close();
+            }
+        });
+        Bytes::from_owner(Held { bytes, _permit: permit, _unread: unread })
     }
 }
 
-/// Counts `bytes` as unread until the last copy of them is dropped. If the client reads them below the minimum rate,
-/// the connection is closed.
-///
-/// # Errors
-/// Those of [`permit`].
-pub(crate) fn hold(bytes: Bytes, service: &Service, sender: &Sender) -> Result<Bytes, HttpError> {
-    let Some(permit) = permit(bytes.len(), service, sender)? else { return Ok(bytes) };
-    let (unread, read) = oneshot::channel::<()>();
-    let limit = time_limit(bytes.len(), &service.config);
-    let (connection, metrics) = (sender.connection.clone(), service.metrics.clone());
-    rt::spawn(async move {
-        // The sender is dropped with the bytes.
-        if timeout(limit, read).await.is_err() {
-            report_slow_client(&metrics);
-            connection.close();
-        }
-    });
-    Ok(Bytes::from_owner(Held { bytes, _permit: permit, _unread: unread }))
+impl Deref for Body {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
 }
 
 /// Records that a connection is being closed because its client reads too slowly.

@@ -7,6 +7,7 @@ use crate::dispatch;
 use crate::encode;
 use crate::problem::HttpError;
 use crate::service::Service;
+use crate::transfer::Body;
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderValue, LINK};
@@ -92,8 +93,12 @@ impl Exchange {
         let base_url = self.base_url();
         let schema = encode::schema_url(&base_url, &["Output_", self.operation].concat());
         let described_by = described_by(&schema);
-        let service = self.service.clone();
-        let work = Box::new(move |context: &Context| work(&service, context, &schema));
+        let (service, client) = (self.service.clone(), self.sender.client.clone());
+        let work = Box::new(move |context: &Context| {
+            let Reply { output, next } = work(&service, context, &schema)?;
+            let output = Body::new(output, &service, &client).inspect_err(|_| context.results_are_lost())?;
+            Ok(Reply { output, next })
+        });
         let working = self.sender.connection.work();
         let result = dispatch::run(&self.service.pools, cost, context.clone(), work).await;
         drop(working);
@@ -103,7 +108,7 @@ impl Exchange {
                 let next = next.map(|next| format!("<{}/{next}>; rel=\"next\"", encode::path_of(&base_url)));
                 let next = next.and_then(|next| HeaderValue::try_from(next).ok());
                 self.headers.extend(described_by.into_iter().chain(next).map(|link| (LINK, link)));
-                self.respond(StatusCode::OK, JSON, output.into())
+                self.respond(StatusCode::OK, JSON, output)
             }
             Err(error) => self.fail(&error),
         }

@@ -10,7 +10,7 @@ use crate::report::{self, PROBLEM_JSON};
 use crate::request_id::{REQUEST_ID, TRACEPARENT};
 use crate::request_log::Responded;
 use crate::streaming;
-use crate::transfer;
+use crate::transfer::{self, Body};
 use actix_http::ConnectionType;
 use actix_web::HttpResponse;
 use actix_web::body::{BodySize, MessageBody};
@@ -52,11 +52,11 @@ impl Exchange {
         if self.caching != Caching::Unspecified {
             self.caching = Caching::NoStore;
         }
-        self.respond(status, PROBLEM_JSON, body.into())
+        self.respond(status, PROBLEM_JSON, Body::uncounted(body.into()))
     }
 
     /// Responds with JSON that needs no schema.
-    pub(crate) fn respond_json(self, body: Bytes) -> HttpResponse {
+    pub(crate) fn respond_json(self, body: Body) -> HttpResponse {
         self.respond(StatusCode::OK, JSON, body)
     }
 
@@ -84,21 +84,11 @@ impl Exchange {
     }
 
     /// Responds with a complete body, compressed if the client accepts it, or with 304 if the client already has it.
-    /// If too many responses are unread, responds with a problem instead.
-    pub(crate) fn respond(mut self, status: StatusCode, media_type: &'static str, body: Bytes) -> HttpResponse {
+    pub(crate) fn respond(mut self, status: StatusCode, media_type: &'static str, body: Body) -> HttpResponse {
         if status == StatusCode::OK && self.caching.is_storable() && self.is_known(caching::digest(&body)) {
             return self.not_modified(&body);
         }
-        let body = match transfer::hold(body, &self.service, &self.sender) {
-            Ok(body) => body,
-            Err(error) => {
-                self.headers.clear();
-                if let Some(context) = &self.context {
-                    context.results_are_lost();
-                }
-                return self.fail(&error);
-            }
-        };
+        let body = body.send(&self.service, &self.sender);
         match self.encoding(&body) {
             Some(encoding) => {
                 let body = self.counted(body);
@@ -129,7 +119,7 @@ impl Exchange {
     }
 
     /// Responds with 304 instead of `body`.
-    fn not_modified(mut self, body: &Bytes) -> HttpResponse {
+    fn not_modified(mut self, body: &[u8]) -> HttpResponse {
         self.vary_by_encoding(body);
         self.respond_empty(StatusCode::NOT_MODIFIED)
     }
@@ -143,18 +133,18 @@ impl Exchange {
     }
 
     /// Adds `Vary: accept-encoding` if another client could get `body` compressed.
-    fn vary_by_encoding(&mut self, body: &Bytes) {
+    fn vary_by_encoding(&mut self, body: &[u8]) {
         if self.is_compressible(body) {
             self.headers.push((VARY, ACCEPT_ENCODING));
         }
     }
 
     /// Returns the encoding in which to send `body`, or `None` to send it uncompressed.
-    fn encoding(&self, body: &Bytes) -> Option<ContentEncoding> {
+    fn encoding(&self, body: &[u8]) -> Option<ContentEncoding> {
         if self.is_compressible(body) { compress::negotiate(&self.request) } else { None }
     }
 
-    fn is_compressible(&self, body: &Bytes) -> bool {
+    fn is_compressible(&self, body: &[u8]) -> bool {
         !self.service.config.no_compression && compress::is_worthwhile(body.len())
     }
 

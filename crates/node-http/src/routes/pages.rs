@@ -92,7 +92,7 @@ pub(super) async fn add_slash(exchange: Exchange) -> HttpResponse {
         Some(folder) => {
             let exchange =
                 HEADERS.into_iter().fold(exchange, |exchange, (name, value)| exchange.with_header(name, value));
-            exchange.with_header(LOCATION, folder).respond(StatusCode::PERMANENT_REDIRECT, HTML, Bytes::new())
+            exchange.with_header(LOCATION, folder).respond_empty(StatusCode::PERMANENT_REDIRECT)
         }
         None => exchange.fail(&HttpError::UnknownRoute),
     }

@@ -14,11 +14,11 @@ use crate::phase::Closing;
 use crate::problem::{self, HttpError};
 use crate::request_id::{RequestId, Trace};
 use crate::request_log::{Responded, UNKNOWN_METHOD};
-use crate::rpc::{self, Unread};
+use crate::rpc::{self, Response, Unread};
 use crate::sender::Sender;
 use crate::service::Service;
 use crate::streaming::streaming_body;
-use crate::transfer;
+use crate::transfer::Body;
 use actix_http::ConnectionType;
 use actix_http::ws::{self, CloseCode, CloseReason, Codec, Message as Outgoing};
 use actix_web::HttpResponse;
@@ -57,7 +57,7 @@ pub(crate) async fn upgrade(exchange: Exchange) -> HttpResponse {
     let accept = key.and_then(|key| HeaderValue::from_bytes(&ws::hash_key(key.as_bytes())).ok());
     let service = exchange.service().clone();
     let sender = exchange.sender().clone();
-    let rights = rpc::Rights::of(exchange.request(), &service, &sender);
+    let caller = rpc::Caller::of(exchange.request(), &service, &sender);
     let permit = service.streams.take(&sender.client, 1);
     let (Some(accept), Some(payload)) = (accept, exchange.take_payload()) else {
         return exchange.fail(&HttpError::NoWebSocket);
@@ -70,7 +70,7 @@ pub(crate) async fn upgrade(exchange: Exchange) -> HttpResponse {
     let socket = Socket {
         session: Arc::new(Session::new(SessionLimits { subscriptions: service.config.max_subscriptions })),
         sender,
-        rights,
+        caller,
         incoming: Incoming::new(payload, incoming_permit, service.config.max_body),
         codec: Codec::new(),
         head_changes: service.head_changes.listen(),
@@ -79,7 +79,7 @@ pub(crate) async fn upgrade(exchange: Exchange) -> HttpResponse {
         must_read: false,
         notifies_next: false,
         retry_at: None,
-        sending: None,
+        response: None,
         next_ping: TimerInstant::now() + service.config.stream_keep_alive,
         unanswered_pings: 0,
         ended: false,
@@ -101,7 +101,7 @@ struct Socket {
     service: web::Data<Service>,
     session: Arc<Session>,
     sender: Sender,
-    rights: rpc::Rights,
+    caller: rpc::Caller,
     incoming: Incoming,
     /// Encodes frames.
     codec: Codec,
@@ -114,8 +114,8 @@ struct Socket {
     notifies_next: bool,
     /// When to read notifications again after they could not be read.
     retry_at: Option<TimerInstant>,
-    /// The context of the request whose response is sent next.
-    sending: Option<Context>,
+    /// The frame of a response that is to be sent next.
+    response: Option<Body>,
     /// When a ping is due, unless a frame is received or sent before that.
     next_ping: TimerInstant,
     /// Pings sent since the last frame from the client.
@@ -156,9 +156,10 @@ impl Socket {
                 Some(event) => self.handle(event, &mut out).await,
                 None => self.notify(&mut out).await,
             }
-            if !out.is_empty() {
+            let body = self.response.take().or_else(|| (!out.is_empty()).then(|| self.count(out)));
+            if let Some(body) = body {
                 self.postpone_ping();
-                return Some((self.hold(out), self));
+                return Some((body.send(&self.service, &self.sender), self));
             }
         }
         None
@@ -232,12 +233,16 @@ impl Socket {
         let status = result.as_ref().map_or_else(|(error, _)| problem::status(error), |_| StatusCode::OK);
         // The response to a new subscription is sent before its first notification.
         self.must_read = !self.session.is_empty();
-        let Reply { body, calls } = result.unwrap_or_else(|(error, refusal)| {
-            if let Some(limit) = error.limit() {
-                self.service.metrics.record_refusal(limit);
+        let (response, refusal, calls) = match result {
+            Ok(Response { body, calls }) => (body, None, calls),
+            Err((error, Reply { body, calls })) => {
+                if let Some(limit) = error.limit() {
+                    self.service.metrics.record_refusal(limit);
+                }
+                (None, body, calls)
             }
-            refusal
-        });
+        };
+        let length = response.as_deref().or(refusal.as_deref()).map_or(0, <[u8]>::len);
         Responded {
             id: &RequestId::new(),
             trace: self.trace.as_ref(),
@@ -247,45 +252,34 @@ impl Socket {
             status,
             problem: None,
             calls: &calls,
-            bytes: Some(body.as_ref().map_or(0, |body| body.len() as u64)),
+            bytes: Some(length as u64),
             elapsed: started.elapsed(),
         }
         .record(&self.service.metrics);
-        let Some(response) = body else { return };
-        let Err(error) = transfer::permit(response.len(), &self.service, &self.sender) else {
-            self.sending = Some(context);
-            return self.send_text(response, out);
+        let mut frame = |text: Bytes| {
+            let mut out = BytesMut::new();
+            self.send_text(text, &mut out);
+            out.freeze()
         };
-        context.results_are_lost();
-        if let Some(limit) = error.limit() {
-            self.service.metrics.record_refusal(limit);
-        }
-        let refusal = message.map_or_else(|| rpc::refuse_unread(&error), |message| rpc::refuse(&message, &error));
-        if let Some(refusal) = refusal.body {
-            self.send_text(refusal, out);
+        self.response = response.map(|response| response.map(&mut frame));
+        if let Some(refusal) = refusal {
+            self.send_text(refusal.into(), out);
         }
     }
 
-    /// Counts `out` until the client has read it. If there is not enough memory for it, the connection is closed
+    /// Counts frames until the client has read them. If there is not enough memory for them, the connection is closed
     /// instead, so that the client knows that it has missed something.
-    fn hold(&mut self, out: BytesMut) -> Bytes {
-        let sending = self.sending.take();
-        match transfer::hold(out.freeze(), &self.service, &self.sender) {
-            Ok(bytes) => bytes,
-            Err(error) => {
-                if let Some(context) = sending {
-                    context.results_are_lost();
-                }
-                let mut out = BytesMut::new();
-                self.close(CloseCode::Again, &error.to_string(), &mut out);
-                out.freeze()
-            }
-        }
+    fn count(&mut self, frames: BytesMut) -> Body {
+        Body::new(frames.into(), &self.service, &self.sender.client).unwrap_or_else(|error| {
+            let mut out = BytesMut::new();
+            self.close(CloseCode::Again, &error.to_string(), &mut out);
+            Body::uncounted(out.freeze())
+        })
     }
 
     /// Runs a message. Returns the message, `None` if it cannot be read, and the response, or the reason why it was not
     /// run, with the response that reports it.
-    async fn run(&self, context: Context, body: Bytes) -> (Option<Arc<Message>>, Result<Reply, (HttpError, Reply)>) {
+    async fn run(&self, context: Context, body: Bytes) -> (Option<Arc<Message>>, Result<Response, (HttpError, Reply)>) {
         let service = &self.service;
         let unread = |error: HttpError| {
             let refusal = rpc::refuse_unread(&error);
@@ -304,7 +298,7 @@ impl Socket {
         };
         let session = Some(self.session.clone());
         let result = match admission::count_requests(&self.sender, service, message.requests() - 1) {
-            Ok(()) => rpc::run(service.clone(), context, message.clone(), session, self.rights.clone()).await,
+            Ok(()) => rpc::run(service.clone(), context, message.clone(), session, self.caller.clone()).await,
             Err(error) => Err(error),
         };
         let result = result.map_err(|error| {
@@ -322,7 +316,7 @@ impl Socket {
         self.retry_at = None;
         match rpc::notifications(&self.service, self.service.context(&self.sender.client), &self.session).await {
             Ok(messages) if messages.is_empty() => self.must_read = false,
-            Ok(messages) => messages.into_iter().for_each(|message| self.send_text(message, out)),
+            Ok(messages) => messages.into_iter().for_each(|message| self.send_text(message.into(), out)),
             // Requests that wait for a response have priority.
             Err(_) => {
                 self.must_read = false;
@@ -331,9 +325,9 @@ impl Socket {
         }
     }
 
-    fn send_text(&mut self, message: Vec<u8>, out: &mut BytesMut) {
-        match String::from_utf8(message) {
-            Ok(text) => self.send(Outgoing::Text(text.into()), out),
+    fn send_text(&mut self, message: Bytes, out: &mut BytesMut) {
+        match message.try_into() {
+            Ok(text) => self.send(Outgoing::Text(text), out),
             Err(_) => self.close(CloseCode::Error, "a response is not UTF-8", out),
         }
     }
