@@ -226,7 +226,7 @@ fn the_blob_base_fee_can_be_overridden() {
     assert_eq!(read(json!({"to": BOB})), expected);
     assert_eq!(read(json!({"from": ALICE, "to": BOB, "gasPrice": "0x2540be400"})), expected);
     let without = call(&server, "eth_call", json!([{"to": BOB}, "latest", code]));
-    assert_eq!(without, format!("0x{:064x}", 0));
+    assert_eq!(without, format!("0x{:064x}", 1));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use revm::context::result::ExecutionResult;
 use revm::context_interface::transaction as evm;
 
 /// Runs the call repeatedly, each time with the access list that the previous run collected, until the list no longer
-/// changes. The path of a call may depend on the remaining gas, and therefore on the list.
+/// grows. The path of a call may depend on the remaining gas, and therefore on the list.
 pub(crate) fn find(mut run: CallRun<'_>) -> Result<AccessListOutcome, ExecutionError> {
     let mut list = run.access_list();
     loop {

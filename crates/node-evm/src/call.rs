@@ -38,9 +38,12 @@ impl<'a> CallRun<'a> {
     /// Prepares `call` in the environment of `header`, on the state as of that block.
     ///
     /// The nonce, the sender's code (EIP-3607), the transaction gas cap (EIP-7825) and the block's gas limit are not
-    /// checked. If the call has no gas price, fees are not checked either, and BASEFEE and BLOBBASEFEE return 0.
+    /// checked. If the call has no gas price, fees are not checked either, and BASEFEE returns 0; if it has blobs
+    /// without a blob fee cap, BLOBBASEFEE returns 0. BLOCKHASH knows the ancestors of `header`, also if the number of
+    /// the block is overridden.
     pub(crate) fn new(run: RunContext<'a>, header: &Header, call: &'a Call) -> Result<Self, ExecutionError> {
         let db = StateDb::new(run.view, header.number, run.codes, run.spec.fork(header))?;
+        let db = db.with_ancestors_of(header.number);
         Self::over(run, db, header, call)
     }
 
@@ -201,16 +204,14 @@ fn overridden(spec: &ChainSpec, header: &Header, call: &Call) -> (Header, Fork) 
     (header, fork)
 }
 
-/// Returns the block environment of `call`. Fees that are not checked are 0, except that an override of the blob base fee
-/// applies to calls without blobs.
+/// Returns the block environment of `call`. Fees that are not checked are 0.
 fn environment(spec: &ChainSpec, fork: Fork, header: &Header, call: &Call) -> BlockEnv {
     let mut environment = spec::environment(spec, fork, header);
     if call.is_free() {
         environment.basefee = 0;
     }
-    let (overriding, has_blobs) = (call.block_overrides.blob_base_fee, !call.blob_versioned_hashes.is_empty());
-    let free_blobs = call.max_fee_per_blob_gas.is_zero() && (has_blobs || call.is_free() && overriding.is_none());
-    let price = if free_blobs { Some(U256::zero()) } else { overriding };
+    let free_blobs = call.max_fee_per_blob_gas.is_zero() && !call.blob_versioned_hashes.is_empty();
+    let price = if free_blobs { Some(U256::zero()) } else { call.block_overrides.blob_base_fee };
     if let (Some(blob), Some(price)) = (&mut environment.blob_excess_gas_and_price, price) {
         blob.blob_gasprice = saturating_price(price);
     }

@@ -13,7 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Collects the accounts and slots that a run touches.
 ///
-/// Accounts that are always warm are left out (EIP-2930, EIP-3651, EIP-7702), unless one of their slots is touched.
+/// Sender, recipient, precompiles and authorities (EIP-7702), which are always warm, are left out unless one of their
+/// slots is touched. What is in the list to start from stays in it.
 pub(crate) struct Collector {
     warm: HashSet<Address>,
     touched: BTreeMap<Address, BTreeSet<B256>>,
@@ -65,7 +66,8 @@ impl Collector {
         let authorities = delegations.filter_map(AuthorizationTr::authority);
         let precompiles = journal.precompile_addresses().iter().copied();
         self.warm = [sender, recipient].into_iter().chain(precompiles).chain(authorities).collect();
-        self.touched.retain(|address, _| !self.warm.contains(address));
+        // Slots stay: a call may touch them only without this list, and the search for the list would not end.
+        self.touched.retain(|address, slots| !slots.is_empty() || !self.warm.contains(address));
     }
 }
 

@@ -19,6 +19,8 @@ pub struct StateDb<'a> {
     state: Box<dyn StateView + 'a>,
     codes: &'a CodeCache,
     fork: Fork,
+    /// The block whose ancestors BLOCKHASH knows.
+    block: BlockNumber,
     accounts: AddressMap<CachedAccount>,
     /// Code that may not be in the backend yet.
     new_code: B256Map<Bytecode>,
@@ -42,7 +44,7 @@ struct CachedSlot {
 }
 
 impl<'a> StateDb<'a> {
-    /// Creates the state as of block `at`, without changes, for execution under the rules of `fork`.
+    /// Creates the state as of block `at`, without changes, for execution of the next block under the rules of `fork`.
     pub(crate) fn new(
         view: &'a dyn View,
         at: BlockNumber,
@@ -50,7 +52,13 @@ impl<'a> StateDb<'a> {
         fork: Fork,
     ) -> Result<Self, BackendError> {
         let state = view.state(at)?;
-        Ok(Self { view, state, codes, fork, accounts: AddressMap::default(), new_code: B256Map::default() })
+        let block = at.saturating_add(1);
+        Ok(Self { view, state, codes, fork, block, accounts: AddressMap::default(), new_code: B256Map::default() })
+    }
+
+    /// Returns the same state for execution in the environment of `block`.
+    pub(crate) fn with_ancestors_of(self, block: BlockNumber) -> Self {
+        Self { block, ..self }
     }
 
     /// Returns the same state for execution under the rules of `fork`.
@@ -264,7 +272,8 @@ impl Database for StateDb<'_> {
     }
 
     fn block_hash(&mut self, number: u64) -> Result<B256, DatabaseError> {
-        Ok(self.view.canonical_hash(number)?.unwrap_or_default().to_evm())
+        let hash = if number < self.block { self.view.canonical_hash(number)? } else { None };
+        Ok(hash.unwrap_or_default().to_evm())
     }
 }
 

@@ -6,7 +6,7 @@ mod support;
 use node_core::backend::BackendError;
 use node_core::context::{Context, Interrupted};
 use node_core::executor::{
-    AccountOverride, Call, CallFailure, CallOutcome, ExecutionError, StorageOverride, TransactionError,
+    AccountOverride, BlockOverrides, Call, CallFailure, CallOutcome, ExecutionError, StorageOverride, TransactionError,
 };
 use node_core::forks::Fork;
 use node_types::{Address, Bytes, H256, U256, keccak256};
@@ -61,13 +61,32 @@ fn fee_opcodes_return_zero_without_a_gas_price() {
     for (name, opcode, price, expected) in [
         ("BASEFEE without a price", "48", 0, 0),
         ("BASEFEE with a price", "48", 10, BASE_FEE),
-        ("BLOBBASEFEE without a price", "4a", 0, 0),
+        ("BLOBBASEFEE without a price, which is that of blobs", "4a", 0, 1),
         ("BLOBBASEFEE with a price", "4a", 10, 1),
         ("GASPRICE without a price", "3a", 0, 0),
         ("GASPRICE with a price", "3a", 10, 10),
     ] {
         let world = Genesis::at(Fork::Osaka).code(CONTRACT, &format!("{opcode}{RETURN_WORD}")).build();
         assert_eq!(returned_word(&world, &Call { gas_price: wei(price), ..call() }), wei(expected), "{name}");
+    }
+}
+
+#[test]
+fn a_block_with_another_number_knows_the_ancestors_of_its_block() {
+    let code = format!("5f3540{RETURN_WORD}");
+    let mut world = Genesis::at(Fork::Osaka).code(CONTRACT, &code).build();
+    for _ in 0..3 {
+        world.extend(&[]);
+    }
+    let hash = |number: u64| world.view.canonical_hash(number).unwrap().unwrap();
+    let overrides = BlockOverrides { number: Some(5), ..BlockOverrides::default() };
+    let ask = |number: u64| Call {
+        input: slot(number).as_bytes().to_vec().into(),
+        block_overrides: overrides.clone(),
+        ..call()
+    };
+    for (number, expected) in [(0, hash(0)), (1, hash(1)), (2, hash(2)), (3, H256::zero()), (4, H256::zero())] {
+        assert_eq!(returned_word(&world, &ask(number)), U256::from_big_endian(expected.as_bytes()), "{number}");
     }
 }
 

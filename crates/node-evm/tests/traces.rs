@@ -348,3 +348,20 @@ fn access_lists_take_as_many_runs_as_needed() {
     let got = access_list(&world, &call()).unwrap();
     assert_eq!(got.access_list, [AccessListItem { address: CONTRACT, storage_keys: vec![slot(1), slot(2)] }]);
 }
+
+#[test]
+fn an_access_list_only_grows() {
+    let item = |slots: &[u64]| AccessListItem {
+        address: CONTRACT,
+        storage_keys: slots.iter().map(|number| slot(*number)).collect(),
+    };
+    // Reads slot 1 only if more than 7,500 gas is left, which is not the case with the list of the first run.
+    let world = Genesis::at(Fork::Osaka).code(CONTRACT, "5a 611d4c 10 600957 00 5b 600154 00").build();
+    let call = Call { gas: Some(30_000), ..call() };
+    assert_eq!(access_list(&world, &call).unwrap().access_list, [item(&[1])]);
+
+    // Slots that the caller lists stay, accounts that are warm anyway do not.
+    let access_list = vec![item(&[7]), AccessListItem { address: ALICE, storage_keys: Vec::new() }];
+    let listed = Call { gas: Some(90_000), access_list, ..call };
+    assert_eq!(self::access_list(&world, &listed).unwrap().access_list, [item(&[1, 7])]);
+}
