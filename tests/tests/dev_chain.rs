@@ -13,7 +13,7 @@ use node_core::pool::{DropReason, PoolStatus};
 use node_core::producer::{Mining, ProducerError};
 use node_dev::{DevGenesisError, DevNode, DevNodeError};
 use node_evm::Secp256k1Recovery;
-use node_store::Options;
+use node_store::{Options, Store};
 use node_tests::model::{blob_hash, sidecar};
 use node_types::consensus::{AccessListItem, Header, TransactionBody, TransactionType};
 use node_types::{Address, BlockId, H256, U256, keccak256};
@@ -538,6 +538,22 @@ fn finds_transactions_by_sender_and_nonce() {
     }
     assert!(chain.get_transaction_of(&context(), sender, sent.len() as u64).unwrap().is_none());
     assert!(chain.get_transaction_of(&context(), Address::zero(), 0).unwrap().is_none());
+}
+
+#[test]
+fn finds_the_transaction_of_the_earliest_block_that_is_kept() {
+    let genesis = DevNode::spawn().unwrap().genesis().clone();
+    let store = Arc::new(Store::in_memory(genesis.block(), Options::in_memory()).unwrap());
+    let builder = DevNode::builder().genesis(genesis).mining(Mining::Instant);
+    let chain = builder.backend(store.clone()).spawn().unwrap();
+    let sent: Vec<_> = (0..20).map(|_| chain.send_transaction(&context(), transfer(&chain, 0)).unwrap()).collect();
+    store.prune_before(10).unwrap();
+    let found = |nonce| {
+        let found = chain.get_transaction_of(&context(), address(&chain, 0), nonce).unwrap();
+        found.map(|found| found.recovered().hash)
+    };
+    // The transaction with nonce n is in block n + 1.
+    assert_eq!([8, 9, 10].map(found), [None, Some(sent[9]), Some(sent[10])]);
 }
 
 #[test]

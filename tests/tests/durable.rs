@@ -4,7 +4,7 @@
 
 use node_chain::genesis::DEV_GENESIS;
 use node_tests::generator::{CONTRACT, EVENT, Generator, Shape, slot_key};
-use node_tests::server::{Server, free_port, run_to_end, spawn};
+use node_tests::server::{Server, free_port, node_server, run_to_end, spawn};
 use node_tests::wallet::{ALICE, BOB, hex, sign, transfer};
 use node_types::consensus::TransactionBody;
 use serde_json::{Value, json};
@@ -263,6 +263,21 @@ fn a_schedule_that_concerns_side_blocks_is_refused() {
         "the fork schedules differ at or below the side block 1 at time 4000000000: ",
     );
     Server::start(fixture.data_dir()).end("TERM");
+}
+
+#[test]
+fn a_dump_that_is_impossible_is_refused_at_startup() {
+    let fixture = Fixture::new();
+    let [option, data] = &fixture.data_dir();
+    let server = Server::dev([option, data]);
+    assert_eq!(server.post("/dev/mine/", json!({"Blocks": "3"}).to_string()).status, 200);
+    server.end("TERM");
+    assert!(node_server().args(["prune", option, data, "--before", "2"]).status().unwrap().success());
+    let dump = fixture.path("state.json");
+    let refused = node_server().args(["dev", "--port", "0", option, data, "--dump-state", &dump]).output().unwrap();
+    let text = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(text.contains("the state as of block 0 is not kept; the earliest kept is that of block 2"), "{text}");
 }
 
 /// A dump may be older than the folder, if the server was killed.

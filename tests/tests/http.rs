@@ -10,6 +10,8 @@ use node_tests::wallet::{ALICE, hex, sign, transfer};
 use node_types::consensus::TransactionBody;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 const NONE: [&str; 0] = [];
@@ -379,4 +381,29 @@ fn what_is_not_a_request_gets_a_problem() {
         assert_eq!(body["status"], status, "{request:?}");
         assert!(body["detail"].as_str().unwrap().contains(detail), "{request:?}: {body}");
     }
+}
+
+/// A block and the head that the headers show are of the same view, also while blocks are added and removed.
+#[test]
+fn the_head_of_a_response_is_that_of_its_block() {
+    let (chain, server) = in_process::serve_dev(HttpConfig::default());
+    let producer = chain.producer().unwrap();
+    let is_over = AtomicBool::new(false);
+    let mismatch = thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                producer.mine(20, None, Vec::new()).unwrap();
+                producer.rollback(20).unwrap();
+            }
+        });
+        let read = |_| {
+            let response = server.get("/getBlockByNumber/latest/false/");
+            let head = response.header("x-head-hash").unwrap();
+            (response.field("Block")["Hash"] != head).then(|| response.text.clone())
+        };
+        let mismatch = (0..3_000).find_map(read);
+        is_over.store(true, Ordering::Relaxed);
+        mismatch
+    });
+    assert_eq!(mismatch, None);
 }

@@ -68,6 +68,10 @@ fn a_refused_transaction_is_never_mined() {
                 let address = chain.accounts()[1].address();
                 assert!(!waiting.pending.contains_key(&address), "{mining:?}, operation {operation}");
             }
+            let arrived =
+                chain.pool().arrivals(0, 10).transactions.iter().map(|arrival| arrival.hash).collect::<Vec<_>>();
+            let expected_arrivals: Vec<_> = [first].into_iter().chain(sent).collect();
+            assert_eq!(arrived, expected_arrivals, "{mining:?}, operation {operation}");
             mine(&chain);
             assert_eq!((nonce(&chain, 0), nonce(&chain, 1)), (1, expected), "{mining:?}, operation {operation}");
             assert!(matches!(chain.pool().status(first), PoolStatus::Unknown | PoolStatus::Dropped(_)));

@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// Responds to the message in the body of a request.
 pub(crate) async fn post(exchange: Exchange) -> HttpResponse {
     let mut exchange = exchange.no_store();
-    let context = exchange.service().message_context(&exchange.sender().client);
+    let context = exchange.service().consistent_context(&exchange.sender().client);
     let body = match exchange.raw_body().await {
         Ok(body) => body,
         Err(error) => return exchange.fail(&error),

@@ -128,8 +128,8 @@ impl Service {
         Context::unbounded().with_timeout(self.config.call_timeout).on_behalf_of(client.id())
     }
 
-    /// Like [`context`](Self::context), for a JSON-RPC message: all its requests read the same view.
-    pub(crate) fn message_context(&self, client: &Client) -> Context {
+    /// Like [`context`](Self::context), for several reads, such as those of a batch: all of them read the same view.
+    pub(crate) fn consistent_context(&self, client: &Client) -> Context {
         Context::holding_view().with_timeout(self.config.call_timeout).on_behalf_of(client.id())
     }
 }

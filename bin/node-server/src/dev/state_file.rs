@@ -37,12 +37,13 @@ pub(super) fn in_folder(path: &Path) -> PathBuf {
 }
 
 impl StateFile {
-    /// Fails if no file can be created at `path`.
+    /// Fails if no file can be created at `path`, or if the accounts cannot be read, which would otherwise show at exit.
     pub(super) fn new(producer: Arc<Producer>, path: &Path) -> Result<Self, CommandError> {
         let file = Self { producer, path: in_folder(path) };
         let unfinished = file.unfinished();
         let made = fs::write(&unfinished, []).and_then(|()| fs::remove_file(&unfinished));
         made.map_err(|source| file.unwritable(source))?;
+        file.json()?;
         Ok(file)
     }
 
@@ -54,9 +55,15 @@ impl StateFile {
         CommandError::Write { path: self.path.clone(), source }
     }
 
+    /// Returns the accounts as of the head.
+    fn json(&self) -> Result<Vec<u8>, CommandError> {
+        let accounts = self.producer.dump().map_err(|error| self.unwritable(io::Error::other(error)))?;
+        node_rpc::write_dump(accounts).map_err(|error| self.unwritable(error.into()))
+    }
+
     /// Writes the accounts as of the head, replacing the whole file.
     pub(super) fn write(&self) -> Result<(), CommandError> {
-        let json = node_rpc::write_dump(self.producer.dump()?).map_err(|error| self.unwritable(error.into()))?;
+        let json = self.json()?;
         let unfinished = self.unfinished();
         let written = fs::write(&unfinished, json).and_then(|()| fs::rename(&unfinished, &self.path));
         written.map_err(|source| self.unwritable(source))

@@ -82,10 +82,14 @@ impl Node {
         let view = &*snapshot.view;
         let is_used = |block| Ok::<_, NodeError>(view.state(block)?.account(sender)?.unwrap_or_default().nonce > nonce);
         let (mut before, mut after) = (view.earliest_state(), view.head().number);
-        if is_used(before)? || !is_used(after)? {
+        if !is_used(after)? {
             return Ok(None);
         }
-        // The nonce is used by a block above `before` and at most `after`.
+        if is_used(before)? {
+            // If the state before it is not kept, the earliest block is the only one that may have the transaction.
+            after = before;
+        }
+        // Otherwise the nonce is used by a block above `before` and at most `after`.
         while after - before > 1 {
             context.check()?;
             let middle = before + (after - before) / 2;

@@ -128,9 +128,12 @@ impl Pool {
     /// Returns whether it was in the pool.
     pub(crate) fn refuse(&self, hash: H256) -> Result<bool, BackendError> {
         let mut mined_blobs = self.changing.lock();
-        if self.contents.write().remove(hash, DropReason::NotStored).is_none() {
+        let mut contents = self.contents.write();
+        if contents.remove(hash, DropReason::NotStored).is_none() {
             return Ok(false);
         }
+        contents.arrivals.retain(|arrived| arrived != hash);
+        drop(contents);
         // As long as its record exists, the records of the others have not been restored either.
         if self.parts.backend.record(RecordKind::PoolTransaction, hash.as_bytes())?.is_none() {
             let view = self.parts.backend.view()?;

@@ -226,7 +226,8 @@ async fn get_block(exchange: Exchange, input: Result<(Id, bool), HttpError>) -> 
         Ok(input) => input,
         Err(error) => return exchange.run(Err(error)).await,
     };
-    let context = exchange.context();
+    // The block is read after its hash, and the head that the response shows must be that of the same view.
+    let context = exchange.service().consistent_context(&exchange.sender().client);
     let node = &exchange.service().node;
     let Ok(Some(hash)) = node.get_block_hash(&context, block) else {
         // This is the pending block, a block that does not exist, or one whose lookup fails again.

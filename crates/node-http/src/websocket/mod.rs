@@ -228,7 +228,7 @@ impl Socket {
     /// Responds to a message, which counts as a request in metrics and logs.
     async fn respond(&mut self, body: Bytes, out: &mut BytesMut) {
         let started = Instant::now();
-        let context = self.service.message_context(&self.sender.client);
+        let context = self.service.consistent_context(&self.sender.client);
         let (message, result) = self.run(context.clone(), body).await;
         let status = result.as_ref().map_or_else(|(error, _)| problem::status(error), |_| StatusCode::OK);
         // The response to a new subscription is sent before its first notification.
