@@ -197,6 +197,12 @@ fn only_programs_on_this_machine_control_the_chain() {
         ("Forwarded", "for=127.0.0.1"),
         ("X-Real-IP", "127.0.0.1"),
         ("CF-Connecting-IP", "127.0.0.1"),
+        ("X-Cluster-Client-IP", "127.0.0.1"),
+        ("X-Envoy-External-Address", "127.0.0.1"),
+        ("X-Azure-ClientIP", "127.0.0.1"),
+        ("X-Forwarded", "for=127.0.0.1"),
+        ("X-Original-Host", "localhost"),
+        ("CDN-Loop", "example"),
         ("X-Forwarded-Proto", "https"),
     ];
     for transport in Transport::ALL {
