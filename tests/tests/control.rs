@@ -357,3 +357,27 @@ fn an_exported_chain_imports_to_the_same_head() {
     );
     assert_eq!(imported["head"]["hash"], head["Hash"], "{log}");
 }
+
+#[test]
+fn importing_blocks_that_were_reverted_makes_them_canonical_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::write(path("genesis.json"), DEV_GENESIS).unwrap();
+    let data = folder.path().join("data");
+    let server = Server::dev(["--genesis", &path("genesis.json"), "--data-dir", &path("data")]);
+    let snapshot = done(&server, "snapshot", json!({}));
+    for nonce in 0..3 {
+        send(&server, transfer(nonce));
+    }
+    let best = head(&server);
+    server.end("TERM");
+    on_folder(&data, &["export", "--json", &path("chain.rlp")]);
+    let server = Server::dev(["--genesis", &path("genesis.json"), "--data-dir", &path("data")]);
+    assert_eq!(done(&server, "revert", snapshot)["Result"], true);
+    assert_eq!(head(&server)["Number"], "0");
+    server.end("TERM");
+    let (imported, log) =
+        on_folder(&data, &["import", "--json", "--genesis", &path("genesis.json"), &path("chain.rlp")]);
+    assert_eq!((&imported["head"]["hash"], &imported["imported"]), (&best["Hash"], &json!(3)), "{log}");
+    assert_eq!(on_folder(&data, &["verify", "--json"]).0["ok"], true);
+}
