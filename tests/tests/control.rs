@@ -300,6 +300,35 @@ fn refused_for_pages_of_other_origins() {
     }
 }
 
+#[test]
+fn ids_of_snapshots_are_not_used_again_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let start = || Server::dev(["--data-dir", data.to_str().unwrap()]);
+    let take = |server: &Server| number(&done(server, "snapshot", json!({}))["SnapshotId"]);
+    let revert =
+        |server: &Server, id: u64| done(server, "revert", json!({"SnapshotId": id.to_string()}))["Result"] == true;
+    let server = start();
+    let first = take(&server);
+    let second = take(&server);
+    assert!(revert(&server, second));
+    server.end("KILL");
+    let server = start();
+    assert!(!revert(&server, second), "it was used");
+    let third = take(&server);
+    assert!(third > second, "{third}");
+    assert!(revert(&server, first));
+    assert!(!revert(&server, third), "later snapshots are deleted as well");
+    server.end("KILL");
+    let server = start();
+    let fourth = take(&server);
+    assert!(fourth > third, "{fourth}");
+    server.end("TERM");
+    let server = start();
+    assert!(revert(&server, fourth), "snapshots themselves survive");
+    assert!(take(&server) > fourth);
+}
+
 /// Runs a command on a folder. Returns its result as JSON, and its log.
 fn on_folder(data: &Path, arguments: &[&str]) -> (Value, String) {
     let output = node_server().args(arguments).arg("--data-dir").arg(data).output().unwrap();
