@@ -337,6 +337,30 @@ fn on_folder(data: &Path, arguments: &[&str]) -> (Value, String) {
 }
 
 #[test]
+fn blocks_after_the_earliest_kept_state_can_be_rolled_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let start = || Server::dev(["--data-dir", data.to_str().unwrap()]);
+    let server = start();
+    done(&server, "mine", json!({"Blocks": 10}));
+    server.end("TERM");
+    on_folder(&data, &["prune", "--json", "--before", "6"]);
+    let server = start();
+    let roll_back = |blocks: u64| {
+        let request = json!({"jsonrpc": "2.0", "id": 1, "method": "anvil_rollback", "params": [blocks]});
+        server.post("/", request.to_string()).body["error"]["message"].clone()
+    };
+    // To a block that does not exist, to genesis, and to pruned blocks.
+    for blocks in [11, 10, 5] {
+        let expected = format!("cannot replace {blocks} blocks: at most 4 can be replaced");
+        assert_eq!(roll_back(blocks), json!(expected));
+    }
+    assert_eq!(roll_back(4), Value::Null);
+    assert_eq!(head(&server)["Number"], "6");
+    assert_eq!(roll_back(1), json!("cannot replace 1 blocks: at most 0 can be replaced"));
+}
+
+#[test]
 fn edits_survive_a_kill_and_verify_and_export_report_them() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
