@@ -392,6 +392,39 @@ fn edits_survive_a_kill_and_verify_and_export_report_them() {
 }
 
 #[test]
+fn verify_counts_only_edits_of_the_head() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::write(path("genesis.json"), DEV_GENESIS).unwrap();
+    let start = |data: &str| Server::dev(["--genesis", &path("genesis.json"), "--data-dir", &path(data)]);
+    let verified = || {
+        let output = node_server().args(["verify", "--data-dir", &path("edited")]).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "{text}");
+        (text, on_folder(Path::new(&path("edited")), &["verify", "--json"]).0["waiting_edits"].clone())
+    };
+    let server = start("edited");
+    for (count, expected) in
+        [(1, "; an edit is pending for the next block"), (2, "; 2 edits are pending for the next block")]
+    {
+        done(&server, "setBalance", json!({"Address": BOB, "Balance": "5"}));
+        let (text, waiting) = verified();
+        assert!(text.contains(expected) && text.contains("verified 1 block in "), "{text}");
+        assert_eq!(waiting, json!(count));
+    }
+    server.end("TERM");
+    let server = start("other");
+    send(&server, transfer(0));
+    server.end("TERM");
+    on_folder(Path::new(&path("other")), &["export", "--json", &path("chain.rlp")]);
+    let (imported, log) = on_folder(Path::new(&path("edited")), &["import", "--json", &path("chain.rlp")]);
+    assert_eq!(imported["head"]["number"], 1, "{log}");
+    let (text, waiting) = verified();
+    assert!(!text.contains("pending") && text.contains("verified 2 blocks in "), "{text}");
+    assert_eq!(waiting, 0);
+}
+
+#[test]
 fn an_exported_chain_imports_to_the_same_head() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
