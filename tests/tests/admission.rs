@@ -197,6 +197,12 @@ fn only_programs_on_this_machine_control_the_chain() {
         ("Forwarded", "for=127.0.0.1"),
         ("X-Real-IP", "127.0.0.1"),
         ("CF-Connecting-IP", "127.0.0.1"),
+        ("X-Cluster-Client-IP", "127.0.0.1"),
+        ("X-Envoy-External-Address", "127.0.0.1"),
+        ("X-Azure-ClientIP", "127.0.0.1"),
+        ("X-Forwarded", "for=127.0.0.1"),
+        ("X-Original-Host", "localhost"),
+        ("CDN-Loop", "example"),
         ("X-Forwarded-Proto", "https"),
     ];
     for transport in Transport::ALL {
@@ -242,9 +248,14 @@ fn pages_read_and_control_as_their_origin_allows() {
     for transport in Transport::ALL {
         let server = Server::dev_over(transport, ["--cors-origins", "loopback,extensions,https://wallet.example"]);
         let own = server.url().to_owned();
-        let cases: [(&[(&str, &str)], Rights); 14] = [
+        let (scheme, authority) = own.split_once("://").unwrap();
+        let other_scheme = format!("{}://{authority}", if scheme == "http" { "https" } else { "http" });
+        assert_eq!(scheme == "https", transport == Transport::Tls);
+        let cases: [(&[(&str, &str)], Rights); 15] = [
             (&[], [true, false, true]),
             (&[("Origin", &own)], [true, true, true]),
+            // Pages on this machine may read, see `--cors-origins`.
+            (&[("Origin", &other_scheme)], [true, true, false]),
             (&[("Origin", "https://wallet.example")], all),
             (&[("Origin", "http://localhost:3000")], [true, true, false]),
             (&[("Origin", "http://127.0.0.1:3000")], [true, true, false]),
@@ -272,7 +283,52 @@ fn pages_read_and_control_as_their_origin_allows() {
         let server = Server::dev_over(transport, ["--cors-origins", "*"]);
         assert_eq!(rights(&server, &[("Origin", "null")]), [true, true, false], "reading is allowed");
         let own = ("Host", "localhost:1");
-        assert_eq!(rights(&server, &[own, ("Origin", "http://localhost:1")]), all, "{transport:?}");
+        assert_eq!(rights(&server, &[own, ("Origin", &format!("{scheme}://localhost:1"))]), all, "{transport:?}");
+    }
+}
+
+#[test]
+fn the_own_origin_includes_the_scheme() {
+    /// Options, headers, and whether pages with this host are the server's own if their scheme is http, and if it is
+    /// https.
+    type Case<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)], [bool; 2]);
+    for transport in Transport::ALL {
+        let own = |options: &[&str], headers: &[(&str, &str)], origin: &str| {
+            let server =
+                Server::dev_over(transport, [&["--force-control", "--cors-origins", "none"], options].concat());
+            let headers = [&[JSON, ("Host", "node.example"), ("Origin", origin)], headers].concat();
+            let controls = server.send("POST", "/dev/mine/", &headers, "{}").status;
+            assert_eq!(server.send("GET", "/newBlockFilter/", &headers, "").status, controls, "reading is equal");
+            assert!([200, 403].contains(&controls), "{controls}");
+            controls == 200
+        };
+        let (http, https) = ("http://node.example", "https://node.example");
+        let is_tls = transport == Transport::Tls;
+        let hosts = ["--allowed-hosts", "node.example"];
+        let proxied = ["--allowed-hosts", "node.example", "--trusted-proxies", "127.0.0.1"];
+        let forwarded = |scheme| [("X-Forwarded-For", "203.0.113.1"), ("X-Forwarded-Proto", scheme)];
+        let cases: [Case<'_>; 8] = [
+            // The scheme of the connection.
+            (&hosts, &[], [!is_tls, is_tls]),
+            // A proxy that is not trusted may have added TLS.
+            (&hosts, &forwarded("https"), [true, true]),
+            (&proxied, &forwarded("https"), [false, true]),
+            (&proxied, &forwarded("http"), [true, false]),
+            // A trusted proxy that does not report the scheme.
+            (&proxied, &[("X-Forwarded-For", "203.0.113.1")], [true, true]),
+            (&proxied, &[], [true, true]),
+            // A proxy that adds no header may have added TLS.
+            (&["--public-url", https], &[], [false, true]),
+            (
+                &["--public-url", https, "--trusted-proxies", "127.0.0.1"],
+                &[("X-Forwarded-For", "203.0.113.1")],
+                [false, true],
+            ),
+        ];
+        for (options, headers, expected) in cases {
+            let got = [http, https].map(|origin| own(options, headers, origin));
+            assert_eq!(got, expected, "{transport:?} {options:?} {headers:?}");
+        }
     }
 }
 

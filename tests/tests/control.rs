@@ -300,11 +300,64 @@ fn refused_for_pages_of_other_origins() {
     }
 }
 
+#[test]
+fn ids_of_snapshots_are_not_used_again_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let start = || Server::dev(["--data-dir", data.to_str().unwrap()]);
+    let take = |server: &Server| number(&done(server, "snapshot", json!({}))["SnapshotId"]);
+    let revert =
+        |server: &Server, id: u64| done(server, "revert", json!({"SnapshotId": id.to_string()}))["Result"] == true;
+    let server = start();
+    let first = take(&server);
+    let second = take(&server);
+    assert!(revert(&server, second));
+    server.end("KILL");
+    let server = start();
+    assert!(!revert(&server, second), "it was used");
+    let third = take(&server);
+    assert!(third > second, "{third}");
+    assert!(revert(&server, first));
+    assert!(!revert(&server, third), "later snapshots are deleted as well");
+    server.end("KILL");
+    let server = start();
+    let fourth = take(&server);
+    assert!(fourth > third, "{fourth}");
+    server.end("TERM");
+    let server = start();
+    assert!(revert(&server, fourth), "snapshots themselves survive");
+    assert!(take(&server) > fourth);
+}
+
 /// Runs a command on a folder. Returns its result as JSON, and its log.
 fn on_folder(data: &Path, arguments: &[&str]) -> (Value, String) {
     let output = node_server().args(arguments).arg("--data-dir").arg(data).output().unwrap();
     let last = String::from_utf8(output.stdout).unwrap().lines().last().unwrap_or("null").to_owned();
     (serde_json::from_str(&last).unwrap(), String::from_utf8(output.stderr).unwrap())
+}
+
+#[test]
+fn blocks_after_the_earliest_kept_state_can_be_rolled_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let start = || Server::dev(["--data-dir", data.to_str().unwrap()]);
+    let server = start();
+    done(&server, "mine", json!({"Blocks": 10}));
+    server.end("TERM");
+    on_folder(&data, &["prune", "--json", "--before", "6"]);
+    let server = start();
+    let roll_back = |blocks: u64| {
+        let request = json!({"jsonrpc": "2.0", "id": 1, "method": "anvil_rollback", "params": [blocks]});
+        server.post("/", request.to_string()).body["error"]["message"].clone()
+    };
+    // To a block that does not exist, to genesis, and to pruned blocks.
+    for blocks in [11, 10, 5] {
+        let expected = format!("cannot replace {blocks} blocks: at most 4 can be replaced");
+        assert_eq!(roll_back(blocks), json!(expected));
+    }
+    assert_eq!(roll_back(4), Value::Null);
+    assert_eq!(head(&server)["Number"], "6");
+    assert_eq!(roll_back(1), json!("cannot replace 1 blocks: at most 0 can be replaced"));
 }
 
 #[test]
@@ -339,6 +392,39 @@ fn edits_survive_a_kill_and_verify_and_export_report_them() {
 }
 
 #[test]
+fn verify_counts_only_edits_of_the_head() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::write(path("genesis.json"), DEV_GENESIS).unwrap();
+    let start = |data: &str| Server::dev(["--genesis", &path("genesis.json"), "--data-dir", &path(data)]);
+    let verified = || {
+        let output = node_server().args(["verify", "--data-dir", &path("edited")]).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "{text}");
+        (text, on_folder(Path::new(&path("edited")), &["verify", "--json"]).0["waiting_edits"].clone())
+    };
+    let server = start("edited");
+    for (count, expected) in
+        [(1, "; an edit is pending for the next block"), (2, "; 2 edits are pending for the next block")]
+    {
+        done(&server, "setBalance", json!({"Address": BOB, "Balance": "5"}));
+        let (text, waiting) = verified();
+        assert!(text.contains(expected) && text.contains("verified 1 block in "), "{text}");
+        assert_eq!(waiting, json!(count));
+    }
+    server.end("TERM");
+    let server = start("other");
+    send(&server, transfer(0));
+    server.end("TERM");
+    on_folder(Path::new(&path("other")), &["export", "--json", &path("chain.rlp")]);
+    let (imported, log) = on_folder(Path::new(&path("edited")), &["import", "--json", &path("chain.rlp")]);
+    assert_eq!(imported["head"]["number"], 1, "{log}");
+    let (text, waiting) = verified();
+    assert!(!text.contains("pending") && text.contains("verified 2 blocks in "), "{text}");
+    assert_eq!(waiting, 0);
+}
+
+#[test]
 fn an_exported_chain_imports_to_the_same_head() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
@@ -356,4 +442,28 @@ fn an_exported_chain_imports_to_the_same_head() {
         &["import", "--json", "--genesis", &path("genesis.json"), &path("chain.rlp")],
     );
     assert_eq!(imported["head"]["hash"], head["Hash"], "{log}");
+}
+
+#[test]
+fn importing_blocks_that_were_reverted_makes_them_canonical_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::write(path("genesis.json"), DEV_GENESIS).unwrap();
+    let data = folder.path().join("data");
+    let server = Server::dev(["--genesis", &path("genesis.json"), "--data-dir", &path("data")]);
+    let snapshot = done(&server, "snapshot", json!({}));
+    for nonce in 0..3 {
+        send(&server, transfer(nonce));
+    }
+    let best = head(&server);
+    server.end("TERM");
+    on_folder(&data, &["export", "--json", &path("chain.rlp")]);
+    let server = Server::dev(["--genesis", &path("genesis.json"), "--data-dir", &path("data")]);
+    assert_eq!(done(&server, "revert", snapshot)["Result"], true);
+    assert_eq!(head(&server)["Number"], "0");
+    server.end("TERM");
+    let (imported, log) =
+        on_folder(&data, &["import", "--json", "--genesis", &path("genesis.json"), &path("chain.rlp")]);
+    assert_eq!((&imported["head"]["hash"], &imported["imported"]), (&best["Hash"], &json!(3)), "{log}");
+    assert_eq!(on_folder(&data, &["verify", "--json"]).0["ok"], true);
 }

@@ -161,6 +161,9 @@ fn refuses_unusable_folders_with_one_line() {
     let data = fixture.path("data");
     let server = Server::start(fixture.import());
     refused(&fixture, &[], "is in use by another process");
+    // Nor does it help to remove the lock file.
+    fs::remove_file(format!("{data}/lock")).unwrap();
+    refused(&fixture, &[], "is in use by another process");
     server.end("TERM");
 
     let genesis = fixture.path("other.json");

@@ -217,6 +217,19 @@ fn transactions_of_accounts_follow_the_fork() {
 }
 
 #[test]
+fn access_lists_are_created_since_berlin() {
+    let arguments = json!([{"from": ALICE, "to": BOB}, "latest"]);
+    for fork in ["frontier", "istanbul", "muirglacier"] {
+        let server = Server::dev(["--hardfork", fork]);
+        let refused = ask(&server, request(1, "eth_createAccessList", arguments.clone())).body;
+        let text = "blockNumber: access lists exist since Berlin (EIP-2930), block 0 is before it";
+        assert_eq!((code(&refused), &refused["error"]["message"]), (-32602, &json!(text)), "{fork}");
+    }
+    let server = Server::dev(["--hardfork", "berlin"]);
+    assert_eq!(call(&server, "eth_createAccessList", arguments)["accessList"], json!([]));
+}
+
+#[test]
 fn the_blob_base_fee_can_be_overridden() {
     let server = Server::dev(NONE);
     // BLOBBASEFEE, PUSH1 0, MSTORE, PUSH1 32, PUSH1 0, RETURN.

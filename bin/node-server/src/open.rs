@@ -125,7 +125,7 @@ fn check_side_blocks(store: &Store, view: &dyn View, changes: &[ForkChange]) -> 
         let header = view.header(block.hash.into())?.ok_or(BackendError::UnknownBlock(block.number))?;
         if let Some(change) = changes.iter().find(|change| change.concerns(&header)) {
             let (number, time) = (block.number, header.header.timestamp);
-            let refused = ContinueError::SideBlock { number, time, change: change.clone() };
+            let refused = ContinueError::SideBlock { number, time, change: Box::new(change.clone()) };
             return Err(BackendError::Storage(refused.into()));
         }
     }

@@ -47,7 +47,7 @@ pub(crate) struct ChainOptions {
     #[command(flatten)]
     pub(crate) genesis: GenesisOptions,
     /// Chain file of RLP blocks to import; may be repeated
-    #[arg(long, value_name = "FILE", value_delimiter = ',')]
+    #[arg(long, value_name = "FILE")]
     pub(crate) import: Vec<PathBuf>,
     /// Serve reads from the blocks imported so far during the import; until it ends, /ready returns 503 and
     /// transactions are refused

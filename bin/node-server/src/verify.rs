@@ -4,8 +4,9 @@ use crate::error::CommandError;
 use crate::open;
 use crate::options::InspectOptions;
 use crate::report::{self, Report};
-use node_core::backend::{BackendError, RecordKind, StateBackend};
+use node_core::backend::{BackendError, StateBackend};
 use node_core::context::Context;
+use node_core::edits::count_pending_edits;
 use node_evm::Secp256k1Recovery;
 use node_http::Shutdown;
 use node_store::{Difference, Fault, Store, Verified};
@@ -50,15 +51,18 @@ pub(crate) fn run(options: &InspectOptions) -> Result<(), CommandError> {
     if difference.is_none() || json {
         let by_hand = match &*edited {
             [] => String::new(),
+            [only] => format!("; block {only} was edited by hand"),
             [first, ..] => format!("; {} blocks were edited by hand, the first one is {first}", edited.len()),
         };
-        let waiting = store.records(RecordKind::PendingEdit)?.len();
+        let waiting = count_pending_edits(&store)?;
         let waiting_text = match waiting {
             0 => String::new(),
+            1 => "; an edit is pending for the next block".to_owned(),
             count => format!("; {count} edits are pending for the next block"),
         };
+        let noun = if blocks == 1 { "block" } else { "blocks" };
         let text = format!(
-            "verified {blocks} blocks in {seconds:.2} s: all rows are correct; states from block {earliest_state} on; head {head}{by_hand}{waiting_text}"
+            "verified {blocks} {noun} in {seconds:.2} s: all rows are correct; states from block {earliest_state} on; head {head}{by_hand}{waiting_text}"
         );
         let value = json!({
             "ok": difference.is_none(), "difference": difference.as_ref().map(difference_value), "blocks": blocks,

@@ -165,6 +165,21 @@ fn the_variable_of_a_flag_overrides_the_file() {
 }
 
 #[test]
+fn commas_separate_the_values_of_a_variable() {
+    let setting = |variables: &[(&str, &str)], more: &[&str], long| {
+        let mut program = program();
+        program.args(["config", "run"]).args(more).envs(variables.iter().copied());
+        shown(&text(program.output().expect("it runs")), long)
+    };
+    let (list, source) = ("import = [\"a.rlp\", \"b.rlp\"]".to_owned(), "environment ETHNODE_IMPORT".to_owned());
+    assert_eq!(setting(&[("ETHNODE_IMPORT", "a.rlp,b.rlp")], &[], "import"), (list.clone(), source));
+    assert_eq!(setting(&[("NODE_IMPORT", "a.rlp,b.rlp")], &[], "import").0, list);
+    let given = setting(&[("ETHNODE_IMPORT", "a.rlp")], &["--import", "x,y.rlp"], "import");
+    assert_eq!(given, ("import = [\"x,y.rlp\"]".to_owned(), "command line".to_owned()));
+    assert_eq!(setting(&[("ETHNODE_API", "eth,net")], &[], "api").0, "api = [\"eth\", \"net\"]");
+}
+
+#[test]
 fn earlier_names_of_variables_are_read_unless_they_describe_a_service() {
     let setting = |variables: &[(&str, &str)], long| {
         shown(&text(program().args(["config", "run"]).envs(variables.iter().copied()).output().expect("it runs")), long)

@@ -33,13 +33,13 @@ type SideTip = Option<Arc<dyn View>>;
 /// The result of importing a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Imported {
-    /// The block was already stored.
+    /// The block was already stored, and the head stays.
     AlreadyKnown,
     /// The block is the new head and a child of the old one.
     Appended,
     /// The block is stored as a side block.
     SideBranch,
-    /// The block is the new head, and its branch has become canonical.
+    /// The block is the new head, and its branch has become canonical. It may have been stored as a side block before.
     Switched(HeadChange),
 }
 
@@ -85,7 +85,7 @@ impl BlockImporter {
     ///
     /// A block on a side branch is executed immediately. Its branch becomes canonical if it has a higher total
     /// difficulty than the canonical branch before the merge, or is longer after the merge. In a tie the canonical
-    /// branch stays.
+    /// branch stays. The same applies to a block that is already stored, but it is not executed again.
     ///
     /// # Errors
     /// Returns an [`ImportError`] if the block is invalid, its parent is unknown, the backend fails or `context`
@@ -94,13 +94,23 @@ impl BlockImporter {
         context.check()?;
         let mut side_tip = self.writing.lock();
         let view = self.backend.view()?;
-        if view.header(BlockHashOrNumber::Hash(block.hash))?.is_some() {
-            return Ok(Imported::AlreadyKnown);
+        let head = view.head();
+        let head_header = || -> Result<Arc<SealedHeader>, BackendError> {
+            view.header(BlockHashOrNumber::Hash(head.hash))?.ok_or(BackendError::UnknownBlock(head.number))
+        };
+        if let Some(known) = view.header(BlockHashOrNumber::Hash(block.hash))? {
+            // A canonical block is never preferred. A side block is if the head was set back.
+            if !is_preferred(&known, &*head_header()?) {
+                return Ok(Imported::AlreadyKnown);
+            }
+            let Branch { ancestor, blocks } =
+                Branch::to(&*view, block.hash)?.ok_or(ImportError::UnknownBlock(block.hash))?;
+            *side_tip = None;
+            return Ok(Imported::Switched(self.backend.switch(ancestor, blocks)?));
         }
         let (reference, parent_hash) = (block.block_ref(), block.header.parent_hash);
         let unknown_parent = || ImportError::UnknownParent { block: reference, parent: parent_hash };
         let parent = view.header(BlockHashOrNumber::Hash(parent_hash))?.ok_or_else(unknown_parent)?;
-        let head = view.head();
         if head.hash == parent_hash {
             let executed = self.execute(context, &*view, &parent, block)?;
             self.backend.append(executed).map_err(|error| wrong_state_root(reference, error))?;
@@ -119,8 +129,7 @@ impl BlockImporter {
         if got != expected {
             return Err(ImportError::Invalid { block: reference, source: BlockError::StateRoot { got, expected } });
         }
-        let head = view.header(BlockHashOrNumber::Hash(head.hash))?.ok_or(BackendError::UnknownBlock(head.number))?;
-        if is_preferred(&executed.header, &head) {
+        if is_preferred(&executed.header, &*head_header()?) {
             let Branch { ancestor, mut blocks } = branch()?;
             blocks.push(executed);
             *side_tip = None;

@@ -52,9 +52,9 @@ pub struct Progress {
 /// The result of an import from a chain file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ImportSummary {
-    /// Number of imported blocks.
+    /// Number of imported blocks, including those that were side blocks and became the head.
     pub imported: u64,
-    /// Number of blocks that were already known.
+    /// Number of other blocks that were already known.
     pub known: u64,
     /// Gas used by the imported blocks.
     pub gas: u64,
@@ -107,7 +107,7 @@ enum Step {
 }
 
 /// Imports a chain file of any length: concatenated RLP-encoded blocks. Blocks that are already stored are recognized
-/// by their headers and skipped.
+/// by their headers and not executed again. They become the head by the same rule as new ones.
 ///
 /// Blocks are stored by the calling thread, while other threads read, decode and execute later ones. `progress` is
 /// called after each block.
@@ -188,7 +188,8 @@ fn read(reader: impl Read, workers: &[SyncSender<Batch<RawBlock>>]) {
 /// Decodes unknown blocks and recovers their senders, until there is no more work or the receiver has stopped.
 fn prepare(work: &Receiver<Batch<RawBlock>>, done: &SyncSender<Batch<Prepared>>, importer: &BlockImporter) {
     for batch in work {
-        // Blocks are never removed, so a block that is known now will still be known when its turn comes.
+        // Blocks are never removed, so a block that is known now will still be known when its turn comes. An import
+        // only makes better blocks the head, so a block that is canonical now will not be preferred to the head.
         let view = importer.backend().view().ok();
         let prepare = |RawBlock { offset, bytes }| {
             if let Some(number) = view.as_deref().and_then(|view| known(view, &bytes)) {

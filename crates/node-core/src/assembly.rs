@@ -189,7 +189,7 @@ fn seal(header: Header, body: &Body, parent: &SealedHeader) -> SealedHeader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::forks::BlobParams;
+    use crate::forks::{BlobEntry, BlobParams};
     use crate::pool::NextBlockRules;
 
     fn parent(difficulty: u64, base_fee: Option<u64>) -> SealedHeader {
@@ -213,7 +213,7 @@ mod tests {
             block_forks: vec![(Fork::London, london)],
             terminal_total_difficulty: terminal.map(U256::from),
             time_forks: vec![(Fork::Shanghai, 10), (Fork::Cancun, 2_000)],
-            blob_schedule: vec![(BlobParams::CANCUN, 2_000)],
+            blob_schedule: vec![BlobEntry { upgrade: "cancun", params: BlobParams::CANCUN, time: 2_000 }],
             ..ChainSpec::default()
         };
         let (old, new) = (parent(7, None), parent(7, Some(1_000)));

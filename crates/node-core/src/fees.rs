@@ -130,6 +130,7 @@ fn fake_exponential(factor: u64, numerator: u64, denominator: u64) -> U256 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::forks::BlobEntry;
 
     /// Returns a chain with London at block 10, then Cancun at timestamp 100, Prague at 200, Osaka at 300, and two
     /// changes of blob parameters at 400 and 500.
@@ -139,12 +140,14 @@ mod tests {
             block_forks: vec![(Fork::Berlin, 5), (Fork::London, 10)],
             terminal_total_difficulty: Some(U256::zero()),
             time_forks: vec![(Fork::Shanghai, 50), (Fork::Cancun, 100), (Fork::Prague, 200), (Fork::Osaka, 300)],
-            blob_schedule: vec![
-                (BlobParams::CANCUN, 100),
-                (BlobParams::PRAGUE, 200),
-                (BlobParams::BPO1, 400),
-                (BlobParams::BPO2, 500),
-            ],
+            blob_schedule: [
+                ("cancun", BlobParams::CANCUN, 100),
+                ("prague", BlobParams::PRAGUE, 200),
+                ("bpo1", BlobParams::BPO1, 400),
+                ("bpo2", BlobParams::BPO2, 500),
+            ]
+            .map(|(upgrade, params, time)| BlobEntry { upgrade, params, time })
+            .to_vec(),
             ..ChainSpec::default()
         }
     }

@@ -24,7 +24,7 @@ pub fn fork_id(spec: &ChainSpec, genesis: &SealedHeader, number: BlockNumber, ti
 /// Returns the timestamps in Unix seconds at which rules or blob parameters change, possibly with duplicates.
 pub fn times(spec: &ChainSpec) -> impl Iterator<Item = u64> + '_ {
     let forks = spec.time_forks.iter().map(|(_, at)| *at);
-    forks.chain(spec.blob_schedule.iter().map(|(_, at)| *at))
+    forks.chain(spec.blob_schedule.iter().map(|entry| entry.time))
 }
 
 #[cfg(test)]
@@ -55,7 +55,11 @@ mod tests {
             ],
             dao_fork: Some(crate::forks::DaoFork { block: 1_920_000, supported: true }),
             time_forks: vec![(Fork::Shanghai, 1_681_338_455), (Fork::Cancun, 1_710_338_135)],
-            blob_schedule: vec![(crate::forks::BlobParams::CANCUN, 1_710_338_135)],
+            blob_schedule: vec![crate::forks::BlobEntry {
+                upgrade: "cancun",
+                params: crate::forks::BlobParams::CANCUN,
+                time: 1_710_338_135,
+            }],
             ..ChainSpec::default()
         };
         let hash = "0xd4e56740f876aef8c010b86a40d5f56745a118d0906a34e69aec8c0db1cb8fa3".parse().unwrap();

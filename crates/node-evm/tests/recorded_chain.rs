@@ -7,7 +7,7 @@ use node_core::block::{Body, ExecutedBlock, RecoveredTransaction, SealedHeader};
 use node_core::context::Context;
 use node_core::crypto::SenderRecovery;
 use node_core::executor::{BlockOutcome, Executor};
-use node_core::forks::{Activation, BlobParams, ChainSpec, UPGRADES, Upgrade};
+use node_core::forks::{Activation, BlobEntry, BlobParams, ChainSpec, UPGRADES, Upgrade};
 use node_core::state::{AccountChange, AccountState, StateChanges};
 use node_core::trace::{TracerJson, Tracing};
 use node_core::trie::ordered_root;
@@ -34,8 +34,10 @@ fn spec(config: &Value) -> ChainSpec {
         terminal_total_difficulty: Some(number("terminalTotalDifficulty").into()),
         time_forks: of(|upgrade| matches!(upgrade.activation, Activation::Time { .. })),
         blob_schedule: ["cancun", "prague", "osaka", "bpo1", "bpo2"]
-            .map(blob_params)
-            .map(|(params, key)| (params, number(&key)))
+            .map(|upgrade| {
+                let (params, key) = blob_params(upgrade);
+                BlobEntry { upgrade, params, time: number(&key) }
+            })
             .to_vec(),
         deposit_contract: Some(config["depositContractAddress"].as_str().unwrap().parse().unwrap()),
         ..ChainSpec::default()

@@ -5,7 +5,7 @@ mod support;
 
 use node_core::crypto::SignatureError;
 use node_core::executor::TransactionError;
-use node_core::forks::{BlobParams, Fork};
+use node_core::forks::{BlobEntry, BlobParams, Fork};
 use node_types::consensus::{
     AccessListItem, AccessListTransaction, Authorization, BlobTransaction, DynamicFeeTransaction, LegacyTransaction,
     SetCodeTransaction, Signature, TransactionBody,
@@ -347,7 +347,7 @@ fn checks_the_blobs_of_a_transaction() {
 fn the_schedule_limits_the_blobs_of_a_block() {
     let mut genesis = Genesis::at(Fork::Osaka);
     let bpo = BlobParams { target: 2, max: 3, base_fee_update_fraction: 1_000_000 };
-    genesis.spec.blob_schedule.push((bpo, 100));
+    genesis.spec.blob_schedule.push(BlobEntry { upgrade: "bpo1", params: bpo, time: 100 });
     let world = genesis.build();
     let transactions = |counts: &[usize]| -> Vec<_> {
         let nonces = 0..;
@@ -371,7 +371,7 @@ fn the_schedule_limits_the_blobs_of_a_block() {
 fn the_blob_base_fee_follows_the_schedule() {
     let mut genesis = Genesis::at(Fork::Osaka).code(CONTRACT, "4a60005500");
     let bpo = BlobParams { target: 14, max: 21, base_fee_update_fraction: 11_684_671 };
-    genesis.spec.blob_schedule.push((bpo, 100));
+    genesis.spec.blob_schedule.push(BlobEntry { upgrade: "bpo1", params: bpo, time: 100 });
     let world = genesis.build();
     // e^(excess / fraction): 50,077,160 / 5,007,716 is 10, and 50,077,160 / 11,684,671 is 4.29.
     for (timestamp, price) in [(99, 22_026), (100, 72)] {

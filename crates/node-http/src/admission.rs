@@ -9,7 +9,7 @@ use crate::problem::HttpError;
 use crate::sender::{Origin, Sender};
 use crate::service::Service;
 use crate::tokens::{Role, Tokens};
-use crate::url::host_of;
+use crate::url::{PublicUrl, host_of};
 use actix_web::HttpRequest;
 use actix_web::http::Version;
 use actix_web::http::header::{AUTHORIZATION, CONTENT_LENGTH, HOST, HeaderMap, HeaderValue, ORIGIN};
@@ -30,8 +30,8 @@ pub(crate) enum Access {
     Sending,
 }
 
-/// Checks form, host, size, rate and token of a request whose head is `length` bytes long. Returns the permit that counts it
-/// as in progress.
+/// Checks form, host, size, rate and token of a request whose head is `length` bytes long. Returns the permit that
+/// counts it as in progress.
 pub(crate) fn admit(
     request: &HttpRequest,
     service: &Service,
@@ -154,16 +154,24 @@ fn has_origin(
     }
 }
 
-/// Returns whether `origin` is that of this server's own pages. The scheme may differ, because a proxy may add TLS.
+/// Returns whether `origin` is that of this server's own pages: the scheme, host and port to which the request was
+/// sent, or those of the public URL. If the scheme is unknown, because a proxy may have added TLS, either one is
+/// accepted.
 fn is_own(origin: &HeaderValue, request: &HttpRequest, sender: &Sender, config: &HttpConfig) -> bool {
     let Ok(origin) = origin.to_str() else { return false };
-    let Some((_, authority)) = origin.split_once("://") else { return false };
-    let forwarded = sender.forwarded.as_ref().and_then(|forwarded| forwarded.host.as_deref());
-    let addressed = forwarded.or_else(|| encode::requested_authority(request));
-    (origin.starts_with("http://") || origin.starts_with("https://"))
-        && !authority.is_empty()
-        && (addressed.is_some_and(|own| own.eq_ignore_ascii_case(authority))
-            || config.public_url.as_ref().is_some_and(|url| url.authority().eq_ignore_ascii_case(authority)))
+    let Some((scheme, authority)) = origin.split_once("://") else { return false };
+    if !matches!(scheme, "http" | "https") || authority.is_empty() {
+        return false;
+    }
+    let is_same = |own: &str| own.eq_ignore_ascii_case(authority);
+    let public = config.public_url.as_ref().filter(|url| is_same(url.authority())).map(PublicUrl::scheme);
+    if public == Some(scheme) {
+        return true;
+    }
+    let forwarded = sender.forwarded.as_deref();
+    let addressed = forwarded.and_then(|by| by.host.as_deref()).or_else(|| encode::requested_authority(request));
+    let own_scheme = forwarded.and_then(|by| by.scheme).or(public).or(sender.scheme);
+    addressed.is_some_and(is_same) && own_scheme.is_none_or(|own| own == scheme)
 }
 
 /// Returns whether the browser reports that a page of another site caused the request (Fetch Metadata).
@@ -218,8 +226,8 @@ pub(crate) fn report_unreadable(request: &HttpRequest, service: &Service, sender
     }
 }
 
-/// Refuses requests that other programs may understand differently. actix-http refuses such requests of HTTP/1.1, but not
-/// of HTTP/2 (RFC 9113, section 8.3.1; RFC 9110, section 8.6).
+/// Refuses requests that other programs may understand differently. actix-http refuses such requests of HTTP/1.1, but
+/// not of HTTP/2 (RFC 9113, section 8.3.1; RFC 9110, section 8.6).
 fn check_form(request: &HttpRequest) -> Result<(), HttpError> {
     let (headers, uri) = (request.headers(), request.uri());
     let is_repeated = |name| headers.get_all(name).nth(1).is_some();

@@ -66,10 +66,19 @@ pub enum ProxyHeaders {
 /// Represents all clients whose address a proxy hides or does not write as an address.
 const UNKNOWN_CLIENT: IpAddr = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
 
-/// Returns whether `name` is a header that proxies add.
+/// Returns whether `name`, in lower case, is a header that proxies add. Rules instead of a list of all such headers,
+/// because each product has its own, and one that is missed makes a client of the proxy look like a program on this
+/// machine.
 pub(crate) fn is_from_proxy(name: &str) -> bool {
-    const NAMES: [&str; 6] = ["cf-connecting-ip", "forwarded", "true-client-ip", "via", "x-client-ip", "x-real-ip"];
-    NAMES.contains(&name) || name.starts_with("x-forwarded-")
+    const NAMES: [&str; 4] = ["cdn-loop", "cf-ray", "via", "x-varnish"];
+    const STARTS: [&str; 7] = ["amz-cf-", "appengine-", "arr-", "azure-", "envoy-", "original-", "proxy"];
+    const ENDS: [&str; 5] = ["-ip", "-ipv6", "client-addr", "clientip", "remote-addr"];
+    const CONTAINED: &[u8] = b"forwarded";
+    NAMES.contains(&name)
+        || name.strip_prefix("x-").is_some_and(|name| STARTS.iter().any(|start| name.starts_with(start)))
+        || ENDS.iter().any(|end| name.ends_with(end))
+        // Runs for each header of each request; `str::contains` would first prepare a search.
+        || name.as_bytes().windows(CONTAINED.len()).any(|part| part == CONTAINED)
 }
 
 /// The properties of a request according to the proxies.
@@ -217,6 +226,76 @@ fn prefix(headers: &HeaderMap) -> BasePath {
 mod tests {
     use super::*;
     use actix_web::http::header::{HeaderName, HeaderValue};
+
+    #[test]
+    fn recognizes_headers_of_proxies() {
+        for name in [
+            "CDN-Loop",
+            "CF-Connecting-IP",
+            "CF-Connecting-IPv6",
+            "CF-Ray",
+            "DO-Connecting-IP",
+            "Fastly-Client-IP",
+            "Fly-Client-IP",
+            "Fly-Forwarded-Port",
+            "Forwarded",
+            "Forwarded-For",
+            "Remote-Addr",
+            "True-Client-IP",
+            "Via",
+            "X-Amz-Cf-Id",
+            "X-AppEngine-User-IP",
+            "X-ARR-LOG-ID",
+            "X-Azure-ClientIP",
+            "X-Azure-SocketIP",
+            "X-Client-IP",
+            "X-Cluster-Client-IP",
+            "X-Envoy-External-Address",
+            "X-Forwarded",
+            "X-Forwarded-For",
+            "X-NF-Client-Connection-IP",
+            "X-Original-Forwarded-For",
+            "X-Original-Host",
+            "X-Originating-IP",
+            "X-ProxyUser-Ip",
+            "X-Real-IP",
+            "X-Remote-Addr",
+            "X-Varnish",
+            "X-Vercel-Forwarded-For",
+            "X_Forwarded_For",
+        ] {
+            assert!(is_from_proxy(&name.to_ascii_lowercase()), "{name}");
+        }
+        // What browsers, libraries and tools send by themselves.
+        for name in [
+            "Accept",
+            "Accept-Encoding",
+            "Authorization",
+            "Cache-Control",
+            "Connection",
+            "Content-Length",
+            "Content-Type",
+            "DNT",
+            "Host",
+            "If-None-Match",
+            "Last-Event-ID",
+            "Origin",
+            "Prefer",
+            "Proxy-Connection",
+            "Sec-Fetch-Site",
+            "Sec-WebSocket-Key",
+            "TE",
+            "traceparent",
+            "Upgrade",
+            "Upgrade-Insecure-Requests",
+            "User-Agent",
+            "X-API-Key",
+            "X-Request-Id",
+            "X-Requested-With",
+        ] {
+            assert!(!is_from_proxy(&name.to_ascii_lowercase()), "{name}");
+        }
+    }
 
     #[test]
     fn what_a_client_sends_does_not_hide_what_a_proxy_appends() {

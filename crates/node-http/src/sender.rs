@@ -37,6 +37,9 @@ pub(crate) struct Sender {
     pub(crate) origin: Origin,
     /// Whether the request was sent to the control address.
     pub(crate) is_at_control: bool,
+    /// The scheme with which the client connected; `None` if it is unknown here, because a proxy or an application that
+    /// mounts the routes accepted the connection.
+    pub(crate) scheme: Option<&'static str>,
     /// The properties of the request according to trusted proxies.
     pub(crate) forwarded: Option<Box<Forwarded>>,
 }
@@ -57,17 +60,29 @@ impl Sender {
     /// the client.
     pub(crate) fn new(request: &HttpRequest, is_forwarded: bool, config: &HttpConfig, clients: &Clients) -> Self {
         match request.conn_data::<Peer>() {
-            Some(peer) => Self::of_peer(peer, request, is_forwarded, config, clients),
+            Some(peer) => {
+                let scheme = (!is_forwarded && !peer.is_proxy).then(|| config.scheme());
+                Self::of_peer(peer, request, scheme, is_forwarded, config, clients)
+            }
             // An application that mounts the routes accepts the connections itself.
             None => {
                 let address = request.peer_addr().map(|peer| peer.ip());
                 let peer = Peer::new(address, clients, &config.trusted_proxies);
-                Self::of_peer(&peer, request, is_forwarded, config, clients)
+                Self::of_peer(&peer, request, None, is_forwarded, config, clients)
             }
         }
     }
 
-    fn of_peer(peer: &Peer, request: &HttpRequest, is_forwarded: bool, config: &HttpConfig, clients: &Clients) -> Self {
+    /// Returns the sender of `request`, which arrived on a connection with `peer`. `scheme` is that of the connection
+    /// if the client made it.
+    fn of_peer(
+        peer: &Peer,
+        request: &HttpRequest,
+        scheme: Option<&'static str>,
+        is_forwarded: bool,
+        config: &HttpConfig,
+        clients: &Clients,
+    ) -> Self {
         let forwarded = (is_forwarded && peer.is_proxy)
             .then(|| Box::new(Forwarded::read(request.headers(), config.proxy_headers, &config.trusted_proxies)));
         let origin = match &forwarded {
@@ -81,7 +96,8 @@ impl Sender {
             Some(address) => clients.at(address),
             None => peer.client.clone(),
         };
-        Self { client, connection: peer.connection.clone(), origin, is_at_control: peer.is_at_control, forwarded }
+        let (connection, is_at_control) = (peer.connection.clone(), peer.is_at_control);
+        Self { client, connection, origin, is_at_control, scheme, forwarded }
     }
 
     pub(crate) fn is_on_this_machine(&self) -> bool {

@@ -48,6 +48,11 @@ impl PublicUrl {
         &self.0
     }
 
+    /// Returns the scheme, `http` or `https`.
+    pub(crate) fn scheme(&self) -> &str {
+        self.0.split_once("://").map_or("", |(scheme, _)| scheme)
+    }
+
     /// Returns the host, without a port.
     pub(crate) fn host(&self) -> &str {
         host_of(self.authority())

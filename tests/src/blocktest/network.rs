@@ -1,7 +1,7 @@
 //! Chain specifications from the network names of Ethereum's execution tests.
 
 use super::format::Config;
-use node_core::forks::{Activation, BlobParams, ChainSpec, DaoFork, UPGRADES, Upgrade};
+use node_core::forks::{Activation, BlobEntry, BlobParams, ChainSpec, DaoFork, UPGRADES, Upgrade};
 use node_types::{Address, U256};
 use std::ops::RangeInclusive;
 
@@ -75,7 +75,7 @@ fn activate(
                 } else if params.is_none() {
                     return Err(format!("no blob parameters for {test_name}"));
                 }
-                spec.blob_schedule.extend(params.map(|params| (params, time)));
+                spec.blob_schedule.extend(params.map(|params| BlobEntry { upgrade: upgrade.name, params, time }));
             }
         }
     }

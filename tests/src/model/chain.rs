@@ -460,7 +460,6 @@ impl Model {
     /// Drops what does not survive a restart, and switches to another mining mode.
     pub(super) fn restart(&mut self, mining: Mining) {
         self.pool.restart();
-        self.next_snapshot = self.snapshots.last_key_value().map_or(1, |(last, _)| last + 1);
         self.mined_blobs.clear();
         self.impersonated.clear();
         (self.offset, self.wished_time, self.wished_fee) = (0, None, None);

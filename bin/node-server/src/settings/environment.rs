@@ -5,6 +5,7 @@ use clap::builder::{BoolishValueParser, OsStr, Resettable, TypedValueParser};
 use clap::{Arg, ArgAction, Command};
 use std::env;
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 
 /// The prefix of the names of all variables.
 const PREFIX: &str = "ETHNODE_";
@@ -49,6 +50,22 @@ pub(super) fn accept_booleans(argument: Arg) -> Arg {
     let value = argument.get_env().and_then(env::var_os);
     let argument = argument.value_parser(BoolishValueParser::new());
     if value.is_some_and(is_false) { argument.env(Resettable::<OsStr>::Reset) } else { argument }
+}
+
+/// Returns the arguments that set the values in the variable of an option whose values may contain commas: its argument
+/// can be repeated instead. Empty for other options, whose variables clap reads.
+pub(super) fn arguments(option: &Arg, long: &str) -> Vec<OsString> {
+    if !matches!(option.get_action(), ArgAction::Append) || option.get_value_delimiter().is_some() {
+        return Vec::new();
+    }
+    let values = option.get_env().and_then(env::var_os).unwrap_or_default();
+    let values = values.as_bytes().split(|byte| *byte == b',').map(std::ffi::OsStr::from_bytes);
+    let argument = |value: &std::ffi::OsStr| {
+        let mut argument = OsString::from(format!("--{long}="));
+        argument.push(value);
+        argument
+    };
+    values.map(argument).collect()
 }
 
 /// Returns the earlier name of a variable, if that has a value.

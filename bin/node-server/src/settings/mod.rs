@@ -65,7 +65,10 @@ pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Requ
         let entry = file.as_ref().and_then(|file| Some((file, file.entry(name, long)?)));
         let source = match (given.value_source(id), variable(option), entry) {
             (Some(ValueSource::CommandLine), ..) => Source::CommandLine,
-            (_, Some(variable), _) => Source::Environment(variable),
+            (_, Some(variable), _) => {
+                added.extend(environment::arguments(option, long));
+                Source::Environment(variable)
+            }
             (.., Some((file, entry))) => {
                 added.extend(entry.arguments(long));
                 Source::File { path: file.path.clone(), line: entry.line }

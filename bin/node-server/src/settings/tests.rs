@@ -50,6 +50,11 @@ fn the_file_overrides_defaults_and_the_command_line_overrides_the_file() {
     // Lists are replaced, not joined.
     let run = shown(toml, &["run", "--import", "c.rlp"]);
     assert_eq!(line(&run, "import"), ("import = [\"c.rlp\"]", "command line".to_owned()));
+    // The names of files may contain commas.
+    let run = shown("", &["run", "--import", "a,b.rlp", "--import=c.rlp"]);
+    assert_eq!(line(&run, "import").0, "import = [\"a,b.rlp\", \"c.rlp\"]");
+    let run = shown("[run]\nimport = [\"a,b.rlp\", \"c.rlp\"]", &["run"]);
+    assert_eq!(line(&run, "import").0, "import = [\"a,b.rlp\", \"c.rlp\"]");
     // `dev` has no option `strict`, and the section of `run` does not apply to it.
     let dev = shown(toml, &[]);
     assert_eq!(line(&dev, "port"), ("port = 9000", "file node.toml, line 1".to_owned()));

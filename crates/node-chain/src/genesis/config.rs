@@ -2,7 +2,7 @@
 
 use super::number::check_spelling;
 use super::{GenesisError, number};
-use node_core::forks::{Activation, BlobParams, ChainSpec, DaoFork, Fork, UPGRADES, Upgrade};
+use node_core::forks::{Activation, BlobEntry, BlobParams, ChainSpec, DaoFork, Fork, UPGRADES, Upgrade};
 use node_types::U256;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -169,7 +169,7 @@ impl Config<'_> {
     }
 
     /// Returns the blob parameters of the upgrades since Cancun. For forks they default to mainnet's.
-    fn blob_schedule(&self, by_time: &[(&Upgrade, u64)]) -> Result<Vec<(BlobParams, u64)>, GenesisError> {
+    fn blob_schedule(&self, by_time: &[(&Upgrade, u64)]) -> Result<Vec<BlobEntry>, GenesisError> {
         let given: RawObject<'_> = match self.get("blobSchedule") {
             Some(value) => number::typed("config.blobSchedule", value)?,
             None => RawObject::new(),
@@ -186,7 +186,7 @@ impl Config<'_> {
                 }
                 None => upgrade.blob_params,
             };
-            schedule.extend(params.map(|params| (params, *at)));
+            schedule.extend(params.map(|params| BlobEntry { upgrade: name, params, time: *at }));
         }
         Ok(schedule)
     }

@@ -2,7 +2,7 @@
 
 use super::{Genesis, GenesisError};
 use node_core::block::SealedHeader;
-use node_core::forks::ChainSpec;
+use node_core::forks::{BlobEntry, BlobParams, ChainSpec};
 use node_types::{BlockNumber, U256};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -33,7 +33,7 @@ pub enum ContinueError {
         head: BlockNumber,
         /// The timestamp of the head in Unix seconds.
         time: u64,
-        change: ForkChange,
+        change: Box<ForkChange>,
     },
     /// A side block, which may become canonical without being executed again, was executed under different rules.
     #[error(
@@ -44,11 +44,11 @@ pub enum ContinueError {
         number: BlockNumber,
         /// The timestamp of the block in Unix seconds.
         time: u64,
-        change: ForkChange,
+        change: Box<ForkChange>,
     },
 }
 
-/// A fork that two schedules activate at different points.
+/// A fork that two schedules activate at different points, or with different blob parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForkChange {
     /// The fork, or the parameters that change.
@@ -57,6 +57,8 @@ pub struct ForkChange {
     pub recorded: Option<ActivationPoint>,
     /// Where the given genesis activates it; `None` if it does not.
     pub given: Option<ActivationPoint>,
+    /// The blob parameters in the recorded and in the given genesis, if this is an entry of the blob schedule.
+    pub blob_params: [Option<BlobParams>; 2],
 }
 
 impl ForkChange {
@@ -68,11 +70,17 @@ impl ForkChange {
 
 impl fmt::Display for ForkChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let point = |point: &Option<ActivationPoint>| {
-            point.map_or("is never active".to_owned(), |point| format!("is active from {point}"))
+        let described = |point: &Option<ActivationPoint>, params: &Option<BlobParams>| match (point, params) {
+            (None, _) => "is never active".to_owned(),
+            (Some(point), None) => format!("is active from {point}"),
+            (Some(point), Some(params)) => {
+                let BlobParams { target, max, base_fee_update_fraction } = params;
+                format!("is active from {point} with {target}/{max}/{base_fee_update_fraction}")
+            }
         };
-        let Self { fork, recorded, given } = self;
-        write!(f, "{fork} {} in the folder, {} in the given genesis", point(recorded), point(given))
+        let Self { fork, recorded, given, blob_params: [old, new] } = self;
+        let (recorded, given) = (described(recorded, old), described(given, new));
+        write!(f, "{fork} {recorded} in the folder, {given} in the given genesis")
     }
 }
 
@@ -128,7 +136,7 @@ impl Genesis {
             Some(change) => Err(ContinueError::Schedule {
                 head: head.header.number,
                 time: head.header.timestamp,
-                change: change.clone(),
+                change: Box::new(change.clone()),
             }),
             None => Ok(Continued { is_new: recorded.spec != self.spec, changes }),
         }
@@ -136,19 +144,54 @@ impl Genesis {
 }
 
 fn changes(recorded: &ChainSpec, given: &ChainSpec) -> Vec<ForkChange> {
+    let blobs = blob_changes(recorded, given);
     let [recorded, given] = [recorded, given].map(points);
     let mut changes = Vec::new();
     for fork in recorded.keys().chain(given.keys().filter(|fork| !recorded.contains_key(*fork))) {
         let [recorded, given] = [&recorded, &given].map(|points| points.get(fork).copied());
         if recorded != given {
-            changes.push(ForkChange { fork: fork.clone(), recorded, given });
+            changes.push(ForkChange { fork: fork.clone(), recorded, given, blob_params: [None; 2] });
         }
     }
+    changes.extend(blobs);
     changes.sort_by_key(|change| change.recorded.into_iter().chain(change.given).min());
     changes
 }
 
-/// Returns everything that a chain schedules, by name, with its activation point.
+/// Returns the entries of the blob schedule that were moved, changed, removed or added.
+///
+/// Earlier versions could record the parameters of an upgrade under the name of another one. Therefore entries with the
+/// same parameters are the same entry even if their names differ.
+fn blob_changes(recorded: &ChainSpec, given: &ChainSpec) -> Vec<ForkChange> {
+    let (mut recorded, mut given) = (recorded.blob_schedule.clone(), given.blob_schedule.clone());
+    let mut pairs = Vec::new();
+    let is_same: [fn(&BlobEntry, &BlobEntry) -> bool; 4] = [
+        |old, new| (old.params, old.time) == (new.params, new.time),
+        |old, new| (old.upgrade, old.params) == (new.upgrade, new.params),
+        |old, new| old.params == new.params,
+        |old, new| old.upgrade == new.upgrade,
+    ];
+    for is_same in is_same {
+        recorded.retain(|old| {
+            let new = given.iter().position(|new| is_same(old, new)).map(|at| given.remove(at));
+            pairs.extend(new.map(|new| (Some(*old), Some(new))));
+            new.is_none()
+        });
+    }
+    pairs.extend(recorded.into_iter().map(|old| (Some(old), None)));
+    pairs.extend(given.into_iter().map(|new| (None, Some(new))));
+    let changed = pairs.into_iter().filter_map(|(old, new)| {
+        let entry = new.or(old)?;
+        let [recorded, given] = [old, new].map(|entry| entry.map(|entry| ActivationPoint::Time(entry.time)));
+        let blob_params = [old, new].map(|entry| entry.map(|entry| entry.params));
+        let is_changed = recorded != given || blob_params[0] != blob_params[1];
+        let fork = format!("the blob schedule entry {}", entry.upgrade);
+        is_changed.then_some(ForkChange { fork, recorded, given, blob_params })
+    });
+    changed.collect()
+}
+
+/// Returns everything that a chain schedules except for blob parameters, by name, with its activation point.
 fn points(spec: &ChainSpec) -> BTreeMap<String, ActivationPoint> {
     let mut points = BTreeMap::new();
     for (forks, point) in [
@@ -165,11 +208,6 @@ fn points(spec: &ChainSpec) -> BTreeMap<String, ActivationPoint> {
     }
     if let Some(difficulty) = spec.terminal_total_difficulty {
         points.insert("paris".to_owned(), ActivationPoint::TotalDifficulty(difficulty));
-    }
-    for (params, time) in &spec.blob_schedule {
-        let (target, max, fraction) = (params.target, params.max, params.base_fee_update_fraction);
-        let name = format!("the blob schedule entry {target}/{max}/{fraction} of time {time}");
-        points.insert(name, ActivationPoint::Time(*time));
     }
     if let Some(contract) = spec.deposit_contract
         && let Some(time) = points.get("prague").copied()

@@ -49,7 +49,7 @@ fn the_development_genesis_is_complete() {
     assert_eq!(genesis.spec.terminal_total_difficulty, Some(0.into()));
     assert_eq!(genesis.spec.fork(&genesis.header), Fork::Osaka);
     assert_eq!(genesis.spec.blob_params(genesis.header.timestamp).unwrap().max, 21);
-    assert_eq!(genesis.spec.blob_schedule[0].0, BlobParams::CANCUN);
+    assert_eq!(genesis.spec.blob_schedule[0].params, BlobParams::CANCUN);
     assert_eq!((genesis.header.gas_limit, genesis.header.base_fee_per_gas), (30_000_000, Some(1_000_000_000)));
     let rich = genesis.alloc.values().filter(|account| account.balance == U256::exp10(22));
     assert_eq!(rich.count(), 10);
@@ -80,8 +80,8 @@ fn the_development_genesis_matches_the_public_chains() {
         assert_eq!(contract(&dev), contract(&conformance), "EIP-{end}");
     }
     assert_eq!(
-        dev.spec.blob_schedule.last().map(|last| last.0),
-        conformance.spec.blob_schedule.last().map(|last| last.0)
+        dev.spec.blob_schedule.last().map(|last| last.params),
+        conformance.spec.blob_schedule.last().map(|last| last.params)
     );
 }
 
@@ -161,7 +161,7 @@ fn a_chain_continues_if_the_schedules_agree_up_to_its_head() {
     // A change to the genesis file, the first timestamp of the head at which it is refused, and the description of the
     // change.
     type Case = (fn(&mut Value), u64, &'static str);
-    let cases: [Case; 4] = [
+    let cases: [Case; 11] = [
         (
             |file| file["config"]["osakaTime"] = json!(250),
             200,
@@ -184,8 +184,57 @@ fn a_chain_continues_if_the_schedules_agree_up_to_its_head() {
         (
             |file| file["config"]["blobSchedule"]["bpo1"]["target"] = json!(9),
             300,
-            "the blob schedule entry 10/15/8346193 of time 300 is active from time 300 in the folder, is never active in the given \
+            "the blob schedule entry bpo1 is active from time 300 with 10/15/8346193 in the folder, is active from time 300 with \
+             9/15/8346193 in the given genesis",
+        ),
+        (
+            |file| file["config"]["bpo1Time"] = json!(250),
+            250,
+            "the blob schedule entry bpo1 is active from time 300 with 10/15/8346193 in the folder, is active from time 250 with \
+             10/15/8346193 in the given genesis",
+        ),
+        (
+            |file| file["config"]["bpo2Time"] = json!(350),
+            300,
+            "the blob schedule entry bpo2 is active from time 300 with 14/21/11684671 in the folder, is active from time 350 with \
+             14/21/11684671 in the given genesis",
+        ),
+        (
+            |file| {
+                file["config"]["bpo2Time"] = json!(350);
+                file["config"]["blobSchedule"]["bpo2"]["max"] = json!(22);
+            },
+            300,
+            "the blob schedule entry bpo2 is active from time 300 with 14/21/11684671 in the folder, is active from time 350 with \
+             14/22/11684671 in the given genesis",
+        ),
+        (
+            |file| file["config"]["bpo2Time"] = Value::Null,
+            300,
+            "the blob schedule entry bpo2 is active from time 300 with 14/21/11684671 in the folder, is never active in the given \
              genesis",
+        ),
+        (
+            |file| file["config"]["bpo1Time"] = Value::Null,
+            300,
+            "the blob schedule entry bpo1 is active from time 300 with 10/15/8346193 in the folder, is never active in the given \
+             genesis",
+        ),
+        (
+            |file| {
+                file["config"]["bpo4Time"] = json!(400);
+                file["config"]["blobSchedule"]["bpo4"] = json!({"target": 5, "max": 7, "baseFeeUpdateFraction": 99});
+            },
+            400,
+            "the blob schedule entry bpo4 is never active in the folder, is active from time 400 with 5/7/99 in the given genesis",
+        ),
+        (
+            |file| {
+                file["config"]["blobSchedule"]["prague"] = json!({"target": 5, "max": 7, "baseFeeUpdateFraction": 99})
+            },
+            100,
+            "the blob schedule entry prague is active from time 100 with 6/9/5007716 in the folder, is active from time 100 with \
+             5/7/99 in the given genesis",
         ),
     ];
     for (change, first, text) in cases {

@@ -1,7 +1,7 @@
 //! Writing a genesis as geth's JSON.
 
 use super::{Genesis, GenesisAccount};
-use node_core::forks::{Activation, BlobParams, ChainSpec, Fork, UPGRADES, Upgrade};
+use node_core::forks::{Activation, BlobEntry, ChainSpec, Fork, UPGRADES};
 use serde_json::{Map, Value, json};
 
 /// Returns the JSON of a file from which [`Genesis::parse`] produces the same genesis.
@@ -90,31 +90,18 @@ fn config(spec: &ChainSpec) -> Value {
         put("depositContractAddress", json!(format!("{contract:#x}")));
     }
     let mut blob_schedule = Map::new();
-    for (upgrade, (params, at)) in blob_upgrades(spec) {
-        if let Activation::BlobTime { key } = upgrade.activation {
-            put(key, json!(at));
+    for BlobEntry { upgrade, params, time } in &spec.blob_schedule {
+        let known = UPGRADES.iter().find(|known| known.name == *upgrade);
+        if let Some(Activation::BlobTime { key }) = known.map(|known| known.activation) {
+            put(key, json!(time));
         }
         let params = json!({
             "target": params.target, "max": params.max, "baseFeeUpdateFraction": params.base_fee_update_fraction,
         });
-        blob_schedule.insert(upgrade.name.to_owned(), params);
+        blob_schedule.insert((*upgrade).to_owned(), params);
     }
     if !blob_schedule.is_empty() {
         put("blobSchedule", blob_schedule.into());
     }
     config.into()
-}
-
-/// Returns the blob parameters of a chain with the upgrades that set them. An upgrade other than a change of blob
-/// parameters sets them only if there are parameters that start at its activation time.
-fn blob_upgrades(spec: &ChainSpec) -> impl Iterator<Item = (&'static Upgrade, &(BlobParams, u64))> {
-    let mut schedule = spec.blob_schedule.iter().peekable();
-    UPGRADES.iter().filter(|upgrade| upgrade.fork >= Fork::Cancun).filter_map(move |upgrade| {
-        let starts = spec.time_forks.iter().find(|(fork, _)| *fork == upgrade.fork).map(|(_, time)| *time);
-        let entry = match upgrade.activation {
-            Activation::BlobTime { .. } => schedule.next(),
-            _ => schedule.next_if(|(_, at)| Some(*at) == starts),
-        };
-        Some((upgrade, entry?))
-    })
 }

@@ -117,6 +117,45 @@ fn prefers_the_heavier_branch_before_the_merge() {
 }
 
 #[test]
+fn known_blocks_become_the_head_by_the_same_rule_as_new_ones() {
+    // On one branch the blocks are heavier before the merge, on the other one there are more.
+    for (genesis, seconds) in [(dev_genesis(), [12, 12]), (work_genesis(), [900, 1])] {
+        let (spec, chain) = (&genesis.spec, chain_of(&genesis));
+        let root = genesis_header(&chain);
+        let mut branches = [Vec::new(), Vec::new()];
+        for (branch, (seconds, length)) in branches.iter_mut().zip(seconds.into_iter().zip([2, 3])) {
+            let mut parent = Arc::clone(&root);
+            for _ in 0..length {
+                let extra: &'static [u8] = if length == 2 { b"a" } else { b"b" };
+                parent = grow(&chain, spec, &parent, seconds, extra).1;
+                branch.push(Arc::clone(&parent));
+            }
+        }
+        let [a, b] = branches;
+        let import = |header: &SealedHeader| {
+            let view = chain.backend().view().unwrap();
+            let body = view.body(header.hash.into()).unwrap().unwrap();
+            chain.import_block(&context(), body.with_header(&header.header)).unwrap()
+        };
+        assert_eq!(head(&chain), b[2].block_ref());
+        for header in a.iter().chain(&b) {
+            assert_eq!(import(header), Imported::AlreadyKnown);
+        }
+        // After the head was set back, the first block that is better becomes the head again.
+        chain.set_head(a[1].hash).unwrap();
+        for header in &a {
+            assert_eq!(import(header), Imported::AlreadyKnown);
+        }
+        let first = b.iter().position(|header| import(header) != Imported::AlreadyKnown).unwrap();
+        assert_eq!(head(&chain), b[first].block_ref());
+        chain.set_head(root.hash).unwrap();
+        let change = HeadChange { removed: vec![], added: vec![b[0].block_ref(), b[1].block_ref(), b[2].block_ref()] };
+        assert_eq!(import(&b[2]), Imported::Switched(change), "with all blocks in between");
+        assert_eq!(head(&chain), b[2].block_ref());
+    }
+}
+
+#[test]
 fn accepts_ommers_of_the_last_six_generations() {
     let genesis = work_genesis();
     let (spec, chain) = (&genesis.spec, chain_of(&genesis));

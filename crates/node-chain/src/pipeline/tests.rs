@@ -118,6 +118,26 @@ fn blocks_of_several_branches_are_imported_in_the_order_of_the_file() {
 }
 
 #[test]
+fn a_file_of_known_blocks_becomes_the_chain_if_it_is_better() {
+    let (a, b) = (branch(70, b"a"), branch(80, b"b"));
+    let chain = chain_of(&dev_genesis());
+    let import = |blocks: &[Vec<u8>]| {
+        import_file(&chain, &Context::unbounded(), &blocks.concat()[..], |_| {}).unwrap();
+        chain.backend().view().unwrap().head()
+    };
+    let hash = |block: &[u8]| Block::decode(block).unwrap().header.hash();
+    import(&b);
+    assert_eq!(import(&a).hash, hash(&b[79]));
+    // From a rollback, and from another branch.
+    for (head, imported, expected) in
+        [(&b[9], &b[..], &b[79]), (&a[69], &b[..70], &a[69]), (&a[69], &b[..71], &b[70]), (&b[0], &a[..], &a[69])]
+    {
+        chain.set_head(hash(head)).unwrap();
+        assert_eq!(import(imported).hash, hash(expected));
+    }
+}
+
+#[test]
 fn another_import_into_the_same_chain_does_not_disturb() {
     let (a, b) = (branch(40, b"a"), branch(60, b"b"));
     for _ in 0..5 {

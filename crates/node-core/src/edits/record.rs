@@ -54,6 +54,17 @@ pub fn first_edited_block(backend: &dyn StateBackend, to: BlockNumber) -> Result
     Ok(None)
 }
 
+/// Returns the number of edits of the head that no block includes yet. Records of edits to other blocks do not count: a
+/// command may have changed the head without deleting them.
+///
+/// # Errors
+/// Failures of the backend.
+pub fn count_pending_edits(backend: &dyn StateBackend) -> Result<usize, BackendError> {
+    let head = backend.view()?.head().hash;
+    let records = backend.records(RecordKind::PendingEdit)?;
+    Ok(records.iter().filter(|record| record.key.starts_with(head.as_bytes())).count())
+}
+
 /// Returns the state edits that `block` includes, if any.
 pub(super) fn state_edits(backend: &dyn StateBackend, block: BlockRef) -> Result<Option<StateChanges>, BackendError> {
     let key = block_key(block);

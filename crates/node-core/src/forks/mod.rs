@@ -6,5 +6,5 @@
 mod spec;
 mod table;
 
-pub use spec::{ChainSpec, DaoFork};
+pub use spec::{BlobEntry, ChainSpec, DaoFork};
 pub use table::{Activation, BlobParams, Fork, UPGRADES, Upgrade};

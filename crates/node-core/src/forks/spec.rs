@@ -20,12 +20,23 @@ pub struct ChainSpec {
     pub terminal_total_difficulty: Option<U256>,
     /// The forks after the merge with the first timestamp of each in Unix seconds, ascending.
     pub time_forks: Vec<(Fork, u64)>,
-    /// Blob parameters with the first timestamp of each in Unix seconds, ascending.
-    pub blob_schedule: Vec<(BlobParams, u64)>,
+    /// Blob parameters, ascending by their first timestamps.
+    pub blob_schedule: Vec<BlobEntry>,
     /// Merge netsplit block, which is part of fork identifiers (EIP-2124) although it changes no rules.
     pub merge_netsplit: Option<BlockNumber>,
     /// Deposit contract, whose logs are deposit requests (EIP-6110). `None` if the chain has no deposits.
     pub deposit_contract: Option<Address>,
+}
+
+/// Blob parameters and when they become active.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlobEntry {
+    /// The name of the [`Upgrade`](super::Upgrade) that sets the parameters.
+    pub upgrade: &'static str,
+    /// The parameters.
+    pub params: BlobParams,
+    /// The first timestamp in Unix seconds.
+    pub time: u64,
 }
 
 /// How a chain treats the DAO fork (EIP-779).
@@ -52,7 +63,8 @@ impl ChainSpec {
                 Activation::TotalDifficulty { .. } => spec.terminal_total_difficulty = Some(U256::zero()),
                 Activation::Time { .. } => spec.time_forks.push((upgrade.fork, 0)),
             }
-            spec.blob_schedule.extend(upgrade.blob_params.map(|params| (params, 0)));
+            let entry = |params| BlobEntry { upgrade: upgrade.name, params, time: 0 };
+            spec.blob_schedule.extend(upgrade.blob_params.map(entry));
         }
         spec
     }
@@ -79,7 +91,7 @@ impl ChainSpec {
 
     /// Returns the blob parameters in force at a timestamp in Unix seconds, or `None` before Cancun.
     pub fn blob_params(&self, timestamp: u64) -> Option<BlobParams> {
-        last_active(&self.blob_schedule, timestamp)
+        self.blob_schedule.iter().rev().find(|entry| entry.time <= timestamp).map(|entry| entry.params)
     }
 }
 
@@ -104,7 +116,10 @@ mod tests {
             ],
             terminal_total_difficulty: Some(100.into()),
             time_forks: vec![(Fork::Shanghai, 50), (Fork::Cancun, 60)],
-            blob_schedule: vec![(BlobParams::CANCUN, 60), (BlobParams::PRAGUE, 70)],
+            blob_schedule: vec![
+                BlobEntry { upgrade: "cancun", params: BlobParams::CANCUN, time: 60 },
+                BlobEntry { upgrade: "prague", params: BlobParams::PRAGUE, time: 70 },
+            ],
             ..ChainSpec::default()
         };
         // Block number, timestamp, merged; the fork in force.

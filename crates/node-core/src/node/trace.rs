@@ -7,6 +7,7 @@ use crate::block::{Body, RecoveredTransaction, SealedHeader};
 use crate::context::{Context, Interrupted};
 use crate::edits::as_edited;
 use crate::executor::{BlockExecution, Call};
+use crate::forks::Fork;
 use crate::trace::{AccessListOutcome, Trace, TraceError, TracerJson, Tracing};
 use node_types::{BlockId, BlockNumber, H256};
 use parking_lot::{Mutex, MutexGuard};
@@ -138,7 +139,8 @@ impl Node {
     /// Returns the access list of a call on the state as of a block, in the environment of that block (EIP-2930).
     ///
     /// # Errors
-    /// [`NodeError::BlockNotFound`], [`NodeError::StatePruned`], or [`NodeError::ExecutionFailed`].
+    /// [`NodeError::BlockNotFound`], [`NodeError::StatePruned`], [`NodeError::Invalid`] for blocks before Berlin, or
+    /// [`NodeError::ExecutionFailed`].
     pub fn create_access_list(
         &self,
         context: &Context,
@@ -147,6 +149,11 @@ impl Node {
     ) -> Result<AccessListOutcome, NodeError> {
         let snapshot = self.snapshot_for(context, block)?;
         let header = snapshot.header(snapshot.state(block, Field::BlockNumber)?)?;
+        if self.spec.fork(&header.header) < Fork::Berlin {
+            let number = header.header.number;
+            let message = format!("access lists exist since Berlin (EIP-2930), block {number} is before it");
+            return Err(NodeError::invalid(Field::BlockNumber, message));
+        }
         let context = self.call_context(context);
         self.executor
             .access_list(&context, &*snapshot.view, &header.header, call)

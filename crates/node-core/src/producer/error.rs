@@ -66,7 +66,7 @@ pub enum ProducerError {
     /// Blocks before Shanghai have no withdrawals.
     #[error("the next block has no withdrawals, because Shanghai is not active")]
     NoWithdrawals,
-    /// The request would replace too many blocks, or blocks whose parents' states are not kept.
+    /// The request would remove or replace too many blocks, or blocks whose parents' states are not kept.
     #[error("cannot replace {blocks} blocks: at most {most} can be replaced")]
     ReorganizationTooDeep { blocks: u64, most: u64 },
     /// There is no snapshot with this number, or the chain was reverted to an earlier one.

@@ -32,17 +32,20 @@ impl Producer {
     /// continues to run. Returns the removed blocks, newest first.
     ///
     /// # Errors
-    /// Failures of the backend.
+    /// [`ProducerError::ReorganizationTooDeep`], and failures of the backend.
     pub fn rollback(&self, blocks: u64) -> Result<Vec<BlockRef>, ProducerError> {
         let _sealing = self.sealing.lock();
-        let head = self.parts.backend.view()?.head().number;
-        let Some(target) = head.checked_sub(blocks) else {
-            return Err(ProducerError::ReorganizationTooDeep { blocks, most: head });
-        };
+        let view = self.parts.backend.view()?;
+        let head = view.head().number;
+        let most = head.saturating_sub(view.earliest_state());
+        drop(view);
+        if blocks > most {
+            return Err(ProducerError::ReorganizationTooDeep { blocks, most });
+        }
         if blocks == 0 {
             return Ok(Vec::new());
         }
-        Ok(self.revert_to(target)?.removed)
+        Ok(self.revert_to(head - blocks)?.removed)
     }
 
     /// Makes the canonical block `target` the head, without edits. The transactions of later blocks are lost.

@@ -2,7 +2,8 @@
 //!
 //! The key of a snapshot's record is its number, 8 bytes big-endian. The value is an RLP list of the head's hash and
 //! number, the offset of the chain's clock from the system clock in milliseconds (two's complement in 64 bits), the
-//! pending edits, and the hashes of the pool's transactions.
+//! pending edits, and the hashes of the pool's transactions. The value is empty if the snapshot is deleted; such a
+//! record remains of the last one, so that its number is not used again after a restart.
 
 use super::{BlockRef, H256, Producer, ProducerError};
 use crate::backend::{BackendError, Branch, Record, RecordKind, RecordWrite, StateBackend};
@@ -29,24 +30,55 @@ struct DevSnapshot {
 /// All snapshots by number.
 pub(super) struct Snapshots {
     kept: BTreeMap<u64, DevSnapshot>,
-    /// The number of the next one. Numbers of deleted snapshots are not used again, except after a restart.
+    /// The number of the deleted snapshot whose record remains, if there is one.
+    deleted: Option<u64>,
+    /// The number of the next one. Numbers of deleted snapshots are not used again: a client that still has one would
+    /// revert to another state.
     next: u64,
 }
 
 impl Snapshots {
     pub(super) fn open(backend: &dyn StateBackend) -> Result<Self, BackendError> {
         let records = backend.records(RecordKind::Snapshot)?;
-        let snapshots = records.iter().map(DevSnapshot::decode).collect::<Result<BTreeMap<_, _>, _>>();
-        let kept = snapshots.map_err(|error| BackendError::Storage(Box::new(error)))?;
-        let next = kept.last_key_value().map_or(1, |(last, _)| last + 1);
-        Ok(Self { kept, next })
+        let damaged = |error: DecoderError| BackendError::Storage(Box::new(error));
+        let (mut kept, mut deleted) = (BTreeMap::new(), None);
+        for record in &records {
+            let id = number(record).map_err(damaged)?;
+            if record.value.is_empty() {
+                deleted = Some(id);
+            } else {
+                kept.insert(id, DevSnapshot::decode(record).map_err(damaged)?.1);
+            }
+        }
+        let last = kept.keys().copied().last().max(deleted);
+        Ok(Self { kept, deleted, next: last.map_or(1, |last| last + 1) })
+    }
+
+    /// Stores a snapshot under the next number, and returns the number.
+    fn add(&mut self, backend: &dyn StateBackend, snapshot: DevSnapshot) -> Result<u64, BackendError> {
+        let id = self.next;
+        let deletion = self.deleted.map(|id| RecordWrite::Delete(RecordKind::Snapshot, key(id)));
+        let writes: Vec<_> = deletion.into_iter().chain([snapshot.record(id)]).collect();
+        backend.write_records(&writes)?;
+        self.kept.insert(id, snapshot);
+        (self.deleted, self.next) = (None, id + 1);
+        Ok(id)
     }
 
     /// Deletes a snapshot and all later ones.
     pub(super) fn delete_from(&mut self, backend: &dyn StateBackend, id: u64) -> Result<(), BackendError> {
-        let gone = self.kept.split_off(&id);
-        let deletions: Vec<_> = gone.keys().map(|id| RecordWrite::Delete(RecordKind::Snapshot, key(*id))).collect();
-        backend.write_records(&deletions)
+        if self.kept.range(id..).next().is_none() {
+            return Ok(());
+        }
+        let last = self.next - 1;
+        let gone = self.kept.range(id..).map(|(id, _)| *id).chain(self.deleted).filter(|id| *id != last);
+        let deletions = gone.map(|id| RecordWrite::Delete(RecordKind::Snapshot, key(id)));
+        let remains = RecordWrite::Put(RecordKind::Snapshot, Record { key: key(last), value: Vec::new() });
+        let writes: Vec<_> = deletions.chain([remains]).collect();
+        backend.write_records(&writes)?;
+        self.kept.split_off(&id);
+        self.deleted = Some(last);
+        Ok(())
     }
 }
 
@@ -59,7 +91,7 @@ impl DevSnapshot {
     }
 
     fn decode(record: &Record) -> Result<(u64, Self), DecoderError> {
-        let id = <[u8; 8]>::try_from(&*record.key).map_err(|_| DecoderError::RlpInvalidLength)?;
+        let id = number(record)?;
         let rlp = Rlp::new(&record.value);
         let snapshot = Self {
             head: BlockRef { hash: rlp.val_at(0)?, number: rlp.val_at(1)? },
@@ -67,8 +99,14 @@ impl DevSnapshot {
             edits: edits::decode_changes(&Rlp::new(rlp.at(3)?.data()?))?,
             pool: rlp.list_at(4)?,
         };
-        Ok((u64::from_be_bytes(id), snapshot))
+        Ok((id, snapshot))
     }
+}
+
+/// Returns the number of a record's snapshot.
+fn number(record: &Record) -> Result<u64, DecoderError> {
+    let key = <[u8; 8]>::try_from(&*record.key).map_err(|_| DecoderError::RlpInvalidLength)?;
+    Ok(u64::from_be_bytes(key))
 }
 
 fn key(id: u64) -> Vec<u8> {
@@ -93,11 +131,7 @@ impl Producer {
             edits: self.parts.backend.pending_edits()?,
             pool: self.parts.pool.hashes(),
         };
-        let id = snapshots.next;
-        self.parts.backend.write_records(&[snapshot.record(id)])?;
-        snapshots.kept.insert(id, snapshot);
-        snapshots.next += 1;
-        Ok(id)
+        Ok(snapshots.add(&*self.parts.backend, snapshot)?)
     }
 
     /// Returns the numbers of all snapshots, each with the head that it recorded.

@@ -14,8 +14,8 @@ pub(crate) const LOCK_FILE: &str = "lock";
 #[derive(Debug)]
 pub struct DiskFolder {
     path: PathBuf,
-    // Kept open for its lock, which ends with the last handle.
-    _lock: fs::File,
+    // Kept open for their locks, which end with the last handle: the lock file, and the folder itself.
+    _locks: [fs::File; 2],
 }
 
 impl DiskFolder {
@@ -29,10 +29,16 @@ impl DiskFolder {
         let failed = |source| FolderError::Io { path: path.clone(), source };
         create_folder(&path, &mut sync_folder).map_err(failed)?;
         let path = path.canonicalize().map_err(failed)?;
+        // Somebody may remove the lock file, and another process would then lock a new one. The folder cannot be
+        // removed as long as it has files. File systems that cannot lock folders, such as NFS, still lock the file.
+        let folder = fs::File::open(&path).map_err(failed)?;
+        if matches!(folder.try_lock(), Err(TryLockError::WouldBlock)) {
+            return Err(FolderError::Locked { path });
+        }
         let lock =
             OpenOptions::new().write(true).create(true).truncate(false).open(path.join(LOCK_FILE)).map_err(failed)?;
         match lock.try_lock() {
-            Ok(()) => Ok(Self { path, _lock: lock }),
+            Ok(()) => Ok(Self { path, _locks: [lock, folder] }),
             Err(TryLockError::WouldBlock) => Err(FolderError::Locked { path }),
             Err(TryLockError::Error(source)) => Err(FolderError::Io { path, source }),
         }
@@ -189,7 +195,16 @@ mod tests {
         let first = DiskFolder::open(&path).unwrap();
         let refused = DiskFolder::open(&path).unwrap_err();
         assert!(matches!(refused, FolderError::Locked { .. }), "{refused:?}");
+        // Whichever of the two is locked.
+        fs::remove_file(path.join(LOCK_FILE)).unwrap();
+        let refused = DiskFolder::open(&path).unwrap_err();
+        assert!(matches!(refused, FolderError::Locked { .. }), "{refused:?}");
         drop(first);
+        let lock = OpenOptions::new().write(true).create(true).truncate(false).open(path.join(LOCK_FILE)).unwrap();
+        lock.lock().unwrap();
+        let refused = DiskFolder::open(&path).unwrap_err();
+        assert!(matches!(refused, FolderError::Locked { .. }), "{refused:?}");
+        drop(lock);
         DiskFolder::open(&path).unwrap();
     }
 
