@@ -7,7 +7,8 @@ slow    1,000 connections send one byte per second; the p99 of other clients les
 calls   32 endless calls end at their time limit, while /health responds within 50 ms
 flood   a client above its rate gets 429 for the excess only; another client is not affected
 deaf    64 WebSockets that send requests and subscribe, but read nothing, take less than 1 MiB of memory each
-unread  4,096 connections and WebSockets of four clients that ask for long responses and read nothing: less than 1 GiB of memory
+unread  4,096 connections and WebSockets of four clients that ask for long responses, compressed or not, and read nothing: less than
+        1 GiB of memory
 large   1,500 connections, then 252 WebSockets, of 100 clients that ask ten times for 4 MB of logs and read nothing: less than 1 GiB
         of memory
 ahead   4,096 connections of 200 clients that send 100 short requests at once and read nothing: less than 1 GiB of memory
@@ -18,6 +19,7 @@ The exit status is 1 if a check fails.
 """
 
 import argparse
+import random
 import re
 import resource
 import socket
@@ -345,12 +347,18 @@ def ahead(programs, verdicts, seconds):
 def unread(programs, verdicts, seconds):
     """4,096 connections from four addresses that ask for long responses, and 256 WebSockets, all of which read nothing."""
     allow_many_files()
+    for encoding in ("identity", "gzip", "br"):
+        unread_in(programs, verdicts, seconds, encoding)
+
+
+def unread_in(programs, verdicts, seconds, encoding):
+    """Like `unread`, for responses in one encoding."""
     with nodes.Server(programs / "node-server", "dev", "--max-connections", "16384", "--rate-limit", "off") as server:
         server.ask("/dev/impersonate/", {"Address": ACCOUNT})
-        # A response of 200 KiB.
-        sent = {"From": ACCOUNT, "To": ACCOUNT, "Data": "0x" + "00" * 100_000}
+        # A response of 200 KiB, which hardly shrinks when it is compressed.
+        sent = {"From": ACCOUNT, "To": ACCOUNT, "Data": "0x" + random.Random(1).randbytes(100_000).hex()}
         server.ask("/dev/sendTransaction/", {"Transaction": sent})
-        get = b"GET /getBlockByNumber/1/true/ HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        get = f"GET /getBlockByNumber/1/true/ HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: {encoding}\r\n\r\n".encode()
         ask = frame('{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["0x1",true]}')
         begun, streams, sockets = server.status("VmRSS"), [], []
         for index in range(256):
@@ -370,7 +378,7 @@ def unread(programs, verdicts, seconds):
         status, _ = connection.send(connection.get_bytes("/getBlockByNumber/1/true/"))
         took = time.monotonic() - began
         verdicts.report(
-            f"unread: 4,096 connections and {len(sockets)} WebSockets that read nothing: {peak >> 20} MiB at most "
+            f"unread, {encoding}: 4,096 connections and {len(sockets)} WebSockets that read nothing: {peak >> 20} MiB at most "
             f"({begun >> 20} before); another client got {status} in {took * 1e3:.0f} ms",
             peak < 1 << 30 and status == 200,
         )

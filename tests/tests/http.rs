@@ -10,9 +10,10 @@ use node_tests::wallet::{ALICE, hex, sign, transfer};
 use node_types::consensus::TransactionBody;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const NONE: [&str; 0] = [];
 
@@ -233,6 +234,88 @@ fn requests_after_the_end_of_a_connection_are_not_processed() {
     assert!(responses.starts_with("HTTP/1.1 403") && responses.contains("connection: close"), "{responses}");
     assert_eq!(responses.matches("HTTP/1.1 200").count(), 0, "{responses}");
     assert_eq!(server.get("/blockNumber/").field("BlockNumber"), &json!("0"));
+}
+
+/// The end may be announced by the client, by its version, or by the server, which does not read a refused body.
+#[test]
+fn nothing_is_processed_after_the_end_of_a_connection() {
+    let server = Server::dev(NONE);
+    let json = "Content-Type: application/json\r\nContent-Length: 2";
+    let mine = format!("POST /dev/mine/ HTTP/1.1\r\nHost: localhost\r\n{json}\r\n\r\n{{}}");
+    for last in [
+        "GET /chainId/ HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".to_owned(),
+        format!("POST /getLogs/ HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{json}\r\n\r\n{{}}"),
+        "GET /chainId/ HTTP/1.0\r\nHost: localhost\r\n\r\n".to_owned(),
+        "GET /chainId/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nabc".to_owned(),
+    ] {
+        let mut stream = server.connect();
+        stream.write_all(format!("{last}{mine}{mine}").as_bytes()).unwrap();
+        let started = Instant::now();
+        let mut responses = String::new();
+        stream.read_to_string(&mut responses).unwrap();
+        assert_eq!(responses.matches("HTTP/1.").count(), 1, "{last:?}: {responses}");
+        assert!(started.elapsed() < Duration::from_secs(30), "{last:?}: the connection remained open");
+    }
+    assert_eq!(server.get("/blockNumber/").field("BlockNumber"), &json!("0"));
+}
+
+/// Each response is written for its own request, whatever was sent ahead in the meantime.
+#[test]
+fn each_of_pipelined_responses_belongs_to_its_request() {
+    let server = Server::dev(NONE);
+    let chunked = "Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n1;x=y\r\n}\r\n0\r\n\r\n";
+    let kinds = [
+        "GET /chainId/ HTTP/1.1\r\nHost: localhost\r\n\r\n".to_owned(),
+        "HEAD /chainId/ HTTP/1.1\r\nHost: localhost\r\n\r\n".to_owned(),
+        "POST /getLogs/ HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
+            .to_owned(),
+        format!("POST /getLogs/ HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n{chunked}"),
+        "GET /chainId/ HTTP/1.0\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\n".to_owned(),
+    ];
+    let read = |stream: &mut TcpStream, has_body: bool| {
+        let (mut head, mut byte) = (Vec::new(), [0]);
+        while !head.ends_with(b"\r\n\r\n") {
+            stream.read_exact(&mut byte).unwrap();
+            head.push(byte[0]);
+        }
+        let head = String::from_utf8(head).unwrap().to_lowercase();
+        let length = head.split("content-length: ").nth(1).unwrap().lines().next().unwrap().parse().unwrap();
+        let mut body = vec![0; if has_body { length } else { 0 }];
+        stream.read_exact(&mut body).unwrap();
+        let version = head.split(' ').next().unwrap().to_owned();
+        (version, String::from_utf8(body).unwrap())
+    };
+    let mut stream = server.connect();
+    for first in &kinds {
+        for second in &kinds {
+            for third in &kinds {
+                let requests = [first, second, third];
+                stream.write_all(requests.map(String::as_str).concat().as_bytes()).unwrap();
+                for request in requests {
+                    let (version, body) = read(&mut stream, !request.starts_with("HEAD"));
+                    let expected = if request.contains("HTTP/1.0") { "http/1.0" } else { "http/1.1" };
+                    assert_eq!(version, expected, "{requests:?}");
+                    let schema = if request.contains("getLogs") { "Output_getLogs" } else { "Output_chainId" };
+                    assert!(request.starts_with("HEAD") || body.contains(schema), "{requests:?}: {body}");
+                }
+            }
+        }
+    }
+}
+
+/// The time for the headers is that of each request, not only of the first one.
+#[test]
+fn half_of_a_head_ends_the_connection() {
+    let config = HttpConfig { header_timeout: Duration::from_millis(500), ..HttpConfig::default() };
+    let (_chain, server) = in_process::serve_dev(config);
+    for half in ["G", "GET /chainId/ HTTP/1.1\r\n", "\r\n"] {
+        let mut stream = server.connect();
+        stream.write_all(format!("GET /chainId/ HTTP/1.1\r\nHost: localhost\r\n\r\n{half}").as_bytes()).unwrap();
+        let mut responses = String::new();
+        stream.read_to_string(&mut responses).unwrap();
+        let statuses: Vec<_> = responses.split("HTTP/1.1 ").skip(1).map(|response| &response[..3]).collect();
+        assert_eq!(statuses, ["200", "408"], "{half:?}: {responses}");
+    }
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Compression of responses.
 
+use crate::clients::Permit;
 use crate::streaming::Pieces;
 use actix_http::encoding::Encoder;
-use actix_web::body::{BoxBody, to_bytes};
+use actix_web::body::{BodySize, BoxBody, MessageBody, to_bytes};
 use actix_web::dev::ResponseHead;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{
@@ -11,6 +12,9 @@ use actix_web::http::header::{
 use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse};
 use quick_cache::sync::Cache;
+use std::error::Error;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
 /// Bodies shorter than this, in bytes, are not compressed, because they fit into one or two packets anyway.
 const SHORT: usize = 1_024;
@@ -74,10 +78,38 @@ impl CompressedDocuments {
     }
 }
 
+/// Returns about how many bytes of memory an encoder takes until the client has read the response.
+pub(crate) fn memory(encoding: ContentEncoding) -> usize {
+    match encoding {
+        ContentEncoding::Brotli => 2 << 20,
+        ContentEncoding::Zstd => 1 << 20,
+        _ => 384 << 10,
+    }
+}
+
 /// Compresses `body` piece by piece while it is sent, and sets the headers for `encoding` in `head`. Long pieces are
-/// compressed on blocking threads.
-pub(crate) fn encode(encoding: ContentEncoding, head: &mut ResponseHead, body: Bytes) -> BoxBody {
-    BoxBody::new(Encoder::response(encoding, head, Pieces(body)))
+/// compressed on blocking threads. `permit` counts the [memory](memory) for it.
+pub(crate) fn encode(encoding: ContentEncoding, head: &mut ResponseHead, body: Bytes, permit: Permit) -> BoxBody {
+    let encoder = BoxBody::new(Encoder::response(encoding, head, Pieces(body)));
+    BoxBody::new(Counted { encoder, _permit: permit })
+}
+
+/// A body whose encoder is counted.
+struct Counted {
+    encoder: BoxBody,
+    _permit: Permit,
+}
+
+impl MessageBody for Counted {
+    type Error = Box<dyn Error>;
+
+    fn size(&self) -> BodySize {
+        self.encoder.size()
+    }
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Self::Error>>> {
+        Pin::new(&mut self.encoder).poll_next(cx)
+    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 use crate::bare;
 use crate::clients::Permit;
 use crate::encode;
+use crate::framing::Framing;
 use crate::h2_guard::Guard;
 use crate::phase::Closing;
 use crate::problem::{self, HttpError};
@@ -17,7 +18,6 @@ use crate::sent::Sent;
 use crate::service::Service;
 use crate::tls::Encrypted;
 use crate::transfer;
-use crate::turns::Turns;
 use actix_http::Protocol;
 use actix_web::rt::net::TcpStream;
 use actix_web::web;
@@ -45,8 +45,10 @@ pub(crate) struct Connection {
     write_limit: Option<Pin<Box<Sleep>>>,
     /// `None` for HTTP/1.1, whose headers and end are handled by actix-http.
     http2: Option<Http2>,
-    /// The current turn of reading over HTTP/1.1.
-    turns: Turns,
+    /// The requests of HTTP/1.1.
+    framing: Framing,
+    /// While the head of an HTTP/1.1 request is incomplete, ends when it should be complete.
+    head_limit: Option<Pin<Box<Sleep>>>,
     service: web::Data<Service>,
     received: bare::Received,
     /// The unsent rest of a problem that replaces a bare response.
@@ -70,7 +72,8 @@ impl Connection {
             is_blocked: false,
             write_limit: None,
             http2,
-            turns: Turns::default(),
+            framing: Framing::default(),
+            head_limit: None,
             service,
             received: bare::Received::default(),
             problem: None,
@@ -113,17 +116,57 @@ impl Connection {
         self.note(cx, written)
     }
 
-    /// Returns whether reading from an HTTP/1.1 connection must pause, because actix-http has bytes to process, or
-    /// because the client has sent enough requests ahead. Otherwise a client could make the server hold its requests
-    /// by sending many without reading the responses.
-    fn must_pause(&mut self, cx: &Context<'_>) -> bool {
-        let is_working = self.peer.connection.is_working();
-        let must_pause = self.turns.is_over(is_working);
-        // The end of the work wakes the task.
-        if must_pause && !is_working {
-            cx.waker().wake_by_ref();
+    /// Reads a part of a request of HTTP/1.1. After a request, the next one is read when the response begins.
+    fn poll_read_request(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let Self { stream, framing, peer: Peer { connection, .. }, .. } = self;
+        let mut read = |buf: &mut ReadBuf<'_>| match stream {
+            Stream::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
+            Stream::Encrypted(stream) => Pin::new(stream).poll_read(cx, buf),
+        };
+        if connection.is_upgraded() {
+            framing.upgrade();
+        } else if framing.is_complete() {
+            if connection.is_ending() {
+                // What follows is discarded: unread data would reset the connection, and the response might be lost.
+                let mut space = [0; 1_024];
+                loop {
+                    let mut rest = ReadBuf::new(&mut space);
+                    ready!(read(&mut rest))?;
+                    if rest.filled().is_empty() {
+                        return Poll::Ready(Ok(()));
+                    }
+                }
+            }
+            if !connection.next_request() {
+                let ended = framing.read_ahead(&mut read);
+                if framing.is_ahead() {
+                    connection.wait();
+                }
+                return ended;
+            }
+            framing.begin();
         }
-        must_pause
+        let before = buf.filled().len();
+        let read = framing.read(buf, read);
+        self.received.add(&buf.filled()[before..]);
+        self.check_head(cx)?;
+        read
+    }
+
+    /// Fails if the head of a request takes too long. actix-http checks that of the first request only.
+    fn check_head(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
+        if !self.framing.is_in_head() {
+            self.head_limit = None;
+            return Ok(());
+        }
+        let limit = self.service.config.header_timeout;
+        if self.head_limit.get_or_insert_with(|| Box::pin(sleep(limit))).as_mut().poll(cx).is_pending() {
+            return Ok(());
+        }
+        let response = canned_response(&self.service, &self.peer, &HttpError::HeadersTimeout);
+        // If the client reads, there is space for it.
+        let _ = self.poll_write_raw(cx, &response);
+        Err(io::ErrorKind::TimedOut.into())
     }
 
     /// Writes a problem in place of a bare response of `length` bytes.
@@ -286,21 +329,12 @@ impl AsyncRead for Connection {
             // Behaves as if the client had closed the connection.
             return Poll::Ready(Ok(()));
         }
-        if self.http2.is_none() && self.must_pause(cx) {
-            return Poll::Pending;
-        }
-        let Self { stream, http2, received, turns, .. } = &mut *self;
+        let Self { stream, http2: Some(http2), .. } = &mut *self else { return self.poll_read_request(cx, buf) };
         let before = buf.filled().len();
-        let mut read = |buf: &mut ReadBuf<'_>| match stream {
+        let read = match stream {
             Stream::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
             Stream::Encrypted(stream) => Pin::new(stream).poll_read(cx, buf),
         };
-        let Some(http2) = http2 else {
-            let read = turns.read(buf, read);
-            received.add(&buf.filled()[before..]);
-            return read;
-        };
-        let read = read(buf);
         let guarded = http2.guard.received(&buf.filled()[before..]);
         guarded.map_err(|excess| io::Error::new(io::ErrorKind::InvalidData, excess))?;
         read

@@ -1,9 +1,8 @@
-//! What the tasks of requests can do with the connection: close it, and stop reading from it.
+//! What is shared between a connection and the requests that arrive on it.
 
 use futures_util::task::AtomicWaker;
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Context;
 
 #[derive(Debug, Default)]
@@ -11,8 +10,12 @@ pub(crate) struct ConnectionHandle {
     closed: AtomicBool,
     /// Whether a response has announced the end of the connection.
     ending: AtomicBool,
-    /// Number of requests on which threads are working.
-    working: AtomicUsize,
+    /// Whether the protocol is no longer HTTP.
+    upgraded: AtomicBool,
+    /// Whether the response to the current request has begun.
+    responded: AtomicBool,
+    /// Whether the connection waits for the response to the current request, to pass on the next one.
+    waiting: AtomicBool,
     waker: AtomicWaker,
 }
 
@@ -24,14 +27,14 @@ impl ConnectionHandle {
     }
 
     /// Returns an error if the connection must be closed. Otherwise registers the task of `context`, which is woken
-    /// when that happens, or when nobody works on a request any more.
+    /// when that happens, or when it can continue to [wait](Self::wait).
     pub(crate) fn check(&self, context: &Context<'_>) -> io::Result<()> {
         self.waker.register(context.waker());
         if self.closed.load(Ordering::Acquire) { Err(io::ErrorKind::TimedOut.into()) } else { Ok(()) }
     }
 
     /// Records that a response announces the end of the connection. Further requests must not be processed (RFC 9112,
-    /// section 9.6), but actix-http passes on those that have arrived.
+    /// section 9.6).
     pub(crate) fn end(&self) {
         self.ending.store(true, Ordering::Relaxed);
     }
@@ -41,24 +44,31 @@ impl ConnectionHandle {
         self.ending.load(Ordering::Relaxed)
     }
 
-    /// Marks a request whose body was read as being worked on, until the result is dropped.
-    pub(crate) fn work(self: &Arc<Self>) -> Working {
-        self.working.fetch_add(1, Ordering::Relaxed);
-        Working(self.clone())
+    /// Records that the protocol is no longer HTTP.
+    pub(crate) fn upgrade(&self) {
+        self.upgraded.store(true, Ordering::Relaxed);
     }
 
-    /// Returns whether a request is being worked on.
-    pub(crate) fn is_working(&self) -> bool {
-        self.working.load(Ordering::Relaxed) > 0
+    /// Returns whether the protocol is no longer HTTP.
+    pub(crate) fn is_upgraded(&self) -> bool {
+        self.upgraded.load(Ordering::Relaxed)
     }
-}
 
-/// The work on a request.
-pub(crate) struct Working(Arc<ConnectionHandle>);
+    /// Records that the response to the current request begins.
+    pub(crate) fn respond(&self) {
+        self.responded.store(true, Ordering::Release);
+        if self.waiting.swap(false, Ordering::AcqRel) {
+            self.waker.wake();
+        }
+    }
 
-impl Drop for Working {
-    fn drop(&mut self) {
-        self.0.working.fetch_sub(1, Ordering::Relaxed);
-        self.0.waker.wake();
+    /// Returns whether the response to the current request has begun. The next request then becomes the current one.
+    pub(crate) fn next_request(&self) -> bool {
+        self.responded.swap(false, Ordering::AcqRel)
+    }
+
+    /// Wakes the task of the connection when the response begins.
+    pub(crate) fn wait(&self) {
+        self.waiting.store(true, Ordering::Release);
     }
 }

@@ -1,200 +1,317 @@
-//! Passing the bytes of an HTTP/1.1 connection to actix-http in turns.
+//! Passing the requests of an HTTP/1.1 connection to actix-http one at a time.
 //!
-//! actix-http decodes all requests in the bytes that it is given, even if 15 are waiting already, and each takes 7 KB
-//! until it has been processed. It is given a few at a time, so that clients cannot make it hold many by sending them
-//! at once.
+//! actix-http decodes requests that were sent ahead during the work on an earlier one, and then writes the response to
+//! the earlier one as if the last request had been `HEAD`, HTTP/1.0 or the end of the connection. It also processes
+//! requests after the end of the connection, and each request takes 7 KB of memory until it has been processed.
 
 use std::io;
-use std::task::Poll;
+use std::mem;
+use std::task::{Poll, ready};
 use tokio::io::ReadBuf;
 
-/// Number of requests after which a turn ends.
-const REQUESTS: usize = 4;
+/// Maximum number of bytes after a request that are read before its response begins. Some are read so that the end of
+/// the connection is noticed, which cancels the work on the request.
+const READ_AHEAD: usize = 8 * 1024;
 
-/// Minimum number of bytes in a turn with this many requests. The blank lines of a body count as ends of requests, and
-/// must not make turns too short.
-const MIN_BYTES: usize = 128;
+/// Number of bytes of a line that matter: those of the headers about the length of the body.
+const MAX_LINE: usize = 128;
 
-/// Maximum number of bytes in a turn.
-const MAX_BYTES: usize = 8 * 1024;
-
-/// The current turn of a connection.
+/// The requests in the bytes of a connection.
 #[derive(Default)]
-pub(crate) struct Turns {
-    /// Number of requests passed on in this turn.
-    requests: usize,
-    /// Number of bytes passed on in this turn.
-    bytes: usize,
-    /// Whether a request is being worked on.
-    is_working: bool,
-    /// Bytes that were received after the end of this turn.
-    rest: Vec<u8>,
+pub(crate) struct Framing {
+    /// The part of a request to which the next byte that is passed on belongs.
+    part: Part,
+    /// Bytes after the current request.
+    ahead: Vec<u8>,
+    /// Whether the connection has ended after `ahead`.
+    has_ended: bool,
 }
 
-impl Turns {
-    /// Returns whether the turn is over. actix-http must then process the bytes that it has before it is given more.
-    ///
-    /// During the work on a request a single turn is read. It is not left out, so that the end of the connection is
-    /// noticed, which cancels the work.
-    pub(crate) fn is_over(&mut self, is_working: bool) -> bool {
-        let work_begins = is_working && !self.is_working;
-        self.is_working = is_working;
-        if work_begins {
-            self.begin();
-        }
-        let is_over = self.bytes >= MAX_BYTES || self.is_complete(self.bytes);
-        if is_over && !is_working {
-            self.begin();
-        }
-        is_over
+enum Part {
+    Head(Head),
+    /// A body, or the data of a chunk, of which this many bytes are missing.
+    Data {
+        missing: u64,
+        is_chunk: bool,
+    },
+    /// The line with the size of a chunk.
+    ChunkSize(Vec<u8>),
+    /// The lines after the last chunk.
+    Trailers(Vec<u8>),
+    /// The request is complete.
+    End,
+    /// Bytes of another protocol.
+    Upgraded,
+}
+
+impl Default for Part {
+    fn default() -> Self {
+        Self::Head(Head::default())
+    }
+}
+
+/// What the head of a request says about the length of its body.
+#[derive(Default)]
+struct Head {
+    /// The beginning of the current line.
+    line: Vec<u8>,
+    /// Whether a line that is not blank was received.
+    has_lines: bool,
+    /// Whether a byte was received.
+    has_begun: bool,
+    length: u64,
+    is_chunked: bool,
+}
+
+impl Framing {
+    /// Returns whether all bytes of the current request have been passed on.
+    pub(crate) fn is_complete(&self) -> bool {
+        matches!(self.part, Part::End)
     }
 
-    /// Appends bytes of the current turn to `buf`: those that were received before, or otherwise new ones, which `read`
-    /// provides. The turn must not be over.
+    /// Returns whether the head of a request has been passed on in part.
+    pub(crate) fn is_in_head(&self) -> bool {
+        matches!(&self.part, Part::Head(head) if head.has_begun)
+    }
+
+    /// Returns whether the client has sent something after the current request.
+    pub(crate) fn is_ahead(&self) -> bool {
+        !self.ahead.is_empty()
+    }
+
+    /// Begins the next request.
+    pub(crate) fn begin(&mut self) {
+        self.part = Part::default();
+    }
+
+    /// Passes everything on from now on, because the protocol is no longer HTTP.
+    pub(crate) fn upgrade(&mut self) {
+        self.part = Part::Upgraded;
+    }
+
+    /// Appends bytes of the current request to `buf`, and keeps those after it. New ones are provided by `read`.
     pub(crate) fn read(
         &mut self,
         buf: &mut ReadBuf<'_>,
         read: impl FnOnce(&mut ReadBuf<'_>) -> Poll<io::Result<()>>,
     ) -> Poll<io::Result<()>> {
-        let limit = buf.remaining().min(MAX_BYTES - self.bytes);
-        if !self.rest.is_empty() {
-            let rest = std::mem::take(&mut self.rest);
-            let passed = self.pass(&rest[..limit.min(rest.len())]);
-            buf.put_slice(&rest[..passed]);
-            self.rest = rest[passed..].to_vec();
-            return Poll::Ready(Ok(()));
+        if self.ahead.is_empty() && !self.has_ended {
+            let start = buf.filled().len();
+            ready!(read(buf))?;
+            let new = &buf.filled()[start..];
+            let passed = self.part.pass(new);
+            self.ahead = new[passed..].to_vec();
+            buf.set_filled(start + passed);
+        } else {
+            let ahead = mem::take(&mut self.ahead);
+            let passed = self.part.pass(&ahead[..buf.remaining().min(ahead.len())]);
+            buf.put_slice(&ahead[..passed]);
+            self.ahead = ahead[passed..].to_vec();
         }
-        let mut new = ReadBuf::new(buf.initialize_unfilled_to(limit));
-        let result = read(&mut new);
-        let passed = self.pass(new.filled());
-        self.rest = new.filled()[passed..].to_vec();
-        buf.advance(passed);
-        if result.is_pending() && !self.is_working {
-            // actix-http processes what it has before it reads again.
-            self.begin();
-        }
-        result
+        Poll::Ready(Ok(()))
     }
 
-    fn begin(&mut self) {
-        (self.requests, self.bytes) = (0, 0);
-    }
-
-    /// Returns whether a turn of `bytes` ends after the requests counted so far.
-    fn is_complete(&self, bytes: usize) -> bool {
-        self.requests >= REQUESTS && bytes >= MIN_BYTES
-    }
-
-    /// Returns how many of `bytes` belong to this turn, and counts them.
-    fn pass(&mut self, bytes: &[u8]) -> usize {
-        let mut passed = bytes.len();
-        for end in ends_of_heads(bytes) {
-            self.requests += 1;
-            if self.is_complete(self.bytes + end) {
-                passed = end;
-                break;
-            }
+    /// Reads bytes after the current request, with `read`. Returns `Ready` if the connection has ended, and nothing was
+    /// sent before that.
+    pub(crate) fn read_ahead(
+        &mut self,
+        mut read: impl FnMut(&mut ReadBuf<'_>) -> Poll<io::Result<()>>,
+    ) -> Poll<io::Result<()>> {
+        let mut space = [0; 1_024];
+        while self.ahead.len() < READ_AHEAD && !self.has_ended {
+            let mut buf = ReadBuf::new(&mut space);
+            ready!(read(&mut buf))?;
+            self.ahead.extend_from_slice(buf.filled());
+            self.has_ended = buf.filled().is_empty();
         }
-        self.bytes += passed;
-        passed
+        if self.has_ended && self.ahead.is_empty() { Poll::Ready(Ok(())) } else { Poll::Pending }
     }
 }
 
-/// Returns the offsets after the blank lines in `bytes`, which include the ends of the heads of requests. A line break
-/// at the beginning counts, because the line may have begun earlier.
-fn ends_of_heads(bytes: &[u8]) -> impl Iterator<Item = usize> {
-    let mut start = 0;
-    let line_breaks = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
-    line_breaks.filter_map(move |(at, _)| {
-        let line = &bytes[start..at];
-        start = at + 1;
-        matches!(line, b"" | b"\r").then_some(start)
-    })
+impl Part {
+    /// Returns how many of `bytes` belong to the current request, and continues after them.
+    fn pass(&mut self, bytes: &[u8]) -> usize {
+        let mut passed = 0;
+        while passed < bytes.len() {
+            let rest = &bytes[passed..];
+            passed += match self {
+                Self::End => break,
+                Self::Upgraded => rest.len(),
+                Self::Data { missing, .. } => {
+                    let length = usize::try_from(*missing).unwrap_or(usize::MAX).min(rest.len());
+                    *missing -= length as u64;
+                    length
+                }
+                Self::Head(Head { line, has_begun, .. }) => {
+                    *has_begun = true;
+                    add_line(line, rest)
+                }
+                Self::ChunkSize(line) | Self::Trailers(line) => add_line(line, rest),
+            };
+            self.advance();
+        }
+        passed
+    }
+
+    /// Continues with the next part if this one is complete.
+    fn advance(&mut self) {
+        let complete = |line: &mut Vec<u8>| line.ends_with(b"\n").then(|| mem::take(line));
+        *self = match self {
+            Self::Data { missing: 0, is_chunk: true } => Self::ChunkSize(Vec::new()),
+            Self::Data { missing: 0, is_chunk: false } => Self::End,
+            Self::Head(head) => match complete(&mut head.line) {
+                Some(line) if !line.trim_ascii().is_empty() => return head.add(&line),
+                // Blank lines before a request are ignored (RFC 9112, section 2.2).
+                Some(_) if head.has_lines => match *head {
+                    Head { is_chunked: true, .. } => Self::ChunkSize(Vec::new()),
+                    Head { length: 0, .. } => Self::End,
+                    Head { length, .. } => Self::Data { missing: length, is_chunk: false },
+                },
+                _ => return,
+            },
+            Self::ChunkSize(line) => match complete(line).map(|line| chunk_size(&line)) {
+                Some(Some(0)) => Self::Trailers(Vec::new()),
+                // A line break follows the data.
+                Some(Some(size)) => Self::Data { missing: size.saturating_add(2), is_chunk: true },
+                // actix-http refuses the request.
+                Some(None) => Self::End,
+                None => return,
+            },
+            Self::Trailers(line) => match complete(line) {
+                Some(line) if line.trim_ascii().is_empty() => Self::End,
+                _ => return,
+            },
+            _ => return,
+        };
+    }
+}
+
+impl Head {
+    /// Reads a line of the head. If it is invalid, actix-http refuses the request (RFC 9112, section 6.3).
+    fn add(&mut self, line: &[u8]) {
+        self.has_lines = true;
+        let Some(colon) = line.iter().position(|byte| *byte == b':') else { return };
+        let (name, value) = (&line[..colon], line[colon + 1..].trim_ascii());
+        if name.eq_ignore_ascii_case(b"content-length") {
+            self.length = str::from_utf8(value).ok().and_then(|value| value.parse().ok()).unwrap_or(0);
+        } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
+            self.is_chunked = true;
+        }
+    }
+}
+
+/// Adds bytes to `line` up to the end of the line, as far as they matter. Returns how many belong to the line.
+fn add_line(line: &mut Vec<u8>, bytes: &[u8]) -> usize {
+    let end = bytes.iter().position(|byte| *byte == b'\n');
+    let length = end.map_or(bytes.len(), |end| end + 1);
+    let kept = length.min(MAX_LINE.saturating_sub(line.len()));
+    line.extend_from_slice(&bytes[..kept]);
+    if end.is_some() && !line.ends_with(b"\n") {
+        line.push(b'\n');
+    }
+    length
+}
+
+/// Returns the size in the first line of a chunk, without its extensions (RFC 9112, section 7.1).
+fn chunk_size(line: &[u8]) -> Option<u64> {
+    let size = line.split(|byte| *byte == b';').next()?.trim_ascii();
+    u64::from_str_radix(str::from_utf8(size).ok()?, 16).ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Returns the turns in which `sent` is passed on if `received` bytes are available at a time.
-    fn turns(sent: &[u8], received: usize) -> Vec<Vec<u8>> {
-        let (mut turns, mut chunks, mut all) = (Turns::default(), sent.chunks(received), vec![Vec::new()]);
+    /// Returns the requests in `sent`, of which `received` bytes are available at a time, and the bytes after them.
+    fn requests(sent: &[u8], received: usize) -> (Vec<Vec<u8>>, Vec<u8>) {
+        let (mut framing, mut chunks, mut requests) = (Framing::default(), sent.chunks(received), vec![Vec::new()]);
         loop {
-            if turns.is_over(false) {
-                all.push(Vec::new());
-            }
             let mut space = [0; 32 * 1024];
             let mut buf = ReadBuf::new(&mut space);
-            let mut is_at_end = false;
-            let result = turns.read(&mut buf, |buf| {
-                match chunks.next() {
-                    Some(chunk) => buf.put_slice(chunk),
-                    None => is_at_end = true,
-                }
+            let result = framing.read(&mut buf, |buf| {
+                buf.put_slice(chunks.next().unwrap_or_default());
                 Poll::Ready(Ok(()))
             });
             assert!(matches!(result, Poll::Ready(Ok(()))));
-            if is_at_end {
-                return all;
+            if buf.filled().is_empty() {
+                return (requests, framing.ahead);
             }
-            all.last_mut().unwrap().extend_from_slice(buf.filled());
-        }
-    }
-
-    #[test]
-    fn a_turn_has_few_requests_and_nothing_is_lost() {
-        for request in
-            [&b"GET / HTTP/1.1\r\n\r\n"[..], b"GET / HTTP/1.1\n\n", b"POST / HTTP/1.1\r\nHost: localhost\r\n\r\n{}"]
-        {
-            let sent = request.repeat(100);
-            for received in [1, 7, 100, 8_000] {
-                let turns = turns(&sent, received);
-                assert_eq!(turns.concat(), sent);
-                for turn in turns {
-                    assert!(turn.len() <= MIN_BYTES.next_multiple_of(request.len()) + request.len(), "{}", turn.len());
-                }
+            requests.last_mut().unwrap().extend_from_slice(buf.filled());
+            if framing.is_complete() {
+                framing.begin();
+                requests.push(Vec::new());
             }
         }
     }
 
     #[test]
-    fn a_body_is_passed_on_in_long_turns() {
-        let sent = [b"POST / HTTP/1.1\r\nContent-Length: 20000\r\n\r\n".to_vec(), vec![b'x'; 20_000]].concat();
-        let lengths: Vec<_> = turns(&sent, 8_192).iter().map(Vec::len).collect();
-        assert_eq!(lengths, [8_192, 8_192, sent.len() - 2 * 8_192]);
-        let blank = vec![b'\n'; 20_000];
-        let turns = turns(&blank, 8_192);
-        assert_eq!(turns.concat(), blank);
-        assert!(turns.iter().rev().skip(1).all(|turn| turn.len() >= MIN_BYTES));
+    fn requests_are_passed_on_one_at_a_time() {
+        let long = format!("GET /{} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nabc", "x".repeat(500));
+        let body = [&b"POST / HTTP/1.1\r\ncontent-length:20000 \r\n\r\n"[..], &[b'\n'; 20_000]].concat();
+        let all: [&[u8]; 9] = [
+            b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+            b"GET / HTTP/1.1\nHost: localhost\n\n",
+            b"\r\n\r\nHEAD / HTTP/1.1\r\n\r\n",
+            b"POST / HTTP/1.1\r\nContent-Length: 0\r\n\r\n",
+            long.as_bytes(),
+            &body,
+            b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n4\r\n\r\n\r\n\r\n0\r\n\r\n",
+            b"POST / HTTP/1.1\r\ntransfer-encoding: Chunked\r\n\r\n0A ; name=\"x\"\r\n0123456789\r\n1\r\n!\r\n00\r\nA: b\r\n\r\n",
+            b"GET / HTTP/1.1\r\n\r\n",
+        ];
+        let sent = all.concat();
+        for received in [1, 2, 3, 7, 100, 8_000, sent.len()] {
+            let (got, ahead) = requests(&sent, received);
+            assert_eq!((&got[..9], &got[9..], ahead), (&all.map(<[u8]>::to_vec)[..], &[Vec::new()][..], Vec::new()));
+        }
     }
 
     #[test]
-    fn a_wait_for_bytes_begins_a_turn() {
-        let mut turns = Turns { requests: 3, bytes: 500, ..Turns::default() };
+    fn bytes_after_an_upgrade_are_passed_on() {
+        let mut framing = Framing { ahead: b"GET / HTTP/1.1\r\n\r\nrest".to_vec(), ..Framing::default() };
         let mut space = [0; 100];
-        let result = turns.read(&mut ReadBuf::new(&mut space), |_| Poll::Pending);
-        assert!(result.is_pending());
-        assert_eq!((turns.requests, turns.bytes), (0, 0));
+        let mut read = |framing: &mut Framing| {
+            let mut buf = ReadBuf::new(&mut space);
+            assert!(framing.read(&mut buf, |_| Poll::Pending).is_ready());
+            buf.filled().to_vec()
+        };
+        assert_eq!(read(&mut framing), b"GET / HTTP/1.1\r\n\r\n");
+        assert_eq!(read(&mut framing), b"");
+        framing.upgrade();
+        assert_eq!(read(&mut framing), b"rest");
     }
 
     #[test]
-    fn one_turn_is_read_during_the_work_on_a_request() {
-        let request = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
-        let sent = request.repeat(100);
-        let mut turns = Turns { requests: 2, ..Turns::default() };
-        let mut passed = 0;
-        // A request arrives at a time, and actix-http waits for more after each.
-        while !turns.is_over(true) {
-            let mut space = [0; 1_024];
+    fn the_end_of_a_connection_is_noticed_during_the_work_on_a_request() {
+        let mut framing = Framing { part: Part::End, ..Framing::default() };
+        assert!(framing.read_ahead(|_| Poll::Pending).is_pending());
+        assert!(framing.read_ahead(|_| Poll::Ready(Ok(()))).is_ready(), "the end");
+
+        // Requests before the end are processed.
+        let mut framing = Framing { part: Part::End, ..Framing::default() };
+        let mut sent = [&b"GET"[..], b""].into_iter();
+        let read = |buf: &mut ReadBuf<'_>| {
+            buf.put_slice(sent.next().unwrap());
+            Poll::Ready(Ok(()))
+        };
+        assert!(framing.read_ahead(read).is_pending());
+        framing.begin();
+        for expected in [&b"GET"[..], b""] {
+            let mut space = [0; 100];
             let mut buf = ReadBuf::new(&mut space);
-            let first = turns.read(&mut buf, |buf| {
-                buf.put_slice(&sent[passed..passed + request.len()]);
-                Poll::Ready(Ok(()))
-            });
-            passed += buf.filled().len();
-            assert!(first.is_ready() && turns.read(&mut buf, |_| Poll::Pending).is_pending());
+            assert!(framing.read(&mut buf, |_| Poll::Pending).is_ready());
+            assert_eq!(buf.filled(), expected);
         }
-        assert_eq!(passed, REQUESTS * request.len());
-        assert!(turns.is_over(true) && turns.is_over(false) && !turns.is_over(false));
+    }
+
+    #[test]
+    fn little_is_read_ahead() {
+        let mut framing = Framing { part: Part::End, ..Framing::default() };
+        let fill = |buf: &mut ReadBuf<'_>| {
+            buf.put_slice(&vec![b'x'; buf.remaining()]);
+            Poll::Ready(Ok(()))
+        };
+        assert!(framing.read_ahead(fill).is_pending());
+        assert_eq!(framing.ahead.len(), READ_AHEAD);
     }
 }

@@ -24,7 +24,7 @@ const MAX_STREAMS: u32 = 256;
 
 /// Number of open streams of a connection that are always allowed. Each takes about 9 KB until its response was read, so
 /// all further ones count towards the limit of all connections.
-const FREE_STREAMS: usize = 8;
+const FREE_STREAMS: usize = 4;
 
 /// Identifiers of settings (RFC 9113, section 6.5.2).
 const MAX_CONCURRENT_STREAMS: u16 = 3;

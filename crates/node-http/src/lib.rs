@@ -55,6 +55,7 @@ mod events;
 mod exchange;
 mod fallback;
 mod forwarded;
+mod framing;
 mod gauge_readings;
 mod h2_frames;
 mod h2_guard;
@@ -90,7 +91,6 @@ mod tokens;
 #[cfg(feature = "tower")]
 mod tower;
 mod transfer;
-mod turns;
 mod unix_signals;
 mod unpack;
 mod url;

@@ -74,8 +74,6 @@ pub(crate) enum HttpError {
     BodyTooLarge { limit: usize },
     #[error("the body did not arrive in time")]
     BodyTimeout,
-    #[error("not processed, because the response before this one announced the end of the connection")]
-    AfterTheEnd,
     #[error("this server does not accept the host {host:?} (`allowed-hosts`)")]
     HostRefused { host: String },
     #[error("path, query and headers together are longer than {limit} bytes")]
@@ -204,8 +202,7 @@ fn classify(error: &HttpError) -> (StatusCode, Option<ProblemPage>) {
         | HttpError::Malformed(_)
         | HttpError::NoTls
         | HttpError::BodyBroken
-        | HttpError::BodyUnpackable
-        | HttpError::AfterTheEnd => blank(StatusCode::BAD_REQUEST),
+        | HttpError::BodyUnpackable => blank(StatusCode::BAD_REQUEST),
         HttpError::Body(BodyError::Invalid(_)) | HttpError::Parameters(_) => blank(StatusCode::UNPROCESSABLE_ENTITY),
         HttpError::ResponseTooLarge { .. } => (StatusCode::UNPROCESSABLE_ENTITY, Some(ProblemPage::LimitExceeded)),
         HttpError::UnknownRoute | HttpError::SwitchedOff(_) => blank(StatusCode::NOT_FOUND),

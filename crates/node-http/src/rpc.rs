@@ -36,9 +36,7 @@ pub(crate) async fn post(exchange: Exchange) -> HttpResponse {
     if let Err(error) = admission::count_requests(exchange.sender(), &service, message.requests() - 1) {
         return exchange.fail(&error);
     }
-    let working = exchange.sender().connection.work();
     let response = run(service, context.clone(), message, None, caller).await;
-    drop(working);
     match response {
         Ok(response) => respond(exchange, &context, response),
         Err(error) => exchange.fail(&error),

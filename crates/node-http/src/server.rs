@@ -6,9 +6,10 @@ use crate::listen;
 use crate::mount;
 use crate::phase::Phase;
 use crate::routes::{self, spelling::Spellings};
+use crate::sender::Peer;
 use crate::service::{MAX_REJECTIONS, Service};
 use crate::tokens::Role;
-use actix_http::{HttpService, Request};
+use actix_http::{ConnectionType, HttpService, Request};
 use actix_server::ServerHandle;
 use actix_service::{IntoServiceFactory, ServiceFactory, ServiceFactoryExt, fn_service, map_config};
 use actix_web::body::MessageBody;
@@ -166,7 +167,19 @@ pub(crate) fn app(
     let app = App::new()
         .wrap_fn(move |mut request, routes| {
             spellings.normalize(&mut request);
-            routes.call(request)
+            let connection = request.conn_data::<Peer>().map(|peer| peer.connection.clone());
+            let is_last = request.head().connection_type() == ConnectionType::Close;
+            let response = routes.call(request);
+            async move {
+                let response = response.await;
+                if let Some(connection) = connection {
+                    if is_last {
+                        connection.end();
+                    }
+                    connection.respond();
+                }
+                response
+            }
         })
         .app_data(service)
         .configure(|app| routes::configure(app, base, producing));

@@ -28,8 +28,8 @@ use tokio::sync::Semaphore;
 pub(crate) const MAX_REJECTIONS: usize = 64;
 
 /// Maximum number of open streams of all HTTP/2 connections, in addition to a few on each. If their clients do not read,
-/// they take about 300 MiB.
-const MAX_HTTP2_STREAMS: usize = 32_768;
+/// they take about 150 MiB, and up to 16 KiB each for responses that are not counted.
+const MAX_HTTP2_STREAMS: usize = 16_384;
 
 /// The node and everything around it that requests share.
 pub(crate) struct Service {

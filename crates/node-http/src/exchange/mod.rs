@@ -97,9 +97,6 @@ impl Exchange {
     /// # Errors
     /// The first check that fails; the caller then responds with it.
     pub(crate) fn admit(&mut self, access: Access) -> Result<(), HttpError> {
-        if self.sender.connection.is_ending() {
-            return Err(HttpError::AfterTheEnd);
-        }
         self.permit = Some(admission::admit(&self.request, &self.service, &self.sender, self.head_length, access)?);
         Ok(())
     }

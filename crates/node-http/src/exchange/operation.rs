@@ -99,9 +99,7 @@ impl Exchange {
             let output = Body::new(output, &service, &client).inspect_err(|_| context.results_are_lost())?;
             Ok(Reply { output, next })
         });
-        let working = self.sender.connection.work();
         let result = dispatch::run(&self.service.pools, cost, context.clone(), work).await;
-        drop(working);
         self.set_context(context);
         match result {
             Ok(Reply { output, next }) => {

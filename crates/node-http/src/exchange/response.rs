@@ -89,12 +89,17 @@ impl Exchange {
             return self.not_modified(&body);
         }
         let body = body.send(&self.service, &self.sender);
-        match self.encoding(&body) {
-            Some(encoding) => {
+        // If there is not enough memory to compress the response, it is sent as it is.
+        let encoder = self.encoding(&body).and_then(|encoding| {
+            let permit = self.service.transfers.take(&self.sender.client, compress::memory(encoding)).ok()?;
+            Some((encoding, permit))
+        });
+        match encoder {
+            Some((encoding, permit)) => {
                 let body = self.counted(body);
                 let mut response = self.start(status, media_type);
                 // The encoder adds `Vary` itself.
-                let body = compress::encode(encoding, response.head_mut(), body);
+                let body = compress::encode(encoding, response.head_mut(), body, permit);
                 self.finish(response.set_body(body))
             }
             None => self.send(status, media_type, body),

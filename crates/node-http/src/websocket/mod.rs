@@ -94,6 +94,7 @@ pub(crate) async fn upgrade(exchange: Exchange) -> HttpResponse {
     headers.remove(CONTENT_TYPE);
     headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
     headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
+    exchange.sender().connection.upgrade();
     exchange.finish(response.set_body(streaming_body(socket, Socket::next)))
 }
 
