@@ -125,7 +125,8 @@ pub(crate) fn report_refusal(error: &HttpError, origin: Option<&str>, service: &
 }
 
 /// Refuses requests from pages of origins that may not read. Needed where a request takes effect before browsers
-/// enforce CORS: WebSockets, event streams, and all GET requests that create or advance something.
+/// enforce CORS: WebSockets, event streams, all GET requests that create or advance something, and all POST requests
+/// that need no preflight because they are not declared as JSON.
 pub(crate) fn may_read(request: &HttpRequest, service: &Service, sender: &Sender) -> Result<(), HttpError> {
     if has_origin(request, sender, &service.config, cors::may_read) {
         return Ok(());

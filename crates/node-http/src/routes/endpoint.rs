@@ -3,6 +3,7 @@
 use super::operation::{Handler, Method, Operation};
 use crate::admission::Access;
 use crate::api;
+use crate::body;
 use crate::exchange::Exchange;
 use crate::fallback;
 use crate::problem::HttpError;
@@ -32,7 +33,8 @@ pub(super) enum Methods {
 /// The requirements of an endpoint on requests from web pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Guard {
-    /// None, because browsers prevent pages of other origins from reading responses and from sending JSON.
+    /// None for reading, because browsers prevent pages of other origins from reading responses. A POST must be
+    /// declared as JSON, which browsers announce with a preflight, or have an origin that is allowed to read.
     None,
     /// The origin must be allowed to read.
     Origin,
@@ -125,8 +127,8 @@ impl Endpoint {
             return exchange.fail(&HttpError::SwitchedOff(self.operation));
         }
         let allowed = match self.guard {
-            Guard::None => Ok(()),
-            Guard::Origin => exchange.check_origin(),
+            Guard::None if self.methods != Methods::Post || body::is_json(exchange.request()) => Ok(()),
+            Guard::None | Guard::Origin => exchange.check_origin(),
             Guard::Control => exchange.check_control(),
         };
         if let Err(error) = allowed {
