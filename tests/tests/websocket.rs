@@ -208,6 +208,36 @@ fn limits_of_a_connection() {
     assert_eq!(closed(&mut socket), CloseCode::Protocol);
 }
 
+#[test]
+fn a_text_message_that_is_not_utf_8_ends_the_connection() {
+    let server = Server::dev(NONE);
+    let whole = [(Data::Text, &b"{\"id\":\"\xff\"}"[..], true)];
+    // The character is valid only together with its second byte, which is missing.
+    let fragments = [(Data::Text, &b"\xc3"[..], false), (Data::Continue, b"", false), (Data::Continue, b"x", true)];
+    for frames in [&whole[..], &fragments] {
+        let mut socket = connect(&server);
+        for (opcode, bytes, is_last) in frames {
+            let frame = Frame::message(Bytes::from_static(bytes), OpCode::Data(*opcode), *is_last);
+            socket.inner().send(Message::Frame(frame)).unwrap();
+        }
+        match socket.inner().read() {
+            Ok(Message::Close(Some(frame))) => assert_eq!(frame.code, CloseCode::Invalid),
+            other => panic!("{other:?}"),
+        }
+    }
+    // A character may be split between fragments, and a binary message may have any bytes.
+    let mut socket = connect(&server);
+    let request = r#"{"jsonrpc":"2.0","id":"é","method":"net_version"}"#.as_bytes();
+    let (first, last) = request.split_at(request.iter().position(|byte| !byte.is_ascii()).unwrap() + 1);
+    for (opcode, bytes, is_last) in [(Data::Text, first, false), (Data::Continue, last, true)] {
+        let frame = Frame::message(Bytes::copy_from_slice(bytes), OpCode::Data(opcode), is_last);
+        socket.inner().send(Message::Frame(frame)).unwrap();
+    }
+    assert_eq!(socket.receive()["id"], "é");
+    socket.inner().send(Message::binary(&b"\xff"[..])).unwrap();
+    assert_eq!(socket.receive()["error"]["code"], -32700);
+}
+
 /// Each subscription reports each block, even if several are mined at once, and regardless of other subscribers.
 #[test]
 fn no_subscription_misses_a_block() {

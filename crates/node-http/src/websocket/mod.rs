@@ -196,6 +196,10 @@ impl Socket {
                 let limit = self.service.config.max_body;
                 self.close(CloseCode::Size, &format!("a message is longer than {limit} bytes (max-body)"), out);
             }
+            // RFC 6455, section 8.1.
+            Event::Received(Received::Ended(Ended::NotUtf8)) => {
+                self.close(CloseCode::Invalid, "a text message is not UTF-8", out);
+            }
             Event::Received(Received::Ended(Ended::Invalid(error))) => {
                 self.close(CloseCode::Protocol, &error.to_string(), out);
             }
