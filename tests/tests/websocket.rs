@@ -296,6 +296,30 @@ fn refused_requests_of_a_batch_keep_their_ids() {
 }
 
 #[test]
+fn messages_above_the_rate_keep_their_ids() {
+    let server = Server::dev(["--rate-limit", "1"]);
+    let mut socket = connect(&server);
+    let request = |id: u64| json!({"jsonrpc": "2.0", "id": id, "method": "eth_chainId"});
+    // Only a pause allows a further request.
+    for id in 1..20 {
+        socket.send(request(id));
+        let response = socket.receive();
+        assert_eq!(response["id"], id, "{response}");
+        if response["error"]["code"] == -32005 {
+            socket.send(json!([request(30), request(31)]));
+            let refused = socket.receive();
+            assert_eq!((&refused[0]["id"], &refused[1]["id"]), (&json!(30), &json!(31)), "{refused}");
+            // Long messages are refused unread.
+            socket.send(json!({"id": 32, "method": "eth_chainId", "params": ["x".repeat(65 * 1024)]}));
+            let refused = socket.receive();
+            assert_eq!((&refused["id"], &refused["error"]["code"]), (&Value::Null, &json!(-32005)), "{refused}");
+            return;
+        }
+    }
+    panic!("no message was refused");
+}
+
+#[test]
 fn a_response_that_is_too_large_is_refused_with_its_id() {
     let server = Server::dev(["--transfer-memory", "1000000"]);
     let mut socket = connect(&server);

@@ -9,6 +9,7 @@ mod incoming;
 use self::incoming::{Ended, Incoming, Received};
 use crate::admission;
 use crate::clients::Permit;
+use crate::dispatch;
 use crate::exchange::Exchange;
 use crate::phase::Closing;
 use crate::problem::{self, HttpError};
@@ -289,27 +290,34 @@ impl Socket {
             let refusal = rpc::refuse_unread(&error);
             (None, Err((error, refusal)))
         };
+        let refused = |message: Arc<Message>, error: HttpError| {
+            let refusal = rpc::refuse(&message, &error);
+            (Some(message), Err((error, refusal)))
+        };
         // A body that is not JSON counts as a request, too.
         let admitted = admission::count_requests(&self.sender, service, 1);
-        let _permit = match admitted.and_then(|()| Ok(service.requests.take(&self.sender.client, 1)?)) {
-            Ok(permit) => permit,
-            Err(error) => return unread(error),
+        let permit = admitted.and_then(|()| Ok(service.requests.take(&self.sender.client, 1)?));
+        let permit = match permit {
+            Err(error) if body.len() > dispatch::SHORT_BODY => return unread(error),
+            permit => permit,
         };
-        let message = match rpc::read(service, service.context(&self.sender.client), body).await {
-            Ok(message) => message,
-            Err(Unread::Invalid(error)) => return (None, Ok(error.into())),
-            Err(Unread::Refused(error)) => return unread(error),
+        // A refused message is read for the ids of its requests.
+        let read = rpc::read(service, service.context(&self.sender.client), body).await;
+        let (_permit, message) = match (permit, read) {
+            (Ok(permit), Ok(message)) => (permit, message),
+            (Err(error), Ok(message)) => return refused(message, error),
+            (Err(error), Err(_)) | (Ok(_), Err(Unread::Refused(error))) => return unread(error),
+            (Ok(_), Err(Unread::Invalid(error))) => return (None, Ok(error.into())),
         };
         let session = Some(self.session.clone());
         let result = match admission::count_requests(&self.sender, service, message.requests() - 1) {
             Ok(()) => rpc::run(service.clone(), context, message.clone(), session, self.caller.clone()).await,
             Err(error) => Err(error),
         };
-        let result = result.map_err(|error| {
-            let refusal = rpc::refuse(&message, &error);
-            (error, refusal)
-        });
-        (Some(message), result)
+        match result {
+            Ok(response) => (Some(message), Ok(response)),
+            Err(error) => refused(message, error),
+        }
     }
 
     /// Sends notifications, one page for each subscription.
