@@ -10,6 +10,7 @@ use node_tests::wallet::{ALICE, hex, sign, transfer};
 use node_types::consensus::TransactionBody;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -406,4 +407,39 @@ fn the_head_of_a_response_is_that_of_its_block() {
         mismatch
     });
     assert_eq!(mismatch, None);
+}
+
+/// RFC 9112, section 6.1, and RFC 9110, section 7.8.
+#[test]
+fn http_1_0_gets_neither_chunks_nor_an_upgrade() {
+    let server = Server::dev(NONE);
+    let begin = |path: &str, headers: &str| {
+        let mut stream = server.connect();
+        write!(stream, "GET {path} HTTP/1.0\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n{headers}\r\n").unwrap();
+        stream
+    };
+    let rest = |mut stream: TcpStream| {
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        (head.to_lowercase(), body.to_owned())
+    };
+    for path in ["/openapi.json", "/getBlockByNumber/latest/true/", "/docs/"] {
+        let (head, body) = rest(begin(path, ""));
+        assert!(head.starts_with("http/1.0 200") && !head.contains("transfer-encoding"), "{path}: {head}");
+        assert!(!head.contains("content-encoding"), "{path}: {head}");
+        assert!(head.contains(&format!("content-length: {}\r\n", body.len())), "{path}: {head}");
+    }
+    let handshake = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+                     Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+    assert!(rest(begin("/ws", handshake)).0.starts_with("http/1.0 426"));
+    assert!(rest(begin("/", handshake)).0.starts_with("http/1.0 200"), "the page at this path");
+    let events = begin("/events/?Stream=blocks", "Connection: keep-alive\r\n");
+    // The stream is open once it has sent something.
+    events.peek(&mut [0]).unwrap();
+    assert!(server.end("TERM").success());
+    let (head, body) = rest(events);
+    assert!(head.starts_with("http/1.0 200") && !head.contains("transfer-encoding"), "{head}");
+    assert!(!head.contains("keep-alive"), "{head}");
+    assert!(body.starts_with("id: ") && body.contains("event: problem\ndata: {") && body.ends_with("}\n\n"), "{body}");
 }

@@ -139,9 +139,11 @@ impl Exchange {
         }
     }
 
-    /// Returns the encoding in which to send `body`, or `None` to send it uncompressed.
+    /// Returns the encoding in which to send `body`, or `None` to send it uncompressed. The length of a compressed body
+    /// is not known in advance, and HTTP/1.0 has no chunks.
     fn encoding(&self, body: &[u8]) -> Option<ContentEncoding> {
-        if self.is_compressible(body) { compress::negotiate(&self.request) } else { None }
+        let may_compress = self.is_compressible(body) && self.request.version() >= Version::HTTP_11;
+        if may_compress { compress::negotiate(&self.request) } else { None }
     }
 
     fn is_compressible(&self, body: &[u8]) -> bool {
@@ -210,6 +212,11 @@ impl Exchange {
             BodySize::Sized(bytes) => Some(bytes),
             BodySize::Stream => None,
         };
+        // RFC 9112, section 6.1. The end of the connection is the end of the body.
+        if bytes.is_none() && self.request.version() < Version::HTTP_11 {
+            response.head_mut().no_chunking(true);
+            self.end_connection(&mut response);
+        }
         Responded {
             id: &self.id,
             trace: self.trace.as_ref(),

@@ -26,7 +26,7 @@ pub(super) enum Methods {
     Get,
     /// GET without HEAD, for requests that change something.
     GetOnly,
-    /// GET that requests an upgrade to WebSocket.
+    /// GET that requests an upgrade to WebSocket. HTTP/1.0 has none (RFC 9110, section 7.8).
     Upgrade,
 }
 
@@ -143,7 +143,8 @@ impl Methods {
         let upgrade = || head.headers.get(UPGRADE).is_some_and(|to| to.as_bytes().eq_ignore_ascii_case(b"websocket"));
         match head.method {
             http::Method::POST => self == Self::Post,
-            http::Method::GET => self != Self::Post && (self != Self::Upgrade || upgrade()),
+            http::Method::GET if self == Self::Upgrade => head.version >= http::Version::HTTP_11 && upgrade(),
+            http::Method::GET => self != Self::Post,
             http::Method::HEAD => self == Self::Get,
             _ => false,
         }

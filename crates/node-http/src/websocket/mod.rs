@@ -23,8 +23,8 @@ use crate::transfer::Body;
 use actix_http::ConnectionType;
 use actix_http::ws::{self, CloseCode, CloseReason, Codec, Message as Outgoing};
 use actix_web::HttpResponse;
-use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, UPGRADE};
+use actix_web::http::{StatusCode, Version};
 use actix_web::web::{self, Bytes, BytesMut};
 use futures_util::FutureExt;
 use node_core::context::Context;
@@ -51,7 +51,9 @@ pub(crate) async fn upgrade(exchange: Exchange) -> HttpResponse {
     if let Err(error) = exchange.check_origin() {
         return exchange.fail(&error);
     }
-    if ws::verify_handshake(exchange.request().head()).is_err() {
+    // HTTP/1.0 has no upgrade (RFC 9110, section 7.8).
+    let can_upgrade = exchange.request().version() >= Version::HTTP_11;
+    if !can_upgrade || ws::verify_handshake(exchange.request().head()).is_err() {
         return exchange.fail(&HttpError::NoWebSocket);
     }
     let key = exchange.request().headers().get(SEC_WEBSOCKET_KEY);
