@@ -472,6 +472,16 @@ fn limits_sizes() {
             assert_eq!(refused.status, 0, "{}", refused.text);
         }
         assert_eq!(header("x").status, 200);
+        // With Host and Connection, there are two more.
+        let headers = |count: usize| server.send("GET", "/chainId/", &vec![("X-Short", "x"); count], "");
+        assert_eq!(headers(94).status, 200, "{transport:?}");
+        let many = headers(95);
+        if transport == Transport::Http1 {
+            assert_refused(&many, 431, "");
+            assert!(many.field("detail").as_str().unwrap().ends_with("more than 96 headers"), "{}", many.text);
+        } else {
+            assert_eq!(many.status, 200, "{transport:?}");
+        }
         assert_refused(&server.post("/getLogs/", " ".repeat(1_001)), 413, "max-body");
         for media_type in [None, Some("text/plain"), Some("application/x-www-form-urlencoded")] {
             let headers = media_type.map(|media_type| ("Content-Type", media_type));
