@@ -67,6 +67,13 @@ fn invalid_bodies() {
         ("no blocks", "feeHistory", "{\"BlockCount\":\"0\"}".to_owned(), 422, &["body.BlockCount"]),
         ("falling", "feeHistory", "{\"RewardPercentiles\":[5,4]}".to_owned(), 422, &["body.RewardPercentiles[1]"]),
         ("missing transaction", "call", "{}".to_owned(), 422, &["body"]),
+        (
+            "an access list without keys",
+            "call",
+            format!("{{\"Transaction\":{{\"AccessList\":[{{\"Address\":\"{ALICE}\"}}]}}}}"),
+            422,
+            &["body.Transaction.AccessList[0]"],
+        ),
         ("not hex", "sendRawTransaction", "{\"Data\":\"hello\"}".to_owned(), 422, &["body.Data"]),
     ];
     for (name, operation, body, status, locations) in cases {
