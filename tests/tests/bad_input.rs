@@ -82,6 +82,17 @@ fn invalid_bodies() {
 }
 
 #[test]
+fn fees_beyond_128_bits_are_reported_with_their_value() {
+    let server = Server::start(NONE);
+    let beyond = "340282366920938463463374607431768211456";
+    for name in ["GasPrice", "MaxFeePerGas", "MaxFeePerBlobGas"] {
+        let response = server.post("/call/", json!({"Transaction": {name: beyond}}).to_string());
+        check(&server, name, &response, 422, &[&format!("body.Transaction.{name}")]);
+        assert_eq!(response.body["errors"][0]["value"], beyond, "{}", response.body);
+    }
+}
+
+#[test]
 fn bodies_that_are_not_utf_8() {
     let server = Server::start(NONE);
     for (name, body) in
