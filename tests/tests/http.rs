@@ -384,6 +384,27 @@ fn what_is_not_a_request_gets_a_problem() {
     }
 }
 
+#[test]
+fn the_log_has_the_length_of_a_body_before_compression() {
+    let server = Server::start(NONE);
+    for (id, path) in [("document", "/openapi.json"), ("block", "/getBlockByNumber/latest/false/")] {
+        let get = |headers: &str| {
+            let mut stream = server.connect();
+            write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}\r\n").unwrap();
+            let mut bytes = Vec::new();
+            stream.read_to_end(&mut bytes).unwrap();
+            bytes
+        };
+        let plain = get("");
+        let head = plain.windows(4).position(|window| window == b"\r\n\r\n").unwrap() + 4;
+        let compressed = get(&format!("X-Request-Id: {id}\r\nAccept-Encoding: gzip\r\n"));
+        assert!(compressed.len() < plain.len(), "{path}");
+        let length = format!(" bytes={} ", plain.len() - head);
+        assert_eq!(server.logged(&format!(" id={id} ")), 1, "{}", server.log());
+        assert_eq!(server.logged(&length), 2, "{path} {length}: {}", server.log());
+    }
+}
+
 /// A block and the head that the headers show are of the same view, also while blocks are added and removed.
 #[test]
 fn the_head_of_a_response_is_that_of_its_block() {

@@ -75,6 +75,7 @@ impl Exchange {
             return self.not_modified(&body);
         }
         let Some(encoding) = self.encoding(&body) else { return self.send(StatusCode::OK, media_type, body) };
+        self.uncompressed = Some(body.len());
         let compressed = self.service.documents.get(encoding, digest, &body).await;
         self.headers.push((CONTENT_ENCODING, HeaderValue::from_static(encoding.as_str())));
         self.headers.push((VARY, ACCEPT_ENCODING));
@@ -91,6 +92,7 @@ impl Exchange {
         let body = body.send(&self.service, &self.sender);
         match self.encoding(&body) {
             Some(encoding) => {
+                self.uncompressed = Some(body.len());
                 let body = self.counted(body);
                 let mut response = self.start(status, media_type);
                 // The encoder adds `Vary` itself.
@@ -226,7 +228,7 @@ impl Exchange {
             status: response.status(),
             problem: self.problem.as_deref(),
             calls: &self.calls,
-            bytes,
+            bytes: self.uncompressed.map(|length| length as u64).or(bytes),
             elapsed: self.started.elapsed(),
         }
         .record(&self.service.metrics);
