@@ -8,7 +8,7 @@ use crate::hosts;
 use crate::problem::HttpError;
 use crate::sender::{Origin, Sender};
 use crate::service::Service;
-use crate::tokens::{Role, Tokens};
+use crate::tokens::{Grant, Role, Tokens};
 use crate::url::{PublicUrl, host_of};
 use actix_web::HttpRequest;
 use actix_web::http::Version;
@@ -74,6 +74,14 @@ pub(crate) fn count_requests(sender: &Sender, service: &Service, requests: usize
 /// Returns the role of the token in a request, or `None` if it has no valid token.
 fn granted(request: &HttpRequest, tokens: &Tokens) -> Option<Role> {
     tokens.role(request.headers().get(AUTHORIZATION)?.as_bytes())
+}
+
+/// Returns what the token of a request that stays open grants, or `None` if it needs no token.
+pub(crate) fn grant(request: &HttpRequest, service: &Service) -> Result<Option<Grant>, HttpError> {
+    let Some(tokens) = &service.config.tokens else { return Ok(None) };
+    let header = request.headers().get(AUTHORIZATION);
+    // The tokens may have been replaced since the request was admitted.
+    header.and_then(|header| tokens.grant(header.as_bytes())).map(Some).ok_or(HttpError::Unauthorized)
 }
 
 /// Returns whether the request needs a token, and its token does not allow sending transactions.

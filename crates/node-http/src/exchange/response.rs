@@ -183,7 +183,7 @@ impl Exchange {
     }
 
     /// Announces the end of an HTTP/1.1 connection. HTTP/2 ends connections with a frame.
-    pub(super) fn end_connection(&self, response: &mut HttpResponse) {
+    pub(crate) fn end_connection(&self, response: &mut HttpResponse) {
         if self.request.version() < Version::HTTP_2 {
             response.head_mut().set_connection_type(ConnectionType::Close);
             self.sender.connection.end();

@@ -19,6 +19,7 @@ use crate::rpc::{self, Response, Unread};
 use crate::sender::Sender;
 use crate::service::Service;
 use crate::streaming::streaming_body;
+use crate::tokens::Grant;
 use crate::transfer::Body;
 use actix_http::ConnectionType;
 use actix_http::ws::{self, CloseCode, CloseReason, Codec, Message as Outgoing};
@@ -27,6 +28,7 @@ use actix_web::http::header::{CONTENT_TYPE, HeaderValue, SEC_WEBSOCKET_ACCEPT, S
 use actix_web::http::{StatusCode, Version};
 use actix_web::web::{self, Bytes, BytesMut};
 use futures_util::FutureExt;
+use futures_util::future::OptionFuture;
 use node_core::context::Context;
 use node_rpc::{Message, Reply, Session, SessionLimits};
 use std::sync::Arc;
@@ -60,6 +62,10 @@ pub(crate) async fn upgrade(exchange: Exchange) -> HttpResponse {
     let accept = key.and_then(|key| HeaderValue::from_bytes(&ws::hash_key(key.as_bytes())).ok());
     let service = exchange.service().clone();
     let sender = exchange.sender().clone();
+    let grant = match admission::grant(exchange.request(), &service) {
+        Ok(grant) => grant,
+        Err(error) => return exchange.fail(&error),
+    };
     let caller = rpc::Caller::of(exchange.request(), &service, &sender);
     let permit = service.streams.take(&sender.client, 1);
     let (Some(accept), Some(payload)) = (accept, exchange.take_payload()) else {
@@ -74,6 +80,7 @@ pub(crate) async fn upgrade(exchange: Exchange) -> HttpResponse {
         session: Arc::new(Session::new(SessionLimits { subscriptions: service.config.max_subscriptions })),
         sender,
         caller,
+        grant,
         incoming: Incoming::new(payload, incoming_permit, service.config.max_body),
         codec: Codec::new(),
         head_changes: service.head_changes.listen(),
@@ -105,6 +112,8 @@ struct Socket {
     session: Arc<Session>,
     sender: Sender,
     caller: rpc::Caller,
+    /// What the token of the client grants; `None` if it needs no token.
+    grant: Option<Grant>,
     incoming: Incoming,
     /// Encodes frames.
     codec: Codec,
@@ -117,7 +126,7 @@ struct Socket {
     notifies_next: bool,
     /// When to read notifications again after they could not be read.
     retry_at: Option<TimerInstant>,
-    /// The frame of a response that is to be sent next.
+    /// The frame of a response, which is sent next.
     response: Option<Body>,
     /// When a ping is due, unless a frame is received or sent before that.
     next_ping: TimerInstant,
@@ -141,6 +150,8 @@ enum Event {
     Ping,
     /// The server is shutting down.
     Closing,
+    /// The token of the client has other rights than before.
+    RightsChanged,
 }
 
 impl Socket {
@@ -170,13 +181,14 @@ impl Socket {
 
     /// Waits for the next event.
     async fn event(&mut self) -> Event {
-        let Self { incoming, head_changes, pool_arrivals, closing, session, next_ping, retry_at, .. } = self;
+        let Self { grant, incoming, head_changes, pool_arrivals, closing, session, next_ping, retry_at, .. } = self;
         let subscribed = !session.is_empty();
         let retry = sleep_until(retry_at.unwrap_or(*next_ping));
         let ping = sleep_until(*next_ping);
         tokio::select! {
             biased;
             () = closing.wait() => Event::Closing,
+            Some(()) = OptionFuture::from(grant.as_mut().map(Grant::changed)) => Event::RightsChanged,
             received = incoming.next() => Event::Received(received),
             _ = head_changes.changed(), if subscribed => Event::Changed,
             _ = pool_arrivals.changed(), if subscribed => Event::Changed,
@@ -189,6 +201,7 @@ impl Socket {
         match event {
             Event::Changed => self.must_read = !self.session.is_empty(),
             Event::Closing => self.close(CloseCode::Away, "the server is shutting down", out),
+            Event::RightsChanged => self.close(CloseCode::Policy, "the rights of the token have changed", out),
             Event::Ping if self.unanswered_pings >= MAX_UNANSWERED_PINGS => self.ended = true,
             Event::Ping => {
                 self.unanswered_pings += 1;
