@@ -287,6 +287,37 @@ fn pages_read_and_control_as_their_origin_allows() {
     }
 }
 
+/// Browsers send such requests without a preflight.
+#[test]
+fn a_post_that_is_not_declared_as_json_is_refused_to_pages_of_other_origins() {
+    let pages: [&[(&str, &str)]; 3] = [
+        &[("Origin", "http://evil.example"), ("Sec-Fetch-Site", "cross-site")],
+        &[("Origin", "null")],
+        &[("Sec-Fetch-Site", "cross-site")],
+    ];
+    let types = [None, Some("text/plain"), Some("application/x-www-form-urlencoded"), Some("multipart/form-data")];
+    for transport in Transport::ALL {
+        let server = Server::dev_over(transport, NONE);
+        let document = server.get("/openapi.json").body;
+        let operations = document["paths"].as_object().unwrap().iter().filter(|(_, item)| item.get("post").is_some());
+        let paths: Vec<_> = operations.map(|(path, _)| path.as_str()).chain(["/", "/rpc", "/newBlockFilter"]).collect();
+        assert!(paths.contains(&"/newPendingTransactionFilter/") && paths.contains(&"/dev/mine/"), "{paths:?}");
+        for (path, page) in paths.iter().flat_map(|path| pages.map(|page| (path, page))) {
+            for media_type in types {
+                let media_type = media_type.map(|media_type| ("Content-Type", media_type));
+                let headers = [page, &[("Content-Length", "0")], media_type.as_slice()].concat();
+                assert_refused(&server.send("POST", path, &headers, ""), 403, "");
+            }
+        }
+        let make = |headers: &[(&str, &str)]| server.send("POST", "/newBlockFilter/", headers, "").status;
+        assert_eq!(make(&[("Content-Length", "0")]), 200, "{transport:?}: a program");
+        assert_eq!(make(&[("Content-Length", "0"), ("Origin", server.url())]), 200, "{transport:?}: the own page");
+        assert_eq!(make(&[("Content-Length", "0"), ("Origin", "http://localhost:3000")]), 200, "{transport:?}");
+        // After a preflight, a page that may not read responses may still send JSON.
+        assert_eq!(make(&[JSON, ("Content-Length", "0"), pages[0][0]]), 200, "{transport:?}");
+    }
+}
+
 #[test]
 fn the_own_origin_includes_the_scheme() {
     /// Options, headers, and whether pages with this host are the server's own if their scheme is http, and if it is
@@ -441,6 +472,16 @@ fn limits_sizes() {
             assert_eq!(refused.status, 0, "{}", refused.text);
         }
         assert_eq!(header("x").status, 200);
+        // With Host and Connection, there are two more.
+        let headers = |count: usize| server.send("GET", "/chainId/", &vec![("X-Short", "x"); count], "");
+        assert_eq!(headers(94).status, 200, "{transport:?}");
+        let many = headers(95);
+        if transport == Transport::Http1 {
+            assert_refused(&many, 431, "");
+            assert!(many.field("detail").as_str().unwrap().ends_with("more than 96 headers"), "{}", many.text);
+        } else {
+            assert_eq!(many.status, 200, "{transport:?}");
+        }
         assert_refused(&server.post("/getLogs/", " ".repeat(1_001)), 413, "max-body");
         for media_type in [None, Some("text/plain"), Some("application/x-www-form-urlencoded")] {
             let headers = media_type.map(|media_type| ("Content-Type", media_type));

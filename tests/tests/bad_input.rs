@@ -67,10 +67,28 @@ fn invalid_bodies() {
         ("no blocks", "feeHistory", "{\"BlockCount\":\"0\"}".to_owned(), 422, &["body.BlockCount"]),
         ("falling", "feeHistory", "{\"RewardPercentiles\":[5,4]}".to_owned(), 422, &["body.RewardPercentiles[1]"]),
         ("missing transaction", "call", "{}".to_owned(), 422, &["body"]),
+        (
+            "an access list without keys",
+            "call",
+            format!("{{\"Transaction\":{{\"AccessList\":[{{\"Address\":\"{ALICE}\"}}]}}}}"),
+            422,
+            &["body.Transaction.AccessList[0]"],
+        ),
         ("not hex", "sendRawTransaction", "{\"Data\":\"hello\"}".to_owned(), 422, &["body.Data"]),
     ];
     for (name, operation, body, status, locations) in cases {
         check(&server, name, &server.post(&format!("/{operation}/"), body), status, locations);
+    }
+}
+
+#[test]
+fn fees_beyond_128_bits_are_reported_with_their_value() {
+    let server = Server::start(NONE);
+    let beyond = "340282366920938463463374607431768211456";
+    for name in ["GasPrice", "MaxFeePerGas", "MaxFeePerBlobGas"] {
+        let response = server.post("/call/", json!({"Transaction": {name: beyond}}).to_string());
+        check(&server, name, &response, 422, &[&format!("body.Transaction.{name}")]);
+        assert_eq!(response.body["errors"][0]["value"], beyond, "{}", response.body);
     }
 }
 

@@ -466,6 +466,27 @@ fn what_is_not_a_request_gets_a_problem() {
     }
 }
 
+#[test]
+fn the_log_has_the_length_of_a_body_before_compression() {
+    let server = Server::start(NONE);
+    for (id, path) in [("document", "/openapi.json"), ("block", "/getBlockByNumber/latest/false/")] {
+        let get = |headers: &str| {
+            let mut stream = server.connect();
+            write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}\r\n").unwrap();
+            let mut bytes = Vec::new();
+            stream.read_to_end(&mut bytes).unwrap();
+            bytes
+        };
+        let plain = get("");
+        let head = plain.windows(4).position(|window| window == b"\r\n\r\n").unwrap() + 4;
+        let compressed = get(&format!("X-Request-Id: {id}\r\nAccept-Encoding: gzip\r\n"));
+        assert!(compressed.len() < plain.len(), "{path}");
+        let length = format!(" bytes={} ", plain.len() - head);
+        assert_eq!(server.logged(&format!(" id={id} ")), 1, "{}", server.log());
+        assert_eq!(server.logged(&length), 2, "{path} {length}: {}", server.log());
+    }
+}
+
 /// A block and the head that the headers show are of the same view, also while blocks are added and removed.
 #[test]
 fn the_head_of_a_response_is_that_of_its_block() {
@@ -489,4 +510,39 @@ fn the_head_of_a_response_is_that_of_its_block() {
         mismatch
     });
     assert_eq!(mismatch, None);
+}
+
+/// RFC 9112, section 6.1, and RFC 9110, section 7.8.
+#[test]
+fn http_1_0_gets_neither_chunks_nor_an_upgrade() {
+    let server = Server::dev(NONE);
+    let begin = |path: &str, headers: &str| {
+        let mut stream = server.connect();
+        write!(stream, "GET {path} HTTP/1.0\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n{headers}\r\n").unwrap();
+        stream
+    };
+    let rest = |mut stream: TcpStream| {
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        (head.to_lowercase(), body.to_owned())
+    };
+    for path in ["/openapi.json", "/getBlockByNumber/latest/true/", "/docs/"] {
+        let (head, body) = rest(begin(path, ""));
+        assert!(head.starts_with("http/1.0 200") && !head.contains("transfer-encoding"), "{path}: {head}");
+        assert!(!head.contains("content-encoding"), "{path}: {head}");
+        assert!(head.contains(&format!("content-length: {}\r\n", body.len())), "{path}: {head}");
+    }
+    let handshake = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+                     Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+    assert!(rest(begin("/ws", handshake)).0.starts_with("http/1.0 426"));
+    assert!(rest(begin("/", handshake)).0.starts_with("http/1.0 200"), "the page at this path");
+    let events = begin("/events/?Stream=blocks", "Connection: keep-alive\r\n");
+    // The stream is open once it has sent something.
+    events.peek(&mut [0]).unwrap();
+    assert!(server.end("TERM").success());
+    let (head, body) = rest(events);
+    assert!(head.starts_with("http/1.0 200") && !head.contains("transfer-encoding"), "{head}");
+    assert!(!head.contains("keep-alive"), "{head}");
+    assert!(body.starts_with("id: ") && body.contains("event: problem\ndata: {") && body.ends_with("}\n\n"), "{body}");
 }

@@ -493,6 +493,51 @@ fn signals_reload_tokens_and_the_level_of_the_log() {
 }
 
 #[test]
+fn a_reload_ends_streams_whose_tokens_lose_rights() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tokens");
+    fs::write(&path, "removed-0123456789\nreduced-0123456789 send\nstaying-0123456789\n").unwrap();
+    let server = Server::dev(["--token-file", path.to_str().unwrap()]);
+    let header = |name: &str| format!("Bearer {name}-0123456789");
+    let connect = |name: &str| {
+        let mut socket = Socket::connect(server.address(), &[("Authorization", &header(name))]).unwrap();
+        assert_eq!(socket.call("eth_chainId", json!([])), "0x7a69");
+        socket
+    };
+    let listen = |name: &str| {
+        let mut stream = server.connect();
+        let header = header(name);
+        write!(stream, "GET /events/?Stream=blocks HTTP/1.1\r\nHost: localhost\r\nAuthorization: {header}\r\n\r\n")
+            .unwrap();
+        // The stream is open.
+        assert!(stream.peek(&mut [0]).unwrap() > 0);
+        stream
+    };
+    let (mut removed, mut reduced, mut staying) = (connect("removed"), connect("reduced"), connect("staying"));
+    let (mut ended, mut open) = (listen("removed"), listen("reduced"));
+    fs::write(&path, "reduced-0123456789 read\nstaying-0123456789\n").unwrap();
+    server.signal("HUP");
+    assert_eq!(server.logged("SIGHUP: reloaded"), 1, "{}", server.log());
+    for socket in [&mut removed, &mut reduced] {
+        match socket.inner().read() {
+            Ok(Message::Close(Some(frame))) => assert_eq!(frame.code, CloseCode::Policy),
+            other => panic!("{other:?}"),
+        }
+    }
+    let mut text = String::new();
+    ended.read_to_string(&mut text).unwrap();
+    assert!(text.contains("event: problem\ndata: {") && text.contains("\"status\":401"), "{text}");
+    staying.call("evm_mine", json!([]));
+    let mut received = Vec::new();
+    while !String::from_utf8_lossy(&received).contains("event: block") {
+        let mut piece = [0; 1_024];
+        let length = open.read(&mut piece).unwrap();
+        assert!(length > 0, "{}", String::from_utf8_lossy(&received));
+        received.extend_from_slice(&piece[..length]);
+    }
+}
+
+#[test]
 fn a_log_reader_that_stops_reading_delays_nothing() {
     // The pipe stays open, and nobody reads it.
     let (_reader, writer) = pipe().unwrap();

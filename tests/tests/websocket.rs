@@ -208,6 +208,36 @@ fn limits_of_a_connection() {
     assert_eq!(closed(&mut socket), CloseCode::Protocol);
 }
 
+#[test]
+fn a_text_message_that_is_not_utf_8_ends_the_connection() {
+    let server = Server::dev(NONE);
+    let whole = [(Data::Text, &b"{\"id\":\"\xff\"}"[..], true)];
+    // The character is valid only together with its second byte, which is missing.
+    let fragments = [(Data::Text, &b"\xc3"[..], false), (Data::Continue, b"", false), (Data::Continue, b"x", true)];
+    for frames in [&whole[..], &fragments] {
+        let mut socket = connect(&server);
+        for (opcode, bytes, is_last) in frames {
+            let frame = Frame::message(Bytes::from_static(bytes), OpCode::Data(*opcode), *is_last);
+            socket.inner().send(Message::Frame(frame)).unwrap();
+        }
+        match socket.inner().read() {
+            Ok(Message::Close(Some(frame))) => assert_eq!(frame.code, CloseCode::Invalid),
+            other => panic!("{other:?}"),
+        }
+    }
+    // A character may be split between fragments, and a binary message may have any bytes.
+    let mut socket = connect(&server);
+    let request = r#"{"jsonrpc":"2.0","id":"é","method":"net_version"}"#.as_bytes();
+    let (first, last) = request.split_at(request.iter().position(|byte| !byte.is_ascii()).unwrap() + 1);
+    for (opcode, bytes, is_last) in [(Data::Text, first, false), (Data::Continue, last, true)] {
+        let frame = Frame::message(Bytes::copy_from_slice(bytes), OpCode::Data(opcode), is_last);
+        socket.inner().send(Message::Frame(frame)).unwrap();
+    }
+    assert_eq!(socket.receive()["id"], "é");
+    socket.inner().send(Message::binary(&b"\xff"[..])).unwrap();
+    assert_eq!(socket.receive()["error"]["code"], -32700);
+}
+
 /// Each subscription reports each block, even if several are mined at once, and regardless of other subscribers.
 #[test]
 fn no_subscription_misses_a_block() {
@@ -263,6 +293,30 @@ fn refused_requests_of_a_batch_keep_their_ids() {
         assert_eq!(response["error"]["code"], -32005);
         assert!(response["error"]["message"].as_str().unwrap().contains("`rate-limit`"), "{response}");
     }
+}
+
+#[test]
+fn messages_above_the_rate_keep_their_ids() {
+    let server = Server::dev(["--rate-limit", "1"]);
+    let mut socket = connect(&server);
+    let request = |id: u64| json!({"jsonrpc": "2.0", "id": id, "method": "eth_chainId"});
+    // Only a pause allows a further request.
+    for id in 1..20 {
+        socket.send(request(id));
+        let response = socket.receive();
+        assert_eq!(response["id"], id, "{response}");
+        if response["error"]["code"] == -32005 {
+            socket.send(json!([request(30), request(31)]));
+            let refused = socket.receive();
+            assert_eq!((&refused[0]["id"], &refused[1]["id"]), (&json!(30), &json!(31)), "{refused}");
+            // Long messages are refused unread.
+            socket.send(json!({"id": 32, "method": "eth_chainId", "params": ["x".repeat(65 * 1024)]}));
+            let refused = socket.receive();
+            assert_eq!((&refused["id"], &refused["error"]["code"]), (&Value::Null, &json!(-32005)), "{refused}");
+            return;
+        }
+    }
+    panic!("no message was refused");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::hosts;
 use crate::problem::HttpError;
 use crate::sender::{Origin, Sender};
 use crate::service::Service;
-use crate::tokens::{Role, Tokens};
+use crate::tokens::{Grant, Role, Tokens};
 use crate::url::{PublicUrl, host_of};
 use actix_web::HttpRequest;
 use actix_web::http::Version;
@@ -76,6 +76,14 @@ fn granted(request: &HttpRequest, tokens: &Tokens) -> Option<Role> {
     tokens.role(request.headers().get(AUTHORIZATION)?.as_bytes())
 }
 
+/// Returns what the token of a request that stays open grants, or `None` if it needs no token.
+pub(crate) fn grant(request: &HttpRequest, service: &Service) -> Result<Option<Grant>, HttpError> {
+    let Some(tokens) = &service.config.tokens else { return Ok(None) };
+    let header = request.headers().get(AUTHORIZATION);
+    // The tokens may have been replaced since the request was admitted.
+    header.and_then(|header| tokens.grant(header.as_bytes())).map(Some).ok_or(HttpError::Unauthorized)
+}
+
 /// Returns whether the request needs a token, and its token does not allow sending transactions.
 pub(crate) fn reads_only(request: &HttpRequest, service: &Service) -> bool {
     service.config.tokens.as_ref().is_some_and(|tokens| granted(request, tokens) <= Some(Role::Read))
@@ -125,7 +133,8 @@ pub(crate) fn report_refusal(error: &HttpError, origin: Option<&str>, service: &
 }
 
 /// Refuses requests from pages of origins that may not read. Needed where a request takes effect before browsers
-/// enforce CORS: WebSockets, event streams, and all GET requests that create or advance something.
+/// enforce CORS: WebSockets, event streams, all GET requests that create or advance something, and all POST requests
+/// that need no preflight because they are not declared as JSON.
 pub(crate) fn may_read(request: &HttpRequest, service: &Service, sender: &Sender) -> Result<(), HttpError> {
     if has_origin(request, sender, &service.config, cors::may_read) {
         return Ok(());

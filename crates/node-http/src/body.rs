@@ -60,7 +60,7 @@ fn declared_length(headers: &HeaderMap) -> Option<u64> {
 
 /// Returns whether the body is declared as JSON. The declaration is required because browsers send other types across
 /// origins without a CORS preflight.
-fn is_json(request: &impl HttpMessage) -> bool {
+pub(crate) fn is_json(request: &impl HttpMessage) -> bool {
     let Ok(Some(media_type)) = request.mime_type() else { return false };
     media_type.type_() == mime::APPLICATION && media_type.suffix().unwrap_or(media_type.subtype()) == mime::JSON
 }

@@ -47,7 +47,7 @@ impl Pools {
 }
 
 /// Request bodies longer than this, in bytes, are decoded in the work pool.
-const SHORT_BODY: usize = 64 * 1024;
+pub(crate) const SHORT_BODY: usize = 64 * 1024;
 
 /// Returns the cost of decoding a request body of `length` bytes.
 pub(crate) fn decoding_cost(length: usize) -> Cost {

@@ -3,6 +3,7 @@
 //! The next events are read when the connection can accept more, so a slow client costs only the memory of one batch.
 //! Between batches a stream sleeps until the chain or the pool changes.
 
+use crate::admission;
 use crate::clients::Permit;
 use crate::convert;
 use crate::dispatch;
@@ -14,11 +15,13 @@ use crate::sender::Sender;
 use crate::service::Service;
 use crate::signal::Signal;
 use crate::streaming::streaming_body;
+use crate::tokens::Grant;
 use crate::transfer::Body;
 use actix_web::HttpResponse;
-use actix_web::http::header::{CONNECTION, HeaderName, HeaderValue};
-use actix_web::http::{StatusCode, Version};
+use actix_web::http::StatusCode;
+use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::web::{self, Bytes};
+use futures_util::future::OptionFuture;
 use node_core::context::Context;
 use node_core::cost::Cost;
 use node_core::logs::PageSize;
@@ -40,8 +43,11 @@ const BATCH: PageSize = PageSize { entries: 512, bytes: 256 * 1024 };
 pub(crate) async fn respond(exchange: Exchange, input: Result<EventsInput, HttpError>) -> HttpResponse {
     let service = exchange.service().clone();
     let sender = exchange.sender().clone();
-    let admitted = exchange.check_query(input).and_then(|input| Ok((input, service.streams.take(&sender.client, 1)?)));
-    let (input, permit) = match admitted {
+    let admitted = exchange.check_query(input).and_then(|input| {
+        let grant = admission::grant(exchange.request(), &service)?;
+        Ok((input, grant, service.streams.take(&sender.client, 1)?))
+    });
+    let (input, grant, permit) = match admitted {
         Ok(admitted) => admitted,
         Err(error) => return exchange.fail(&error),
     };
@@ -55,16 +61,22 @@ pub(crate) async fn respond(exchange: Exchange, input: Result<EventsInput, HttpE
     };
     let mut exchange =
         exchange.with_header(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
-    // No further request follows on this connection, so shutdown need not wait for it. HTTP/2 does not have this
-    // header, and other streams may follow on the connection.
-    if exchange.request().version() < Version::HTTP_2 {
-        exchange = exchange.with_header(CONNECTION, HeaderValue::from_static("close"));
-    }
     let closing = service.phases.leaving();
     let reporter = exchange.reporter();
-    let body =
-        EventBody { service, sender, stream, reporter, changes, closing, state: State::MustRead, _permit: permit };
-    let response = exchange.start(StatusCode::OK, EVENT_STREAM);
+    let body = EventBody {
+        service,
+        sender,
+        grant,
+        stream,
+        reporter,
+        changes,
+        closing,
+        state: State::MustRead,
+        _permit: permit,
+    };
+    let mut response = exchange.start(StatusCode::OK, EVENT_STREAM);
+    // No further request follows on a connection of HTTP/1.1, so shutdown need not wait for one.
+    exchange.end_connection(&mut response);
     exchange.finish(response.set_body(streaming_body(body, EventBody::next)))
 }
 
@@ -80,6 +92,8 @@ fn changes_for<'a>(input: &EventsInput, service: &'a Service) -> &'a Signal {
 struct EventBody {
     service: web::Data<Service>,
     sender: Sender,
+    /// What the token of the client grants; `None` if it needs no token.
+    grant: Option<Grant>,
     stream: EventStream,
     reporter: Reporter,
     changes: watch::Receiver<()>,
@@ -95,7 +109,7 @@ enum State {
     MustRead,
     /// All events up to the last change have been sent.
     Idle,
-    /// The stream was ended by an error, or because the server is shutting down.
+    /// The stream was ended by an error, because the server is shutting down, or because the token was removed.
     Ended,
 }
 
@@ -105,12 +119,14 @@ impl EventBody {
         if self.state == State::Ended {
             return None;
         }
-        let mut closing = self.closing.clone();
+        let (mut closing, mut grant) = (self.closing.clone(), self.grant.take());
         let text = tokio::select! {
             biased;
             () = closing.wait() => self.end(&HttpError::NotReady("the server is shutting down".to_owned())),
+            Some(()) = OptionFuture::from(grant.as_mut().map(Grant::withdrawn)) => self.end(&HttpError::Unauthorized),
             text = self.next_text() => text,
         };
+        self.grant = grant;
         Some((text, self))
     }
 

@@ -14,6 +14,10 @@ use std::net::IpAddr;
 pub(crate) const ENCODINGS: &str =
     if cfg!(feature = "compression") { "gzip, deflate, br, zstd" } else { "gzip, deflate" };
 
+/// Maximum number of headers of a request of HTTP/1.1. actix-http refuses more with the same status as headers that are
+/// too long.
+const MAX_HEADERS: usize = 96;
+
 /// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HttpError {
@@ -76,7 +80,10 @@ pub(crate) enum HttpError {
     BodyTimeout,
     #[error("this server does not accept the host {host:?} (`allowed-hosts`)")]
     HostRefused { host: String },
-    #[error("path, query and headers together are longer than {limit} bytes")]
+    #[error(
+        "path, query and headers together are longer than {limit} bytes, or there are more than {} headers",
+        MAX_HEADERS
+    )]
     HeadersTooLong { limit: usize },
     #[error("the header Authorization must contain Bearer, a space, and a valid token (`token-file`)")]
     Unauthorized,

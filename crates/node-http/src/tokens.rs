@@ -1,10 +1,11 @@
 //! Bearer tokens (RFC 6750).
 
 use node_types::{H256, keccak256};
-use parking_lot::RwLock;
 use std::collections::HashMap;
 use std::fmt;
+use std::future;
 use std::sync::Arc;
+use tokio::sync::watch;
 
 /// Minimum length of a token in characters; shorter ones could be guessed.
 const MIN_LENGTH: usize = 16;
@@ -36,7 +37,10 @@ impl Role {
 /// Only their hashes are stored, so tokens cannot leak through logs, and the time of a comparison reveals nothing
 /// about a token.
 #[derive(Clone)]
-pub struct Tokens(Arc<RwLock<HashMap<H256, Role>>>);
+pub struct Tokens(Arc<watch::Sender<Roles>>);
+
+/// The roles of tokens by the hash of the token.
+type Roles = HashMap<H256, Role>;
 
 impl Tokens {
     /// Reads tokens, one per line, each alone or followed by a space and its role: `metrics`, `read`, `send` (the
@@ -64,21 +68,30 @@ impl Tokens {
             }
             tokens.insert(keccak256(token.as_bytes()), role);
         }
-        if tokens.is_empty() { Err(InvalidTokens::None) } else { Ok(Self(Arc::new(RwLock::new(tokens)))) }
+        if tokens.is_empty() { Err(InvalidTokens::None) } else { Ok(Self(Arc::new(watch::Sender::new(tokens)))) }
     }
 
-    /// Replaces the tokens, including those of clones, with those of `other`, for all further requests.
+    /// Replaces the tokens, including those of clones, with those of `other`, for all further requests. Ends the
+    /// WebSockets and event streams whose tokens lose their rights.
     pub fn replace(&self, other: &Self) {
-        let tokens = other.0.read().clone();
-        *self.0.write() = tokens;
+        let tokens = other.0.borrow().clone();
+        self.0.send_replace(tokens);
     }
 
     /// Returns the role of the token in `header`, the value of an `Authorization` header, or `None` if it contains
     /// none of the tokens.
     pub(crate) fn role(&self, header: &[u8]) -> Option<Role> {
-        let (scheme, token) = header.split_at_checked(7)?;
-        let is_bearer = scheme.eq_ignore_ascii_case(b"Bearer ");
-        if is_bearer { self.0.read().get(&keccak256(token.trim_ascii())).copied() } else { None }
+        self.0.borrow().get(&hash_of(header)?).copied()
+    }
+
+    /// Returns what the token in `header` grants from now on, or `None` like [`role`](Self::role).
+    pub(crate) fn grant(&self, header: &[u8]) -> Option<Grant> {
+        let (token, mut tokens) = (hash_of(header)?, self.0.subscribe());
+        let (role, controls) = {
+            let roles = tokens.borrow_and_update();
+            (*roles.get(&token)?, have(&roles, Role::Control))
+        };
+        Some(Grant { tokens, token, role, controls })
     }
 
     /// Returns whether reading the metrics requires a token.
@@ -88,13 +101,54 @@ impl Tokens {
 
     /// Returns whether one of the tokens has `role`.
     pub(crate) fn have(&self, role: Role) -> bool {
-        self.0.read().values().any(|known| *known == role)
+        have(&self.0.borrow(), role)
+    }
+}
+
+fn have(roles: &Roles, role: Role) -> bool {
+    roles.values().any(|known| *known == role)
+}
+
+/// Returns the hash of the token in `header`, the value of an `Authorization` header.
+fn hash_of(header: &[u8]) -> Option<H256> {
+    let (scheme, token) = header.split_at_checked(7)?;
+    scheme.eq_ignore_ascii_case(b"Bearer ").then(|| keccak256(token.trim_ascii()))
+}
+
+/// What a token grants to a request that stays open while the tokens may be replaced.
+pub(crate) struct Grant {
+    tokens: watch::Receiver<Roles>,
+    /// The hash of the token.
+    token: H256,
+    role: Role,
+    /// Whether any token had the role `Control`, which is then required for control.
+    controls: bool,
+}
+
+impl Grant {
+    /// Returns when the token has other rights than at first. May be cancelled and called again.
+    pub(crate) async fn changed(&mut self) {
+        let (token, before) = (self.token, (Some(self.role), self.controls));
+        self.wait(|roles| (roles.get(&token).copied(), have(roles, Role::Control)) != before).await;
+    }
+
+    /// Returns when the token does not allow reading any more. May be cancelled and called again.
+    pub(crate) async fn withdrawn(&mut self) {
+        let token = self.token;
+        self.wait(|roles| roles.get(&token).is_none_or(|role| *role < Role::Read)).await;
+    }
+
+    async fn wait(&mut self, is_over: impl FnMut(&Roles) -> bool) {
+        if self.tokens.wait_for(is_over).await.is_err() {
+            // The tokens no longer exist, and cannot be replaced.
+            future::pending().await
+        }
     }
 }
 
 impl fmt::Debug for Tokens {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Tokens({})", self.0.read().len())
+        write!(f, "Tokens({})", self.0.borrow().len())
     }
 }
 
@@ -142,7 +196,7 @@ mod tests {
             ("0123456789abcdef write", Err(InvalidTokens::Role { line: 1 })),
         ];
         for (text, expected) in cases {
-            assert_eq!(Tokens::parse(text).map(|tokens| tokens.0.read().len()), expected, "{text:?}");
+            assert_eq!(Tokens::parse(text).map(|tokens| tokens.0.borrow().len()), expected, "{text:?}");
         }
     }
 

@@ -258,7 +258,8 @@ impl TransactionError {
             Self::InsufficientFunds { fees_exceed_value: true, .. } => {
                 &["maxFeePerGas", "gasPrice", "maxFeePerBlobGas", "value"]
             }
-            Self::FeeCapTooLow { .. } | Self::FeesBeyond128Bits => &["maxFeePerGas", "gasPrice"],
+            Self::FeeCapTooLow { .. } => &["maxFeePerGas", "gasPrice"],
+            Self::FeesBeyond128Bits => &["maxFeePerGas", "gasPrice", "maxFeePerBlobGas"],
             Self::TipAboveFeeCap { .. } => &["maxPriorityFeePerGas"],
             Self::IntrinsicGas { .. }
             | Self::FloorGas { .. }

@@ -54,6 +54,8 @@ pub(crate) struct Exchange {
     headers: Vec<(HeaderName, HeaderValue)>,
     /// The detail of the problem that is the response, for the log.
     problem: Option<String>,
+    /// Length in bytes of the body of the response before compression, if it is compressed.
+    uncompressed: Option<usize>,
     /// The outcomes of the JSON-RPC requests in the body.
     calls: Vec<CallReport>,
     sender: Sender,
@@ -85,6 +87,7 @@ impl Exchange {
             context: None,
             headers: Vec::new(),
             problem: None,
+            uncompressed: None,
             calls: Vec::new(),
             sender,
             head_length,

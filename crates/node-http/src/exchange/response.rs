@@ -75,6 +75,7 @@ impl Exchange {
             return self.not_modified(&body);
         }
         let Some(encoding) = self.encoding(&body) else { return self.send(StatusCode::OK, media_type, body) };
+        self.uncompressed = Some(body.len());
         let compressed = self.service.documents.get(encoding, digest, &body).await;
         self.headers.push((CONTENT_ENCODING, HeaderValue::from_static(encoding.as_str())));
         self.headers.push((VARY, ACCEPT_ENCODING));
@@ -96,6 +97,7 @@ impl Exchange {
         });
         match encoder {
             Some((encoding, permit)) => {
+                self.uncompressed = Some(body.len());
                 let body = self.counted(body);
                 let mut response = self.start(status, media_type);
                 // The encoder adds `Vary` itself.
@@ -144,9 +146,11 @@ impl Exchange {
         }
     }
 
-    /// Returns the encoding in which to send `body`, or `None` to send it uncompressed.
+    /// Returns the encoding in which to send `body`, or `None` to send it uncompressed. The length of a compressed body
+    /// is not known in advance, and HTTP/1.0 has no chunks.
     fn encoding(&self, body: &[u8]) -> Option<ContentEncoding> {
-        if self.is_compressible(body) { compress::negotiate(&self.request) } else { None }
+        let may_compress = self.is_compressible(body) && self.request.version() >= Version::HTTP_11;
+        if may_compress { compress::negotiate(&self.request) } else { None }
     }
 
     fn is_compressible(&self, body: &[u8]) -> bool {
@@ -184,7 +188,7 @@ impl Exchange {
     }
 
     /// Announces the end of an HTTP/1.1 connection. HTTP/2 ends connections with a frame.
-    pub(super) fn end_connection(&self, response: &mut HttpResponse) {
+    pub(crate) fn end_connection(&self, response: &mut HttpResponse) {
         if self.request.version() < Version::HTTP_2 {
             response.head_mut().set_connection_type(ConnectionType::Close);
             self.sender.connection.end();
@@ -215,6 +219,11 @@ impl Exchange {
             BodySize::Sized(bytes) => Some(bytes),
             BodySize::Stream => None,
         };
+        // RFC 9112, section 6.1. The end of the connection is the end of the body.
+        if bytes.is_none() && self.request.version() < Version::HTTP_11 {
+            response.head_mut().no_chunking(true);
+            self.end_connection(&mut response);
+        }
         Responded {
             id: &self.id,
             trace: self.trace.as_ref(),
@@ -224,7 +233,7 @@ impl Exchange {
             status: response.status(),
             problem: self.problem.as_deref(),
             calls: &self.calls,
-            bytes,
+            bytes: self.uncompressed.map(|length| length as u64).or(bytes),
             elapsed: self.started.elapsed(),
         }
         .record(&self.service.metrics);

@@ -3,6 +3,7 @@
 use super::operation::{Handler, Method, Operation};
 use crate::admission::Access;
 use crate::api;
+use crate::body;
 use crate::exchange::Exchange;
 use crate::fallback;
 use crate::problem::HttpError;
@@ -25,14 +26,15 @@ pub(super) enum Methods {
     Get,
     /// GET without HEAD, for requests that change something.
     GetOnly,
-    /// GET that requests an upgrade to WebSocket.
+    /// GET that requests an upgrade to WebSocket. HTTP/1.0 has none (RFC 9110, section 7.8).
     Upgrade,
 }
 
 /// The requirements of an endpoint on requests from web pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Guard {
-    /// None, because browsers prevent pages of other origins from reading responses and from sending JSON.
+    /// None for reading, because browsers prevent pages of other origins from reading responses. A POST must be
+    /// declared as JSON, which browsers announce with a preflight, or have an origin that is allowed to read.
     None,
     /// The origin must be allowed to read.
     Origin,
@@ -125,8 +127,8 @@ impl Endpoint {
             return exchange.fail(&HttpError::SwitchedOff(self.operation));
         }
         let allowed = match self.guard {
-            Guard::None => Ok(()),
-            Guard::Origin => exchange.check_origin(),
+            Guard::None if self.methods != Methods::Post || body::is_json(exchange.request()) => Ok(()),
+            Guard::None | Guard::Origin => exchange.check_origin(),
             Guard::Control => exchange.check_control(),
         };
         if let Err(error) = allowed {
@@ -141,7 +143,8 @@ impl Methods {
         let upgrade = || head.headers.get(UPGRADE).is_some_and(|to| to.as_bytes().eq_ignore_ascii_case(b"websocket"));
         match head.method {
             http::Method::POST => self == Self::Post,
-            http::Method::GET => self != Self::Post && (self != Self::Upgrade || upgrade()),
+            http::Method::GET if self == Self::Upgrade => head.version >= http::Version::HTTP_11 && upgrade(),
+            http::Method::GET => self != Self::Post,
             http::Method::HEAD => self == Self::Get,
             _ => false,
         }

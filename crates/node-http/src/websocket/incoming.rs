@@ -18,6 +18,8 @@ pub(super) struct Incoming {
     codec: Codec,
     /// The beginning of a message that arrives in several frames.
     fragments: BytesMut,
+    /// Whether that message is text.
+    is_text: bool,
     /// Maximum number of bytes of a message.
     limit: usize,
 }
@@ -40,6 +42,8 @@ pub(super) enum Ended {
     Disconnected,
     /// A message exceeds the limit.
     TooLong,
+    /// A text message is not UTF-8.
+    NotUtf8,
     /// A frame is invalid.
     Invalid(ProtocolError),
     /// There is not enough memory for the rest of a message.
@@ -50,7 +54,7 @@ impl Incoming {
     /// `permit` must not count anything yet.
     pub(super) fn new(payload: Payload, permit: Permit, limit: usize) -> Self {
         let codec = Codec::new().max_size(limit);
-        Self { payload, permit, buffer: BytesMut::new(), codec, fragments: BytesMut::new(), limit }
+        Self { payload, permit, buffer: BytesMut::new(), codec, fragments: BytesMut::new(), is_text: false, limit }
     }
 
     /// Waits for bytes from the client, unless the buffer has a frame. If the future is dropped, nothing is lost.
@@ -69,16 +73,15 @@ impl Incoming {
 
     fn receive(&mut self, frame: Result<Frame, ProtocolError>) -> Result<Received, Ended> {
         match frame {
-            Ok(Frame::Text(message) | Frame::Binary(message)) => return Ok(self.complete(message)),
-            Ok(Frame::Continuation(Item::FirstText(piece) | Item::FirstBinary(piece))) => {
-                self.fragments = BytesMut::new();
-                self.collect(&piece)?;
-            }
+            Ok(Frame::Text(message)) => return self.complete(message, true),
+            Ok(Frame::Binary(message)) => return self.complete(message, false),
+            Ok(Frame::Continuation(Item::FirstText(piece))) => self.begin(&piece, true)?,
+            Ok(Frame::Continuation(Item::FirstBinary(piece))) => self.begin(&piece, false)?,
             Ok(Frame::Continuation(Item::Continue(piece))) => self.collect(&piece)?,
             Ok(Frame::Continuation(Item::Last(piece))) => {
                 self.collect(&piece)?;
                 let message = mem::take(&mut self.fragments).freeze();
-                return Ok(self.complete(message));
+                return self.complete(message, self.is_text);
             }
             Ok(Frame::Ping(bytes)) => return Ok(Received::Ping(bytes)),
             Ok(Frame::Pong(_)) => return Ok(Received::Pong),
@@ -87,6 +90,13 @@ impl Incoming {
             Err(error) => return Err(Ended::Invalid(error)),
         }
         Ok(Received::Part)
+    }
+
+    /// Starts a message with its first fragment.
+    fn begin(&mut self, piece: &[u8], is_text: bool) -> Result<(), Ended> {
+        self.fragments = BytesMut::new();
+        self.is_text = is_text;
+        self.collect(piece)
     }
 
     /// Adds a fragment to the message.
@@ -105,13 +115,16 @@ impl Incoming {
         self.permit.grow(more).map_err(Ended::Exhausted)
     }
 
-    fn complete(&mut self, message: Bytes) -> Received {
+    fn complete(&mut self, message: Bytes, is_text: bool) -> Result<Received, Ended> {
+        if is_text && std::str::from_utf8(&message).is_err() {
+            return Err(Ended::NotUtf8);
+        }
         self.permit.give_back(self.permit.amount());
         if self.buffer.is_empty() {
             // A long message has made the buffer large.
             self.buffer = BytesMut::new();
         }
-        Received::Message(message)
+        Ok(Received::Message(message))
     }
 }
 

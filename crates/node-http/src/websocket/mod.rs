@@ -9,6 +9,7 @@ mod incoming;
 use self::incoming::{Ended, Incoming, Received};
 use crate::admission;
 use crate::clients::Permit;
+use crate::dispatch;
 use crate::exchange::Exchange;
 use crate::phase::Closing;
 use crate::problem::{self, HttpError};
@@ -18,14 +19,16 @@ use crate::rpc::{self, Response, Unread};
 use crate::sender::Sender;
 use crate::service::Service;
 use crate::streaming::streaming_body;
+use crate::tokens::Grant;
 use crate::transfer::Body;
 use actix_http::ConnectionType;
 use actix_http::ws::{self, CloseCode, CloseReason, Codec, Message as Outgoing};
 use actix_web::HttpResponse;
-use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, UPGRADE};
+use actix_web::http::{StatusCode, Version};
 use actix_web::web::{self, Bytes, BytesMut};
 use futures_util::FutureExt;
+use futures_util::future::OptionFuture;
 use node_core::context::Context;
 use node_rpc::{Message, Reply, Session, SessionLimits};
 use std::sync::Arc;
@@ -50,13 +53,19 @@ pub(crate) async fn upgrade(exchange: Exchange) -> HttpResponse {
     if let Err(error) = exchange.check_origin() {
         return exchange.fail(&error);
     }
-    if ws::verify_handshake(exchange.request().head()).is_err() {
+    // HTTP/1.0 has no upgrade (RFC 9110, section 7.8).
+    let can_upgrade = exchange.request().version() >= Version::HTTP_11;
+    if !can_upgrade || ws::verify_handshake(exchange.request().head()).is_err() {
         return exchange.fail(&HttpError::NoWebSocket);
     }
     let key = exchange.request().headers().get(SEC_WEBSOCKET_KEY);
     let accept = key.and_then(|key| HeaderValue::from_bytes(&ws::hash_key(key.as_bytes())).ok());
     let service = exchange.service().clone();
     let sender = exchange.sender().clone();
+    let grant = match admission::grant(exchange.request(), &service) {
+        Ok(grant) => grant,
+        Err(error) => return exchange.fail(&error),
+    };
     let caller = rpc::Caller::of(exchange.request(), &service, &sender);
     let permit = service.streams.take(&sender.client, 1);
     let (Some(accept), Some(payload)) = (accept, exchange.take_payload()) else {
@@ -71,6 +80,7 @@ pub(crate) async fn upgrade(exchange: Exchange) -> HttpResponse {
         session: Arc::new(Session::new(SessionLimits { subscriptions: service.config.max_subscriptions })),
         sender,
         caller,
+        grant,
         incoming: Incoming::new(payload, incoming_permit, service.config.max_body),
         codec: Codec::new(),
         head_changes: service.head_changes.listen(),
@@ -103,6 +113,8 @@ struct Socket {
     session: Arc<Session>,
     sender: Sender,
     caller: rpc::Caller,
+    /// What the token of the client grants; `None` if it needs no token.
+    grant: Option<Grant>,
     incoming: Incoming,
     /// Encodes frames.
     codec: Codec,
@@ -115,7 +127,7 @@ struct Socket {
     notifies_next: bool,
     /// When to read notifications again after they could not be read.
     retry_at: Option<TimerInstant>,
-    /// The frame of a response that is to be sent next.
+    /// The frame of a response, which is sent next.
     response: Option<Body>,
     /// When a ping is due, unless a frame is received or sent before that.
     next_ping: TimerInstant,
@@ -139,6 +151,8 @@ enum Event {
     Ping,
     /// The server is shutting down.
     Closing,
+    /// The token of the client has other rights than before.
+    RightsChanged,
 }
 
 impl Socket {
@@ -168,13 +182,14 @@ impl Socket {
 
     /// Waits for the next event.
     async fn event(&mut self) -> Event {
-        let Self { incoming, head_changes, pool_arrivals, closing, session, next_ping, retry_at, .. } = self;
+        let Self { grant, incoming, head_changes, pool_arrivals, closing, session, next_ping, retry_at, .. } = self;
         let subscribed = !session.is_empty();
         let retry = sleep_until(retry_at.unwrap_or(*next_ping));
         let ping = sleep_until(*next_ping);
         tokio::select! {
             biased;
             () = closing.wait() => Event::Closing,
+            Some(()) = OptionFuture::from(grant.as_mut().map(Grant::changed)) => Event::RightsChanged,
             received = incoming.next() => Event::Received(received),
             _ = head_changes.changed(), if subscribed => Event::Changed,
             _ = pool_arrivals.changed(), if subscribed => Event::Changed,
@@ -187,6 +202,7 @@ impl Socket {
         match event {
             Event::Changed => self.must_read = !self.session.is_empty(),
             Event::Closing => self.close(CloseCode::Away, "the server is shutting down", out),
+            Event::RightsChanged => self.close(CloseCode::Policy, "the rights of the token have changed", out),
             Event::Ping if self.unanswered_pings >= MAX_UNANSWERED_PINGS => self.ended = true,
             Event::Ping => {
                 self.unanswered_pings += 1;
@@ -196,6 +212,10 @@ impl Socket {
             Event::Received(Received::Ended(Ended::TooLong)) => {
                 let limit = self.service.config.max_body;
                 self.close(CloseCode::Size, &format!("a message is longer than {limit} bytes (max-body)"), out);
+            }
+            // RFC 6455, section 8.1.
+            Event::Received(Received::Ended(Ended::NotUtf8)) => {
+                self.close(CloseCode::Invalid, "a text message is not UTF-8", out);
             }
             Event::Received(Received::Ended(Ended::Invalid(error))) => {
                 self.close(CloseCode::Protocol, &error.to_string(), out);
@@ -286,27 +306,34 @@ impl Socket {
             let refusal = rpc::refuse_unread(&error);
             (None, Err((error, refusal)))
         };
+        let refused = |message: Arc<Message>, error: HttpError| {
+            let refusal = rpc::refuse(&message, &error);
+            (Some(message), Err((error, refusal)))
+        };
         // A body that is not JSON counts as a request, too.
         let admitted = admission::count_requests(&self.sender, service, 1);
-        let _permit = match admitted.and_then(|()| Ok(service.requests.take(&self.sender.client, 1)?)) {
-            Ok(permit) => permit,
-            Err(error) => return unread(error),
+        let permit = admitted.and_then(|()| Ok(service.requests.take(&self.sender.client, 1)?));
+        let permit = match permit {
+            Err(error) if body.len() > dispatch::SHORT_BODY => return unread(error),
+            permit => permit,
         };
-        let message = match rpc::read(service, service.context(&self.sender.client), body).await {
-            Ok(message) => message,
-            Err(Unread::Invalid(error)) => return (None, Ok(error.into())),
-            Err(Unread::Refused(error)) => return unread(error),
+        // A refused message is read for the ids of its requests.
+        let read = rpc::read(service, service.context(&self.sender.client), body).await;
+        let (_permit, message) = match (permit, read) {
+            (Ok(permit), Ok(message)) => (permit, message),
+            (Err(error), Ok(message)) => return refused(message, error),
+            (Err(error), Err(_)) | (Ok(_), Err(Unread::Refused(error))) => return unread(error),
+            (Ok(_), Err(Unread::Invalid(error))) => return (None, Ok(error.into())),
         };
         let session = Some(self.session.clone());
         let result = match admission::count_requests(&self.sender, service, message.requests() - 1) {
             Ok(()) => rpc::run(service.clone(), context, message.clone(), session, self.caller.clone()).await,
             Err(error) => Err(error),
         };
-        let result = result.map_err(|error| {
-            let refusal = rpc::refuse(&message, &error);
-            (error, refusal)
-        });
-        (Some(message), result)
+        match result {
+            Ok(response) => (Some(message), Ok(response)),
+            Err(error) => refused(message, error),
+        }
     }
 
     /// Sends notifications, one page for each subscription.

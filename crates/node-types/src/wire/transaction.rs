@@ -143,7 +143,7 @@ wire_objects! {
 }
 
 decode_object! {
-    AccessListItem { address: required("Address"), storage_keys: optional_or_default("StorageKeys") }
+    AccessListItem { address: required("Address"), storage_keys: required("StorageKeys") }
     Authorization {
         address: required("Address"),
         chain_id: required("ChainId"),

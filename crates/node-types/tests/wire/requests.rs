@@ -134,7 +134,7 @@ fn accepts_input_as_another_name_of_data() {
 fn calls_may_have_all_fields_of_transactions() {
     let word = format!("0x{:064x}", 7);
     let input: CallInput = decode(&json!({ "Transaction": {
-        "AccessList": [{ "Address": A, "StorageKeys": [T] }, { "Address": B }],
+        "AccessList": [{ "Address": A, "StorageKeys": [T] }, { "Address": B, "StorageKeys": [] }],
         "AuthorizationList": [{ "Address": A, "ChainId": 1, "Nonce": "0x2", "R": word, "S": "7", "V": 1 }],
         "BlobVersionedHashes": [T],
         "MaxFeePerBlobGas": "3",
