@@ -37,7 +37,8 @@ pub(super) fn in_folder(path: &Path) -> PathBuf {
 }
 
 impl StateFile {
-    /// Fails if no file can be created at `path`, or if the accounts cannot be read, which would otherwise show at exit.
+    /// Fails if no file can be created at `path`, or if the accounts cannot be read, which would otherwise show at
+    /// exit.
     pub(super) fn new(producer: Arc<Producer>, path: &Path) -> Result<Self, CommandError> {
         let file = Self { producer, path: in_folder(path) };
         let unfinished = file.unfinished();
