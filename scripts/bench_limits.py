@@ -12,6 +12,8 @@ unread  4,096 connections and WebSockets of four clients that ask for long respo
 large   1,500 connections, then 252 WebSockets, of 100 clients that ask ten times for 4 MB of logs and read nothing: less than 1 GiB
         of memory
 ahead   4,096 connections of 200 clients that send 100 short requests at once and read nothing: less than 1 GiB of memory
+streams 4,096 HTTP/2 connections with a window of zero and 16 streams each for 16 or 48 KB, and 2,048 with four for 48 KB in `br`:
+        less than 1 GiB of memory
 ending  SIGTERM under load truncates no response
 cost    requests per second of getStorageAt with all features enabled, compared with a bare route (tests/examples/bare.rs)
 
@@ -389,6 +391,49 @@ def unread_in(programs, verdicts, seconds, encoding):
         server.stop()
 
 
+def streams(programs, verdicts, seconds):
+    """HTTP/2 connections that allow the server to send nothing, with streams for responses of 16 and 48 KB."""
+    allow_many_files()
+    for encoding, count, short, long in (("identity", 4_096, 8, 8), ("br", 2_048, 0, 4)):
+        with nodes.Server(programs / "node-server", "dev", "--rate-limit", "off") as server:
+            paths = []
+            for name, code in (("5", "5b" * 8_090), ("6", "5b" * 24_000)):
+                account = f"0x{name:0>40}"
+                server.ask("/dev/setCode/", {"Address": account, "Code": "0x" + code})
+                paths.append(f"/getCode/{account}/")
+            requests = [paths[0]] * short + [paths[1]] * long
+            # SETTINGS_INITIAL_WINDOW_SIZE is 0, the server's SETTINGS are acknowledged, and each request ends its stream.
+            opening = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + http2_frame(4, 0, 0, (4).to_bytes(2) + bytes(4)) + http2_frame(4, 1, 0)
+            opening += b"".join(http2_frame(1, 5, 2 * index + 1, http2_head(path, encoding)) for index, path in enumerate(requests))
+            begun, open_streams = server.status("VmRSS"), []
+            for index in range(count):
+                stream = connect_deaf(server, f"127.0.{2 + index % 200}.1")
+                send_at_once(stream, opening)
+                open_streams.append(stream)
+            peak = most_memory(server, max(seconds, 20))
+            verdicts.report(
+                f"streams, {encoding}: {count:,} HTTP/2 connections with {short} streams for 16 KB and {long} for 48 KB: "
+                f"{peak >> 20} MiB at most ({begun >> 20} before)",
+                begun < peak < 1 << 30,
+            )
+            for stream in open_streams:
+                stream.close()
+            server.stop()
+
+
+def http2_frame(kind, flags, stream, payload=b""):
+    """Returns a frame (RFC 9113, section 4.1)."""
+    return len(payload).to_bytes(3) + bytes([kind, flags]) + stream.to_bytes(4) + payload
+
+
+def http2_head(path, encoding):
+    """Returns the encoded headers of a GET request (RFC 7541)."""
+    head = b"\x82\x86"
+    for name, value in ((b"\x04", path), (b"\x01", "localhost"), (b"\x0f\x01", encoding)):
+        head += name + bytes([len(value)]) + value.encode()
+    return head
+
+
 def is_open(stream):
     """Returns whether the connection is still open, without reading its bytes."""
     established = 1
@@ -485,7 +530,7 @@ def cost(programs, verdicts, seconds):
     verdicts.report(f"cost: {full:.0f} requests/s with all features, {plain:.0f} bare: {ratio:.2f}", ratio >= 0.85)
 
 
-PARTS = {"slow": slow, "calls": calls, "flood": flood, "deaf": deaf, "unread": unread, "large": large, "ahead": ahead, "ending": ending, "cost": cost}
+PARTS = {"slow": slow, "calls": calls, "flood": flood, "deaf": deaf, "unread": unread, "large": large, "ahead": ahead, "streams": streams, "ending": ending, "cost": cost}
 
 
 def main():
