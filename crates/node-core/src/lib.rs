@@ -4,7 +4,8 @@
 //! with all its states, and an [`Execution`](executor::Execution) executes code on a view of it. [`Node`](node::Node)
 //! implements every operation of the interface on top of them.
 //!
-//! * [`node`] has the node, its builder and its errors; [`context`] has deadlines and cancellation.
+//! * [`node`] has the node, its builder and its errors; [`context`] has deadlines and cancellation; [`cost`] and
+//!   [`waiting`] help a server to choose threads.
 //! * [`backend`] is the port to the database, with a backend in memory and a test suite for other backends.
 //! * [`executor`], [`simulation`] and [`trace`] are the port to the interpreter. node-evm implements it.
 //! * [`call`], [`overrides`], [`logs`], [`filters`] and [`edits`] have the inputs and outputs of operations.
@@ -73,6 +74,7 @@ pub mod state;
 mod test_world;
 pub mod trace;
 pub mod trie;
+pub mod waiting;
 
 #[cfg(test)]
 mod test_chain;

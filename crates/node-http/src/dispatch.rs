@@ -1,10 +1,11 @@
 //! Running work on threads that suit its cost.
 //!
 //! Reads of a few microseconds run on the thread that received the request, because handing them to another thread
-//! would cost more than the read itself. Work that can take long runs in one of two thread pools that all workers
+//! would cost more than the read itself. Work that can take long runs in one of the thread pools that all workers
 //! share. Work occupies its thread until it ends, even if the client disconnects, so clients cannot start more work
-//! than there are threads by disconnecting. Log searches are usually short but can be long: they start on the
-//! receiving thread, and those that exceed a time slice are restarted in a pool.
+//! than there are threads by disconnecting. Work on the receiving thread is restarted in a pool if it has to wait for
+//! the disk, or if it exceeds a time slice, as log searches can: they are usually short. Reads that wait for the disk
+//! have a pool of their own, so that they do not wait for long work.
 //!
 //! Code that clients supply can run for any time. It has its own pool, whose threads have a low scheduling priority:
 //! endless calls use only CPU time that nothing else needs, and do not delay reads, transactions, filters or blocks.
@@ -16,6 +17,7 @@ use crate::problem::HttpError;
 use node_core::context::{Context, Interrupted};
 use node_core::cost::Cost;
 use node_core::node::NodeError;
+use node_core::waiting::without_waiting;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -28,21 +30,26 @@ const SLICE: Duration = Duration::from_micros(300);
 /// The thread pools, in addition to the threads that receive requests.
 pub(crate) struct Pools {
     work: Pool,
+    disk: Pool,
     code: Pool,
 }
+
+/// Number of threads for reads of the disk. They hardly use the processor, and disks serve many reads at once.
+const DISK_THREADS: usize = 16;
 
 impl Pools {
     /// Starts the threads that `config` specifies.
     pub(crate) fn new(config: &HttpConfig) -> io::Result<Self> {
         Ok(Self {
             work: Pool::new("work", HttpConfig::threads(config.pool_threads), config.pool_queue, || {})?,
+            disk: Pool::new("disk", DISK_THREADS, config.pool_queue, || {})?,
             code: Pool::new("call", HttpConfig::threads(config.call_threads), config.pool_queue, priority::lower)?,
         })
     }
 
     /// Returns the usage of each pool with its name.
-    pub(crate) fn usage(&self) -> [(&'static str, PoolUsage); 2] {
-        [("work", self.work.usage()), ("code", self.code.usage())]
+    pub(crate) fn usage(&self) -> [(&'static str, PoolUsage); 3] {
+        [("work", self.work.usage()), ("disk", self.disk.usage()), ("code", self.code.usage())]
     }
 }
 
@@ -54,7 +61,7 @@ pub(crate) fn decoding_cost(length: usize) -> Cost {
     if length > SHORT_BODY { Cost::Long } else { Cost::Instant }
 }
 
-/// The work of a request. It runs twice if it exceeds its time slice. It is boxed so that the code that schedules it
+/// The work of a request. It runs twice if it has to wait, or exceeds its time slice. It is boxed so that the code that schedules it
 /// is compiled once for each type of result.
 pub(crate) type Work<T> = Box<dyn Fn(&Context) -> Result<T, HttpError> + Send>;
 
@@ -66,10 +73,13 @@ pub(crate) async fn run<T: Send + 'static>(
     work: Work<T>,
 ) -> Result<T, HttpError> {
     let pool = match cost {
-        Cost::Instant => return catch_panic(|| work(&context)),
-        Cost::Brief => match catch_panic(|| work(&context.clone().with_timeout(SLICE))) {
-            Err(HttpError::Node(NodeError::Interrupted(Interrupted::DeadlineExceeded))) => &pools.work,
-            done => return done,
+        Cost::Instant => match without_waiting(|| catch_panic(|| work(&context))) {
+            None => &pools.disk,
+            Some(done) => return done,
+        },
+        Cost::Brief => match without_waiting(|| catch_panic(|| work(&context.clone().with_timeout(SLICE)))) {
+            None | Some(Err(HttpError::Node(NodeError::Interrupted(Interrupted::DeadlineExceeded)))) => &pools.work,
+            Some(done) => return done,
         },
         Cost::Long => &pools.work,
         Cost::Code => &pools.code,
@@ -110,6 +120,7 @@ impl Drop for CancelOnDrop {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use node_core::waiting;
     use std::num::NonZero;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::{Arc, Mutex};
@@ -162,6 +173,24 @@ mod tests {
         let check = Box::new(|context: &Context| Ok(context.check().map_err(NodeError::from)?));
         let result = run(&pools, Cost::Brief, over, check);
         assert!(result.await.is_err());
+    }
+
+    #[actix_web::test]
+    async fn work_that_has_to_wait_starts_again_in_the_pool() {
+        let pools = pools(1, 0);
+        let here = thread::current().id();
+        for cost in [Cost::Instant, Cost::Brief] {
+            let work = |_: &Context| {
+                if !waiting::is_allowed() {
+                    waiting::refuse();
+                }
+                // Whatever the refused work returns is dropped.
+                Ok(thread::current().id())
+            };
+            let thread = run(&pools, cost, Context::unbounded(), Box::new(work)).await.unwrap();
+            assert_ne!(thread, here, "{cost:?}");
+            assert!(waiting::is_allowed());
+        }
     }
 
     #[actix_web::test]

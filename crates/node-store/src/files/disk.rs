@@ -1,6 +1,10 @@
 //! The [`Folder`] port on a folder of the operating system.
 
 use super::{File, Folder, Object};
+#[cfg(target_os = "linux")]
+use node_core::waiting;
+#[cfg(target_os = "linux")]
+use rustix::io::{Errno, ReadWriteFlags};
 use std::fs::{self, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -137,6 +141,18 @@ pub(crate) fn open_read_only(path: &Path) -> io::Result<Arc<dyn File>> {
     Ok(Arc::new(DiskFile(fs::File::open(path)?)))
 }
 
+/// Fills `buffer` from the page cache. Returns whether all of it was there, or `None` if the file system cannot tell, or
+/// the read fails.
+#[cfg(target_os = "linux")]
+fn read_cached(file: &fs::File, offset: u64, buffer: &mut [u8]) -> Option<bool> {
+    let length = buffer.len();
+    match rustix::io::preadv2(file, &mut [io::IoSliceMut::new(buffer)], offset, ReadWriteFlags::NOWAIT) {
+        Ok(read) => Some(read == length),
+        Err(Errno::AGAIN) => Some(false),
+        Err(_) => None,
+    }
+}
+
 #[derive(Debug)]
 struct DiskFile(fs::File);
 
@@ -146,6 +162,14 @@ impl Object for DiskFile {
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        #[cfg(target_os = "linux")]
+        if !waiting::is_allowed() {
+            match read_cached(&self.0, offset, buffer) {
+                Some(true) => return Ok(()),
+                Some(false) => return Err(waiting::refuse()),
+                None => {}
+            }
+        }
         self.0.read_exact_at(buffer, offset)
     }
 

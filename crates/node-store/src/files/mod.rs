@@ -86,7 +86,8 @@ pub trait Object: Debug + Send + Sync {
     fn size(&self) -> io::Result<u64>;
 
     /// Fills `buffer` with the bytes at `offset`. Fails with [`io::ErrorKind::UnexpectedEof`] if the content ends
-    /// before that.
+    /// before that, and with the error of [`waiting::refuse`](node_core::waiting::refuse) if this thread must not wait
+    /// for them.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()>;
 
     /// Calls `visit` once with the `length` bytes at `offset`, without copying them if they are in memory. Fails like

@@ -133,7 +133,12 @@ impl Run {
         let file = if keep { &self.file } else { &self.scanned };
         let read = || {
             let content = read_frame(&**file, self.size, self.id, handle);
-            content.inspect_err(|error| self.shared.failed.note(file, self.id, handle, error))
+            content.inspect_err(|error| {
+                // A read that would have to wait is repeated.
+                if error.kind() != io::ErrorKind::WouldBlock {
+                    self.shared.failed.note(file, self.id, handle, error);
+                }
+            })
         };
         self.shared.cache.get_or((self.id, handle.offset), keep, read)
     }

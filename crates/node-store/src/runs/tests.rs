@@ -4,6 +4,7 @@ use super::writer::Sizes;
 use super::*;
 use crate::files::faults::FaultyDisk;
 use crate::keys::{Table, filter_part};
+use node_core::waiting::without_waiting;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::io;
@@ -149,4 +150,19 @@ fn failed_reads_are_remembered_until_they_succeed() {
     shared.failed.read_again();
     assert_eq!(shared.failed.error(), None);
     assert_eq!(rest(run.seek(&key(0, 0)).unwrap()).unwrap().len(), 200);
+}
+
+#[test]
+fn a_read_that_would_have_to_wait_has_not_failed() {
+    let rows: Rows = (0..200).map(|n| (key(n, 0), vec![n; 100])).collect();
+    let disk = FaultyDisk::new();
+    write(&disk, 1, &rows, Sizes { block: 1000, partition: 64 });
+    let shared = RunsShared::new(1 << 20);
+    let run = Arc::new(Run::open(&*disk.folder(), RunId(1), Arc::clone(&shared)).unwrap());
+    let find = || Ok::<_, io::Error>(run.seek(&key(7, 0))?.map(|row| row.value().to_vec()));
+    assert!(without_waiting(find).is_none());
+    assert_eq!((shared.failed.count(), shared.failed.error()), (0, None));
+    // What has been read is in the cache.
+    assert_eq!(find().unwrap(), Some(vec![7; 100]));
+    assert_eq!(without_waiting(find).unwrap().unwrap(), Some(vec![7; 100]));
 }

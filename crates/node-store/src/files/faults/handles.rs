@@ -4,6 +4,7 @@ use super::content::{Change, Contents};
 use super::{Disk, NameChange};
 use crate::files::memory::position;
 use crate::files::{File, Folder, Object};
+use node_core::waiting;
 use parking_lot::{Mutex, MutexGuard};
 use std::io;
 use std::path::Path;
@@ -85,7 +86,11 @@ impl Object for FaultyFile {
         Ok(disk.contents[self.index].seen().len() as u64)
     }
 
+    /// Nothing is in memory.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        if !waiting::is_allowed() {
+            return Err(waiting::refuse());
+        }
         let disk = operate(&self.disk, self.run)?;
         disk.contents[self.index].seen().read(position(offset)?, buffer)
     }
