@@ -70,7 +70,7 @@ pub(crate) enum Command {
     /// The copy is a complete snapshot: blocks, states, pool and filters. It is written next to the destination under a
     /// temporary name and renamed at the end, so the destination is never incomplete.
     Backup(CopyOptions),
-    /// Copy a folder of storage layout 1 to a new folder of the current layout, and verify it.
+    /// Copy a folder of storage layout 1 to a new folder of layout 2, and verify it.
     ///
     /// The old folder is not changed, and no server may use it in the meantime. If the command is interrupted, run it
     /// again to continue. Until everything is copied and verified, the name of the new folder ends with .migrating.

@@ -2,6 +2,7 @@
 
 use crate::codec::Malformed;
 use crate::files::FolderError;
+use crate::layout::Layout;
 use crate::wal::WalError;
 use node_core::backend::BackendError;
 use node_core::block::BlockRef;
@@ -45,7 +46,7 @@ pub enum StoreError {
     OtherGenesis { found: H256, expected: H256 },
     /// This version does not support the layout of the folder.
     #[error(
-        "the folder has storage layout {found}, and this version reads and writes layout {supported}; docs/operations.md, \
+        "the folder has storage layout {found}, and this version reads and writes layouts 2 and {supported}; docs/operations.md, \
         \"Changing the storage layout\", says how to move"
     )]
     UnsupportedLayout { found: u64, supported: u64 },
@@ -79,6 +80,10 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    pub(crate) fn unsupported(found: u64) -> Self {
+        Self::UnsupportedLayout { found, supported: Layout::NEWEST.version() }
+    }
+
     /// Returns the error of the operating system that caused this error, or `None` if there is another cause.
     pub(crate) fn io(&self) -> Option<&io::Error> {
         let mut cause: Option<&(dyn Error + 'static)> = Some(self);

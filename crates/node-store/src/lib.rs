@@ -53,6 +53,7 @@ mod error;
 pub mod files;
 mod journal;
 mod keys;
+mod layout;
 mod migrate;
 mod postings;
 mod rows;

@@ -26,6 +26,22 @@ pub(crate) fn account(rows: &Rows, address_hash: H256, at: BlockNumber) -> Resul
     Ok(account)
 }
 
+/// Like [`account`], with the cache of that state.
+fn cached_account(
+    rows: &Rows,
+    cache: Option<&mut StateParts>,
+    address_hash: H256,
+    at: BlockNumber,
+) -> Result<Option<AccountRow>, StoreError> {
+    let Some(cache) = cache else { return account(rows, address_hash, at) };
+    if let Some(account) = cache.accounts.get(&address_hash) {
+        return Ok(*account);
+    }
+    let account = account(rows, address_hash, at)?;
+    cache.accounts.insert(address_hash, account);
+    Ok(account)
+}
+
 /// A cache of one state: of the accounts and trie nodes that the next block may change. Only the writer of the newest
 /// state uses it.
 pub(crate) struct StateParts {
@@ -43,7 +59,7 @@ impl StateParts {
         let of_accounts = bytes / 8;
         let of_nodes = bytes - of_accounts;
         Self {
-            nodes: Cache::with_weighter(of_nodes / NodeBytes::LEAF, of_nodes as u64, NodeBytes),
+            nodes: Cache::with_weighter(of_nodes / NodeBytes::EMPTY, of_nodes as u64, NodeBytes),
             accounts: Cache::new(of_accounts / Self::ACCOUNT),
         }
     }
@@ -96,13 +112,18 @@ pub(crate) struct ChangedParts {
 struct NodeBytes;
 
 impl NodeBytes {
-    const LEAF: usize = 192;
+    /// Bytes of an entry without its content.
+    const EMPTY: usize = 192;
 }
 
 impl Weighter<(TrieId, NibblePath), Arc<Stored>> for NodeBytes {
     fn weight(&self, _key: &(TrieId, NibblePath), stored: &Arc<Stored>) -> u64 {
-        let branch = if matches!(stored.node, Node::Branch(_)) { size_of::<Branch>() } else { 0 };
-        (Self::LEAF + branch) as u64
+        let content = match &stored.node {
+            Node::Empty => 0,
+            Node::Leaves(paths) => size_of_val(&**paths),
+            Node::Branch(_) => size_of::<Branch>(),
+        };
+        (Self::EMPTY + content) as u64
     }
 }
 
@@ -150,7 +171,8 @@ impl Source for TrieReader<'_> {
         let hash = H256::from_slice(leaf.packed());
         let at = self.at.unwrap_or_default();
         if self.trie == TrieId::ACCOUNTS {
-            let account = account(self.rows, hash, at)?.ok_or(StoreError::Missing { table: Table::Accounts.name() })?;
+            let account = cached_account(self.rows, self.cache.as_deref_mut(), hash, at)?;
+            let account = account.ok_or(StoreError::Missing { table: Table::Accounts.name() })?;
             return Ok(account.leaf().encode().into());
         }
         match self.rows.newest(&Key::of_slot(self.trie, hash), at)? {
@@ -205,10 +227,7 @@ impl Before {
         hash: H256,
     ) -> Result<Option<AccountRow>, StoreError> {
         let Self::Block(number) = self else { return Ok(None) };
-        match cache.and_then(|cache| cache.accounts.get(&hash)) {
-            Some(account) => Ok(*account),
-            None => account(rows, hash, number),
-        }
+        cached_account(rows, cache, hash, number)
     }
 }
 
@@ -268,7 +287,9 @@ pub(crate) fn apply(
     }
     leaves.sort_unstable_by(|(a, _), (b, _)| a.packed().cmp(b.packed()));
     let mut reader = TrieReader { rows, trie: TrieId::ACCOUNTS, at: parent.at(), replaces, cache };
-    if let Some(Update { root, rows }) = trie::finish(vec![trie::plan(&mut reader, &leaves)?]).pop() {
+    if let Some(Update { root, rows }) =
+        trie::finish(vec![trie::plan(&mut reader, rows.tables.layout().max_leaves(), &leaves)?]).pop()
+    {
         new.root = root;
         new.add_nodes(TrieId::ACCOUNTS, rows);
     }
@@ -308,7 +329,8 @@ impl NewState {
             (NibblePath::from(*hash), (!word.is_empty()).then(|| trie::encode_word_leaf(word)))
         };
         let leaves: Vec<Change> = slots.iter().map(leaf).collect();
-        let planned = trie::plan(&mut TrieReader { rows, trie, at, replaces: false, cache }, &leaves)?;
+        let mut reader = TrieReader { rows, trie, at, replaces: false, cache };
+        let planned = trie::plan(&mut reader, rows.tables.layout().max_leaves(), &leaves)?;
         self.rows.extend(slots.into_iter().map(|(hash, word)| (Key::of_slot(trie, hash), word)));
         Ok(Some((trie, planned)))
     }

@@ -232,8 +232,8 @@ impl StateView for ChainState<'_> {
         let reader =
             |trie| TrieReader { rows: &self.chain.rows, trie, at: Some(self.at), replaces: false, cache: None };
         let leaf = account.map(|account| account.leaf());
-        let value = leaf.map(|leaf| leaf.encode());
-        let proof = trie::prove(&mut reader(TrieId::ACCOUNTS), &NibblePath::from(hash), value.as_deref())?;
+        let value = leaf.map(|leaf| leaf.encode().into());
+        let proof = trie::prove(&mut reader(TrieId::ACCOUNTS), &NibblePath::from(hash), value.as_ref())?;
         let storage = account.and_then(|account| account.storage);
         let prove_slot = |slot: &H256| -> Result<StorageProof, StoreError> {
             let Some((trie, _)) = storage else {
@@ -242,7 +242,7 @@ impl StateView for ChainState<'_> {
             let hash = keccak256(slot);
             let value = self.slot(trie, hash)?;
             let word = (!value.is_zero()).then(|| trie::encode_word_leaf(&values::encode_word(value)));
-            let proof = trie::prove(&mut reader(trie), &NibblePath::from(hash), word.as_deref())?;
+            let proof = trie::prove(&mut reader(trie), &NibblePath::from(hash), word.as_ref())?;
             Ok(StorageProof { slot: *slot, value, proof })
         };
         Ok(AccountProof { account: leaf, proof, storage: slots.iter().map(prove_slot).collect::<Result<_, _>>()? })

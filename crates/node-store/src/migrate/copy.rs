@@ -6,6 +6,7 @@ use crate::codec::{Malformed, Reader};
 use crate::error::StoreError;
 use crate::files::{DiskFolder, Folder, LOCK_FILE, read_whole};
 use crate::keys::{LogId, Table};
+use crate::layout::Layout;
 use crate::postings;
 use crate::rows::PRESENT;
 use crate::runs::{Run, RunId, RunWriter, RunsShared};
@@ -137,7 +138,7 @@ pub(crate) fn migrate_in(
     let next_run = runs.len() as u64 + 1;
     let keyed = runs.split_off(1).into_iter().flatten().collect();
     let numbered = runs.into_iter().flatten().collect();
-    let manifest = Manifest { number: 1, next_run, meta, genesis_file, numbered, keyed };
+    let manifest = Manifest { number: 1, layout: Layout::V2, next_run, meta, genesis_file, numbered, keyed };
     manifest.write(&*to).map_err(StoreError::File)?;
     Ok(Migrated { head: meta.head, rows, log_entries })
 }

@@ -3,10 +3,11 @@
 //! It is replaced as a whole by a file with a higher number. An older one is removed only when the new one is
 //! durable, so there is an intact one at any time. Each file has two copies of its content.
 
-use super::meta::{LAYOUT, Meta};
+use super::meta::Meta;
 use crate::codec::{Malformed, Reader, put_bytes, put_varint};
 use crate::error::StoreError;
 use crate::files::{Folder, damage, naming, read_whole};
+use crate::layout::Layout;
 use crate::runs::RunId;
 use crate::wal::Sequence;
 use node_core::block::BlockRef;
@@ -32,6 +33,7 @@ pub(crate) struct Listed {
 pub(crate) struct Manifest {
     /// Number of the file.
     pub(crate) number: u64,
+    pub(crate) layout: Layout,
     /// A lower bound of the ids of runs that will be written.
     pub(crate) next_run: u64,
     pub(crate) meta: Meta,
@@ -101,7 +103,7 @@ impl Manifest {
 
     fn encode(&self) -> Vec<u8> {
         let mut content = MAGIC.to_vec();
-        put_varint(&mut content, LAYOUT);
+        put_varint(&mut content, self.layout.version());
         put_varint(&mut content, self.next_run);
         let Meta { genesis, head, earliest, logged } = self.meta;
         content.extend_from_slice(genesis.as_bytes());
@@ -130,10 +132,8 @@ impl Manifest {
         if reader.array()? != MAGIC {
             return Err(StoreError::Foreign);
         }
-        let found = reader.varint()?;
-        if found != LAYOUT {
-            return Err(StoreError::UnsupportedLayout { found, supported: LAYOUT });
-        }
+        let version = reader.varint()?;
+        let layout = Layout::of(version).ok_or_else(|| StoreError::unsupported(version))?;
         let next_run = reader.varint()?;
         let meta = Meta {
             genesis: reader.h256()?,
@@ -149,7 +149,7 @@ impl Manifest {
         };
         let (numbered, keyed) = (runs()?, runs()?);
         reader.finish()?;
-        Ok(Self { number, next_run, meta, genesis_file, numbered, keyed })
+        Ok(Self { number, layout, next_run, meta, genesis_file, numbered, keyed })
     }
 }
 
@@ -180,6 +180,7 @@ mod tests {
         let listed = |id| Listed { id: RunId(id), size: 1000 * id, limit: 10 * id };
         Manifest {
             number,
+            layout: if number.is_multiple_of(2) { Layout::V2 } else { Layout::V3 },
             next_run: 3 * number,
             meta: Meta { genesis: H256::repeat_byte(1), head, earliest: number, logged: Sequence(number) },
             genesis_file: number.is_multiple_of(2).then(|| vec![7; number as usize]),

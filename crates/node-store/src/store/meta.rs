@@ -4,9 +4,6 @@ use crate::wal::Sequence;
 use node_core::block::BlockRef;
 use node_types::{BlockNumber, H256};
 
-/// Version of the storage layout that this program reads and writes. docs/storage.md specifies when to increment it.
-pub(crate) const LAYOUT: u64 = 2;
-
 /// Data about a chain besides its rows, which the manifest stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Meta {

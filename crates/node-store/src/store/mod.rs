@@ -22,8 +22,6 @@ pub use backup::{Backup, BackupError, BackupProgress, check_destination, check_o
 pub(crate) use manifest::seal as seal_manifest;
 #[cfg(any(test, feature = "layout-1"))]
 pub(crate) use manifest::{Listed, Manifest, number_of as manifest_number};
-#[cfg(test)]
-pub(crate) use meta::LAYOUT;
 #[cfg(any(test, feature = "layout-1"))]
 pub(crate) use meta::Meta;
 pub use options::{Options, SyncPolicy};

@@ -3,7 +3,6 @@
 use super::archive::Archive;
 use super::healing::PROBE;
 use super::manifest;
-use super::meta::LAYOUT;
 use super::snapshot::SnapshotFolder;
 use super::{Options, Records, Shared, Store, SyncPolicy, Writer, WriterState, append, keep_side_block, switch};
 use crate::block_bytes::BlockBytes;
@@ -152,7 +151,7 @@ impl Store {
         let archive = Archive::open(Arc::clone(&folder), options.run_cache_bytes())?;
         let meta = archive.meta();
         if meta.is_none() && folder.list().map_err(StoreError::File)?.iter().any(|name| name == DATABASE_1) {
-            return Err(StoreError::UnsupportedLayout { found: 1, supported: LAYOUT }.into());
+            return Err(StoreError::unsupported(1).into());
         }
         let head = match (&meta, &genesis) {
             (Some(meta), Some(genesis)) if meta.genesis != genesis.hash => {

@@ -80,10 +80,13 @@ fn rejects_another_layout() {
     assert!(Store::exists(folder.path()));
     let genesis = Random(1).chain(0).head().clone();
     let refused = store_error(Store::open(folder.path(), genesis, Options::default()));
-    assert!(matches!(refused, StoreError::UnsupportedLayout { found: 1, supported: 2 }), "{refused:?}");
+    assert!(matches!(refused, StoreError::UnsupportedLayout { found: 1, supported: 3 }), "{refused:?}");
     // The error leads to an existing section of the documentation.
     let text = refused.to_string();
-    assert!(text.contains("layout 1") && text.contains("layout 2;") && text.contains("docs/operations.md"), "{text}");
+    assert!(
+        text.contains("layout 1") && text.contains("layouts 2 and 3;") && text.contains("docs/operations.md"),
+        "{text}"
+    );
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/operations.md");
     let section = text.split('"').nth(1).unwrap();
     assert!(fs::read_to_string(page).unwrap().contains(&format!("# {section}\n")), "{section}");

@@ -6,6 +6,7 @@
 mod prove;
 mod recompute;
 mod row;
+mod subtrie;
 #[cfg(test)]
 mod tests;
 mod update;

@@ -1,9 +1,10 @@
 //! Proofs of a value, or of its absence.
 
 use super::row::Node;
+use super::subtrie::{self, Leaf};
 use super::update::Source;
 use crate::error::StoreError;
-use node_core::trie::{NibblePath, encode_extension, encode_leaf};
+use node_core::trie::{NibblePath, encode_extension};
 use node_types::Bytes;
 
 /// Returns the RLP of the nodes on the path from the root towards `leaf`, without nodes that are embedded in their
@@ -11,7 +12,7 @@ use node_types::Bytes;
 pub(crate) fn prove(
     source: &mut dyn Source<Error = StoreError>,
     leaf: &NibblePath,
-    value: Option<&[u8]>,
+    value: Option<&Bytes>,
 ) -> Result<Vec<Bytes>, StoreError> {
     let mut proof = Vec::new();
     let mut position = NibblePath::ROOT;
@@ -27,11 +28,15 @@ pub(crate) fn prove(
             // A parent refers to this position.
             Node::Empty if start > 0 => return Err(StoreError::Missing { table: "trie" }),
             Node::Empty => return Ok(proof),
-            Node::Leaf(path) => {
-                push(match value {
-                    Some(value) if path == leaf => encode_leaf(path, start, value),
-                    _ => encode_leaf(path, start, &source.value(path)?),
+            Node::Leaves(paths) => {
+                let leaves = paths.iter().map(|path| match value {
+                    Some(value) if path == leaf => Ok((*path, value.clone())),
+                    _ => Ok((*path, source.value(path)?)),
                 });
+                let leaves: Vec<Leaf> = leaves.collect::<Result<_, StoreError>>()?;
+                let mut nodes = Vec::new();
+                subtrie::encode(&leaves, start, Some(leaf), &mut nodes);
+                nodes.into_iter().rev().for_each(push);
                 return Ok(proof);
             }
             Node::Branch(branch) => {

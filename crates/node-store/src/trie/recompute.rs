@@ -1,8 +1,9 @@
 //! Computing a trie from its leaves.
 
 use super::row::Node;
+use super::subtrie;
 use super::update::Source;
-use node_core::trie::{NibblePath, Reference, encode_leaf};
+use node_core::trie::{NibblePath, Reference};
 use node_types::consensus::EMPTY_ROOT;
 use node_types::{H256, keccak256};
 
@@ -39,7 +40,11 @@ fn encode<S: Source>(source: &mut S, position: NibblePath) -> Result<Option<Vec<
     let stored = source.node(&position)?;
     let branch = match &stored.node {
         Node::Empty => return Ok(None),
-        Node::Leaf(path) => return Ok(Some(encode_leaf(path, position.len(), &source.value(path)?))),
+        Node::Leaves(paths) => {
+            let leaves = paths.iter().map(|path| Ok((*path, source.value(path)?)));
+            let leaves: Vec<_> = leaves.collect::<Result<_, S::Error>>()?;
+            return Ok(Some(subtrie::encode(&leaves, position.len(), None, &mut Vec::new())));
+        }
         Node::Branch(branch) => branch,
     };
     for (nibble, expected) in (0..).zip(&branch.children).filter(|(_, child)| !child.is_none()) {

@@ -1,9 +1,10 @@
 //! The nodes of a stored trie, and their encoding as rows of the table `trie`.
 //!
 //! A branch is stored whole, or as a delta: the children that changed since the previous row. Reading a branch takes
-//! at most [`MAX_AGE`] + 1 rows.
+//! at most [`MAX_AGE`] + 1 rows. Few leaves share a row, which has only their paths.
 
 use crate::codec::Malformed;
+use crate::layout::MAX_LEAVES;
 use node_core::trie::{NibblePath, Reference, encode_branch, encode_extension};
 use node_types::H256;
 
@@ -11,7 +12,7 @@ use node_types::H256;
 pub(crate) const MAX_AGE: u8 = 23;
 
 const EMPTY: u8 = 0;
-const LEAF: u8 = 1;
+const LEAVES: u8 = 1;
 const BRANCH: u8 = 2;
 /// A branch with an extension.
 const EXTENDED: u8 = 3;
@@ -38,11 +39,11 @@ impl Stored {
 /// `None` if both nodes are equal.
 pub(crate) fn encode(old: &Stored, new: &Node, start: usize) -> Option<(Vec<u8>, u8)> {
     let branch = match new {
-        Node::Empty | Node::Leaf(_) if old.node == *new => return None,
+        Node::Empty | Node::Leaves(_) if old.node == *new => return None,
         Node::Empty => return Some((vec![EMPTY], 0)),
-        Node::Leaf(path) => {
-            let mut out = vec![LEAF];
-            out.extend_from_slice(path.packed_from(start));
+        Node::Leaves(paths) => {
+            let mut out = vec![LEAVES];
+            paths.iter().for_each(|path| out.extend_from_slice(path.packed_from(start)));
             return Some((out, 0));
         }
         Node::Branch(branch) => branch,
@@ -140,7 +141,7 @@ impl Decoder {
         if is_delta(row) {
             self.age += 1;
         }
-        if self.age > MAX_AGE || self.position.len() == 64 && *tag != EMPTY && *tag != LEAF {
+        if self.age > MAX_AGE || self.position.len() == 64 && *tag != EMPTY && *tag != LEAVES {
             return Err(MALFORMED);
         }
         if *tag >= CHILD {
@@ -155,9 +156,8 @@ impl Decoder {
         let age = self.age;
         let path = match *tag & !ITEMS {
             EMPTY if age == 0 && row == [EMPTY] => return Ok(Some(Stored::NOTHING)),
-            LEAF if age == 0 && *tag == LEAF => {
-                let path = self.position.join_packed(64, rest).ok_or(MALFORMED)?;
-                return Ok(Some(Stored { node: Node::Leaf(path), age }));
+            LEAVES if age == 0 && *tag == LEAVES => {
+                return Ok(Some(Stored { node: Node::Leaves(self.leaves(rest)?), age }));
             }
             BRANCH => Some(self.position),
             EXTENDED => {
@@ -192,6 +192,18 @@ impl Decoder {
         Ok(Some(Stored { node: Node::Branch(Box::new(branch)), age }))
     }
 
+    /// Decodes the paths of leaves, which must be ascending.
+    fn leaves(&self, packed: &[u8]) -> Result<Vec<NibblePath>, Malformed> {
+        // At the position of a whole path there is one leaf, of which nothing is left to store.
+        let each = NibblePath::MAX_LEN / 2 - self.position.len() / 2;
+        let tails: Vec<&[u8]> = if each == 0 { vec![packed] } else { packed.chunks(each).collect() };
+        if tails.is_empty() || tails.len() > MAX_LEAVES || !tails.is_sorted_by(|a, b| a < b) {
+            return Err(MALFORMED);
+        }
+        let join = |tail| self.position.join_packed(NibblePath::MAX_LEN, tail).ok_or(MALFORMED);
+        tails.into_iter().map(join).collect()
+    }
+
     /// Reads a child, and keeps it unless a newer row has already defined it.
     fn set(&mut self, nibble: usize, read: impl FnOnce() -> Option<Reference>) -> Result<(), Malformed> {
         let child = read().ok_or(MALFORMED)?;
@@ -203,7 +215,7 @@ impl Decoder {
     }
 }
 
-/// The node at a position: the root, or a branch's path followed by one nibble.
+/// What is stored at a position: the root, or a branch's path followed by one nibble.
 ///
 /// Leaves and branches have their full path, so a node that moves to another position stays the same; only its
 /// encoding changes.
@@ -211,8 +223,9 @@ impl Decoder {
 pub(crate) enum Node {
     /// No node.
     Empty,
-    /// The leaf with this path of 64 nibbles. Its value is in another table.
-    Leaf(NibblePath),
+    /// All leaves below the position, as ascending paths of 64 nibbles: from one to [`MAX_LEAVES`]. Their values are in
+    /// another table, and there are no rows for the nodes between the position and the leaves.
+    Leaves(Vec<NibblePath>),
     /// A branch, with an extension above it if its path is longer than its position.
     Branch(Box<Branch>),
 }

@@ -1,6 +1,7 @@
 //! Changing a trie: from a batch of changed leaves to the rows of one block.
 
 use super::row::{self, Branch, Node, Stored};
+use super::subtrie::{self, Leaf};
 use crate::error::StoreError;
 use node_core::trie::{NibblePath, Reference, encode_leaf};
 use node_types::consensus::EMPTY_ROOT;
@@ -45,9 +46,14 @@ pub(crate) struct Planned {
     rows: Vec<NewRow>,
 }
 
-/// Applies `changes` to the trie in `source`. They must be in ascending order of distinct paths.
-pub(crate) fn plan(source: &mut dyn Source<Error = StoreError>, changes: &[Change]) -> Result<Planned, StoreError> {
-    let mut updater = Updater { source, rows: Vec::new() };
+/// Applies `changes` to the trie in `source`. They must be in ascending order of distinct paths. At most `max_leaves`
+/// leaves below a position are stored as such.
+pub(crate) fn plan(
+    source: &mut dyn Source<Error = StoreError>,
+    max_leaves: usize,
+    changes: &[Change],
+) -> Result<Planned, StoreError> {
+    let mut updater = Updater { source, max_leaves, rows: Vec::new() };
     let old = updater.source.node(&NibblePath::ROOT)?;
     let root = updater.change(NibblePath::ROOT, &old.node, changes)?;
     Ok(Planned { old, root, rows: updater.rows })
@@ -60,7 +66,7 @@ pub(crate) fn finish(planned: Vec<Planned>) -> Vec<Update> {
     let mut level = Vec::with_capacity(planned.len());
     for (trie, Planned { old, root, rows }) in planned.into_iter().enumerate() {
         updates.push(Update { root: EMPTY_ROOT, rows });
-        level.push((trie, None, NibblePath::ROOT, old, root));
+        level.push((trie, None, NibblePath::ROOT, Some(old), root));
     }
     // Nodes after their parents, and the index of the first one of each level.
     let mut pending: Vec<PendingNode> = Vec::new();
@@ -69,18 +75,31 @@ pub(crate) fn finish(planned: Vec<Planned>) -> Vec<Update> {
         levels.push(pending.len());
         let mut below = Vec::new();
         for (trie, parent, position, old, new) in level {
-            let (node, value) = match new {
-                New::Empty => (Node::Empty, Bytes::default()),
-                New::Leaf(path, value) => (Node::Leaf(path), value),
+            let index = pending.len();
+            let mut leaves = None;
+            let node = match new {
+                New::Empty => Content::Empty,
+                New::Leaves(few) => {
+                    leaves = Some(few.iter().map(|(path, _)| *path).collect());
+                    if let [(path, value)] = &*few {
+                        Content::Leaf(*path, value.clone())
+                    } else {
+                        let branch = subtrie::lowest_branch(&few);
+                        below.extend(subtrie::children(&branch, &few).map(|(nibble, few)| {
+                            (trie, Some((index, nibble)), branch.path.child(nibble), None, New::Leaves(few.to_vec()))
+                        }));
+                        Content::Branch(Box::new(branch))
+                    }
+                }
                 New::Branch(branch, touched) => {
-                    let parent = pending.len();
                     let child =
-                        |(nibble, old, new)| (trie, Some((parent, nibble)), branch.path.child(nibble), old, new);
+                        |(nibble, old, new)| (trie, Some((index, nibble)), branch.path.child(nibble), Some(old), new);
                     below.extend(touched.into_iter().map(child));
-                    (Node::Branch(branch), Bytes::default())
+                    Content::Branch(branch)
                 }
             };
-            pending.push(PendingNode { trie, parent, position, old, node, value });
+            let row = old.map(|old| PendingRow { old, leaves });
+            pending.push(PendingNode { trie, parent, position, node, row });
         }
         level = below;
     }
@@ -90,7 +109,7 @@ pub(crate) fn finish(planned: Vec<Planned>) -> Vec<Update> {
         for ((index, reference), encoded) in (start..end).zip(Reference::to_all(&encoded)).zip(encoded) {
             match pending[index].parent {
                 Some((parent, nibble)) => {
-                    if let Node::Branch(branch) = &mut pending[parent].node {
+                    if let Content::Branch(branch) = &mut pending[parent].node {
                         branch.children[usize::from(nibble)] = reference;
                     }
                 }
@@ -100,7 +119,13 @@ pub(crate) fn finish(planned: Vec<Planned>) -> Vec<Update> {
         }
         end = start;
     }
-    for PendingNode { trie, position, old, node, .. } in pending {
+    for PendingNode { trie, position, node, row, .. } in pending {
+        let Some(PendingRow { old, leaves }) = row else { continue };
+        let node = match (leaves, node) {
+            (Some(leaves), _) => Node::Leaves(leaves),
+            (None, Content::Branch(branch)) => Node::Branch(branch),
+            (None, _) => Node::Empty,
+        };
         write(&mut updates[trie].rows, position, &old, node);
     }
     updates
@@ -113,10 +138,23 @@ struct PendingNode {
     /// Index of the parent, and the nibble of this node in it. `None` for a root.
     parent: Option<(usize, u8)>,
     position: NibblePath,
+    node: Content,
+    /// `None` for nodes that are not stored, because few leaves are below their parent.
+    row: Option<PendingRow>,
+}
+
+/// The content of a node.
+enum Content {
+    Empty,
+    Leaf(NibblePath, Bytes),
+    Branch(Box<Branch>),
+}
+
+/// What is to be stored at the position of a node.
+struct PendingRow {
     old: Arc<Stored>,
-    node: Node,
-    /// The value of a leaf.
-    value: Bytes,
+    /// The leaves below the position, if they are stored instead of the node.
+    leaves: Option<Vec<NibblePath>>,
 }
 
 impl PendingNode {
@@ -124,9 +162,9 @@ impl PendingNode {
     fn encode(&self) -> Vec<u8> {
         let start = self.position.len();
         match &self.node {
-            Node::Empty => Vec::new(),
-            Node::Leaf(path) => encode_leaf(path, start, &self.value),
-            Node::Branch(branch) => branch.encode_at(start),
+            Content::Empty => Vec::new(),
+            Content::Leaf(path, value) => encode_leaf(path, start, value),
+            Content::Branch(branch) => branch.encode_at(start),
         }
     }
 }
@@ -141,7 +179,8 @@ fn write(rows: &mut Vec<NewRow>, position: NibblePath, old: &Stored, node: Node)
 /// A new node whose position is not determined yet.
 enum New {
     Empty,
-    Leaf(NibblePath, Bytes),
+    /// All leaves below the position, which are few.
+    Leaves(Vec<Leaf>),
     /// A branch, and those of its children that may have changed.
     Branch(Box<Branch>, Vec<Touched>),
 }
@@ -151,6 +190,7 @@ type Touched = (u8, Arc<Stored>, New);
 
 struct Updater<'a> {
     source: &'a mut dyn Source<Error = StoreError>,
+    max_leaves: usize,
     rows: Vec<NewRow>,
 }
 
@@ -159,14 +199,16 @@ impl Updater<'_> {
     /// row of that position, because it may have to move the node.
     fn change(&mut self, position: NibblePath, old: &Node, changes: &[Change]) -> Result<New, StoreError> {
         match old {
-            Node::Empty => self.build(&puts(changes)),
-            Node::Leaf(path) => {
+            Node::Empty => Ok(build(&puts(changes), self.max_leaves)),
+            Node::Leaves(paths) => {
                 let mut leaves = puts(changes);
-                if let Err(index) = changes.binary_search_by(|(other, _)| other.packed().cmp(path.packed())) {
-                    let before = changes[..index].iter().filter(|(_, value)| value.is_some()).count();
-                    leaves.insert(before, (*path, self.source.value(path)?));
+                for path in paths {
+                    if changes.binary_search_by(|(other, _)| other.packed().cmp(path.packed())).is_err() {
+                        leaves.push((*path, self.source.value(path)?));
+                    }
                 }
-                self.build(&leaves)
+                leaves.sort_unstable_by(|(a, _), (b, _)| a.packed().cmp(b.packed()));
+                Ok(build(&leaves, self.max_leaves))
             }
             Node::Branch(branch) => self.change_branch(position, branch, changes),
         }
@@ -206,29 +248,13 @@ impl Updater<'_> {
                 moved = true;
                 self.change_branch(child, branch, changes)?
             } else {
-                self.build(&puts(changes))?
+                build(&puts(changes), self.max_leaves)
             };
             touched.push((nibble, Arc::new(Stored::NOTHING), new));
         }
         if !moved {
             let branch = New::Branch(branch.clone(), Vec::new());
             touched.push((branch_nibble, Arc::new(Stored::NOTHING), branch));
-        }
-        self.finish(Box::new(Branch::new(path)), touched)
-    }
-
-    /// Returns the subtrie of `leaves`, which must be ascending by path.
-    fn build(&mut self, leaves: &[(NibblePath, Bytes)]) -> Result<New, StoreError> {
-        let (first, last) = match leaves {
-            [] => return Ok(New::Empty),
-            [(path, value)] => return Ok(New::Leaf(*path, value.clone())),
-            [first, .., last] => (first.0, last.0),
-        };
-        let path = first.prefix(first.common(&last));
-        let mut touched = Vec::new();
-        for group in leaves.chunk_by(|(a, _), (b, _)| a.nibble(path.len()) == b.nibble(path.len())) {
-            let nibble = group[0].0.nibble(path.len());
-            touched.push((nibble, Arc::new(Stored::NOTHING), self.build(group)?));
         }
         self.finish(Box::new(Branch::new(path)), touched)
     }
@@ -262,7 +288,13 @@ impl Updater<'_> {
                 write(&mut self.rows, position, &old, Node::Empty);
                 Ok(match &old.node {
                     Node::Empty => return Err(StoreError::Missing { table: "trie" }),
-                    Node::Leaf(path) => New::Leaf(*path, self.source.value(path)?),
+                    Node::Leaves(paths) => {
+                        New::Leaves(paths.iter().map(|path| Ok((*path, self.source.value(path)?))).collect::<Result<
+                            _,
+                            StoreError,
+                        >>(
+                        )?)
+                    }
                     Node::Branch(branch) => New::Branch(branch.clone(), Vec::new()),
                 })
             }
@@ -270,8 +302,21 @@ impl Updater<'_> {
     }
 }
 
+/// Returns the subtrie of `leaves`, which must be ascending by path.
+fn build(leaves: &[Leaf], max_leaves: usize) -> New {
+    match leaves {
+        [] => return New::Empty,
+        few if few.len() <= max_leaves => return New::Leaves(few.to_vec()),
+        _ => {}
+    }
+    let branch = subtrie::lowest_branch(leaves);
+    let child = |(nibble, group)| (nibble, Arc::new(Stored::NOTHING), build(group, max_leaves));
+    let touched = subtrie::children(&branch, leaves).map(child).collect();
+    New::Branch(Box::new(branch), touched)
+}
+
 /// Returns the leaves that are set to a value.
-fn puts(changes: &[Change]) -> Vec<(NibblePath, Bytes)> {
+fn puts(changes: &[Change]) -> Vec<Leaf> {
     changes.iter().filter_map(|(path, value)| Some((*path, value.clone()?))).collect()
 }
 
