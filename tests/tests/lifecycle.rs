@@ -274,7 +274,10 @@ fn an_import_that_fails_ends_a_server_that_serves_meanwhile() {
     let ended = child.wait_with_output().unwrap();
     let text = String::from_utf8_lossy(&ended.stderr);
     assert_eq!(ended.status.code(), Some(1), "{text}");
-    assert!(text.starts_with("error: chain file /dev/stdin was imported up to block 127 only: "), "{text}");
+    assert!(
+        text.starts_with("error: chain file /dev/stdin was not imported completely; the head is block 127: "),
+        "{text}"
+    );
 }
 
 #[test]

@@ -37,7 +37,7 @@ pub(crate) enum CommandError {
     InMemory { needed_by: &'static str },
     #[error("data folder {}", .path.display())]
     Store { path: PathBuf, source: Box<dyn Error + Send + Sync> },
-    #[error("chain file {} was imported up to block {head} only", .path.display())]
+    #[error("chain file {} was not imported completely; the head is block {head}", .path.display())]
     Import { path: PathBuf, head: BlockNumber, source: FileError },
     #[error("chain file {}: blocks up to {durable} are durable, later ones may be lost", .path.display())]
     NotDurable { path: PathBuf, durable: BlockNumber, source: FileError },

@@ -165,6 +165,70 @@ fn traces_calls_as_a_tree() {
 }
 
 #[test]
+fn a_failed_outermost_call_has_no_logs() {
+    // Emits a log and reverts, or jumps to where it must not.
+    for (code, error) in
+        [("60075f5fa1 5f5ffd", "execution reverted"), ("60075f5fa1 5b602a56", "invalid jump destination")]
+    {
+        let world = Genesis::at(Fork::Osaka).code(CONTRACT, code).build();
+        let got = trace(&world, &call(), CALLS_WITH_LOGS);
+        assert_eq!((&got["error"], got.get("logs")), (&json!(error), None));
+    }
+}
+
+#[test]
+fn self_destructs_in_favor_of_the_contract_itself_are_traced() {
+    // Destroys itself in favor of itself, or of the callee. The former keeps its balance from Cancun on.
+    let callee = format!("73{}ff", "ca".repeat(20));
+    for fork in [Fork::Shanghai, Fork::Osaka] {
+        for (code, beneficiary) in [("30ff", CONTRACT), (&callee, CALLEE)] {
+            let world = Genesis::at(fork).code(CONTRACT, code).balance(CONTRACT, wei(5)).build();
+            let got = &trace(&world, &call(), CALLS)["calls"][0];
+            assert_eq!((&got["type"], &got["value"]), (&json!("SELFDESTRUCT"), &json!("0x5")));
+            assert_eq!((&got["from"], &got["to"]), (&json!(digits(CONTRACT)), &json!(digits(beneficiary))));
+            let got = &trace(&world, &call(), FLAT_CALLS)[1]["action"];
+            let expected =
+                json!({ "address": digits(CONTRACT), "balance": "0x5", "refundAddress": digits(beneficiary) });
+            assert_eq!(*got, expected);
+        }
+    }
+    // Not if the instruction fails.
+    let world = Genesis::at(Fork::Osaka).code(CONTRACT, "30ff").build();
+    let little = Call { gas: Some(21_000 + 100), ..call() };
+    assert_eq!(trace(&world, &little, CALLS).get("calls"), None);
+}
+
+#[test]
+fn errors_have_the_same_text_in_steps_and_calls() {
+    // The code, and the error.
+    let cases = [
+        ("01", "stack underflow"),
+        ("5b5f5f600056", "stack limit reached 1024 (1023)"),
+        (&format!("7f{}51", "ff".repeat(32)), "gas uint64 overflow"),
+        ("64ffffffffff51", "out of gas"),
+        ("3e", "stack underflow"),
+        ("60015f5f3e", "return data out of bounds"),
+    ];
+    for (code, error) in cases {
+        let world = Genesis::at(Fork::Osaka).code(CONTRACT, code).build();
+        assert_eq!(trace(&world, &call(), CALLS)["error"], error, "{code}");
+        let steps = trace(&world, &call(), BARE);
+        assert_eq!(steps["structLogs"].as_array().unwrap().last().unwrap()["error"], error, "{code}");
+    }
+    // Opcodes without a name.
+    let code = format!("5f5f5f5f5f 73{} 5af1 21", "ca".repeat(20));
+    let world = Genesis::at(Fork::Osaka).code(CONTRACT, &code).code(CALLEE, "0c").build();
+    let steps = trace(&world, &call(), BARE);
+    let undefined: Vec<_> =
+        steps["structLogs"].as_array().unwrap().iter().filter(|s| s.get("error").is_some()).collect();
+    for (step, opcode) in undefined.iter().zip(["0xc", "0x21"]) {
+        let name = format!("opcode {opcode} not defined");
+        assert_eq!((&step["op"], &step["error"]), (&json!(name), &json!(format!("invalid opcode: {name}"))));
+    }
+    assert_eq!(undefined.len(), 2);
+}
+
+#[test]
 fn traces_calls_as_a_list() {
     let got = trace(&calling(), &call(), FLAT_CALLS);
     let places: Vec<_> = got.as_array().unwrap().iter().map(|call| &call["traceAddress"]).collect();

@@ -88,8 +88,8 @@ pub struct HttpConfig {
     #[cfg_attr(feature = "clap", arg(long, value_name = "REQUESTS", help_heading = "Access", default_value_t))]
     pub rate_limit: RateLimit,
     /// Namespaces to serve, such as eth, debug or txpool, or single JSON-RPC methods and REST operations; eth
-    /// includes the REST operations, dev those that control the chain [default: all for dev; eth, net and web3 for
-    /// run]
+    /// includes the REST operations, dev those that control the chain [default: every namespace for dev; eth, net and
+    /// web3 for run]
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME", help_heading = "Access", value_delimiter = ','))]
     pub api: Vec<ApiName>,
     /// Refuse control of the chain for everyone

@@ -9,10 +9,12 @@ use crate::tracer::{Finished, Tracer};
 use budget::Budget;
 use node_core::trace::{Trace, TraceError};
 use revm::Inspector;
-use revm::bytecode::opcode;
+use revm::bytecode::opcode::{self, OpCode};
 use revm::handler::FrameResult;
-use revm::interpreter::interpreter_types::{InputsTr, Jumps};
-use revm::interpreter::{CallInputs, CallOutcome, CreateInputs, CreateOutcome, FrameInput, Interpreter};
+use revm::interpreter::interpreter_types::{InputsTr, Jumps, LoopControl};
+use revm::interpreter::{
+    CallInputs, CallOutcome, CreateInputs, CreateOutcome, FrameInput, InstructionResult, Interpreter, InterpreterAction,
+};
 use revm::primitives::{Address, Log, U256};
 use revm_inspectors::tracing::types::{StorageChange, StorageChangeReason};
 use revm_inspectors::tracing::{DebugInspector, TracingInspector};
@@ -27,6 +29,10 @@ pub(crate) struct GethTracer {
     frames: Vec<usize>,
     /// The slot that the current instruction reads or writes, and the value that it writes.
     touched: Option<(U256, Option<U256>)>,
+    /// The contract that the current instruction destroys, the beneficiary, and the balance.
+    destroyed: Option<(Address, Address, U256)>,
+    /// The undefined opcodes of recorded steps.
+    undefined: Vec<u8>,
 }
 
 impl GethTracer {
@@ -43,6 +49,20 @@ impl GethTracer {
         if let Some(recorder) = self.storage_recorder() {
             let newest = recorder.traces().nodes().len() - 1;
             self.frames.push(newest);
+        }
+    }
+
+    /// Remembers what the recorder does not record of the next instruction, if it has no name or destroys a contract.
+    fn note_opcode(&mut self, interpreter: &Interpreter, context: &EvmContext<'_>) {
+        let opcode = interpreter.bytecode.opcode();
+        if opcode == opcode::SELFDESTRUCT {
+            let contract = interpreter.input.target_address();
+            let account = context.journaled_state.inner.state.get(&contract);
+            let balance = account.map(|account| account.info.balance).unwrap_or_default();
+            let beneficiary = interpreter.stack.peek(0).ok().map(|word| Address::from_word(word.into()));
+            self.destroyed = beneficiary.map(|beneficiary| (contract, beneficiary, balance));
+        } else if OpCode::new(opcode).is_none() && self.budget.records_step() {
+            self.undefined.push(opcode);
         }
     }
 
@@ -89,7 +109,7 @@ impl Tracer for GethTracer {
                 return Err(TraceError::TooLarge);
             }
         }
-        Ok(output::write(self.inspector, self.parity_errors, run)?)
+        Ok(output::write(self.inspector, self.parity_errors, &self.undefined, run)?)
     }
 }
 
@@ -105,6 +125,7 @@ impl<'a> Inspector<EvmContext<'a>> for GethTracer {
             interpreter.halt_fatal();
             return;
         }
+        self.note_opcode(interpreter, context);
         self.note_slot(interpreter);
         self.inspector.step(interpreter, context);
     }
@@ -112,6 +133,13 @@ impl<'a> Inspector<EvmContext<'a>> for GethTracer {
     fn step_end(&mut self, interpreter: &mut Interpreter, context: &mut EvmContext<'a>) {
         self.inspector.step_end(interpreter, context);
         self.record_slot(interpreter, context);
+        if let Some((contract, beneficiary, balance)) = self.destroyed.take()
+            && interpreter.bytecode.action().as_ref().and_then(InterpreterAction::instruction_result)
+                == Some(InstructionResult::SelfDestruct)
+        {
+            // revm does not report it if the contract is its own beneficiary.
+            Inspector::<EvmContext<'a>>::selfdestruct(&mut self.inspector, contract, beneficiary, balance);
+        }
     }
 
     fn log(&mut self, context: &mut EvmContext<'a>, log: Log) {

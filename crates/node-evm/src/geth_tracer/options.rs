@@ -56,7 +56,15 @@ impl GethTracer {
         let parity_errors = setting("convertParityErrors");
         let inspector = DebugInspector::new(options).map_err(|_| invalid())?;
         let budget = Budget::new(&inspector, max_bytes);
-        Ok(Self { inspector, parity_errors, budget, frames: Vec::new(), touched: None })
+        Ok(Self {
+            inspector,
+            parity_errors,
+            budget,
+            frames: Vec::new(),
+            touched: None,
+            destroyed: None,
+            undefined: Vec::new(),
+        })
     }
 }
 

@@ -4,7 +4,7 @@ use crate::convert::ToEvm;
 use crate::database::{DatabaseError, StateDb};
 use crate::trace::defect;
 use crate::tracer::Finished;
-use alloy_rpc_types_trace::geth::{GethTrace, StructLog};
+use alloy_rpc_types_trace::geth::{CallFrame, GethTrace, StructLog};
 use node_core::executor::ExecutionError;
 use node_core::trace::Trace;
 use revm::bytecode::Bytecode;
@@ -13,6 +13,7 @@ use revm::primitives::{Address, B256, U256};
 use revm::state::{AccountInfo, EvmState};
 use revm_inspectors::tracing::{DebugInspector, DebugInspectorError, TransactionContext};
 use std::cell::RefCell;
+use std::slice;
 
 /// Estimated size in bytes of an account in a trace, without its code and storage.
 const ACCOUNT_BYTES: u64 = 256;
@@ -20,10 +21,14 @@ const ACCOUNT_BYTES: u64 = 256;
 /// Estimated size in bytes of a storage slot in a trace.
 const SLOT_BYTES: u64 = 128;
 
-/// Serializes the trace as JSON.
+/// revm's name of an undefined opcode.
+const UNDEFINED: &str = "Unknown";
+
+/// Serializes the trace as JSON. `undefined` are the undefined opcodes of recorded steps.
 pub(super) fn write(
     mut tracer: DebugInspector,
     parity_errors: bool,
+    undefined: &[u8],
     run: Finished<'_, '_>,
 ) -> Result<Trace, ExecutionError> {
     let place = TransactionContext {
@@ -40,7 +45,11 @@ pub(super) fn write(
         other => defect(other),
     })?;
     match &mut trace {
-        GethTrace::Default(frame) => frame.struct_logs.iter_mut().for_each(write_as_geth),
+        GethTrace::Default(frame) => {
+            let mut undefined = undefined.iter();
+            frame.struct_logs.iter_mut().for_each(|log| write_step_as_geth(log, &mut undefined));
+        }
+        GethTrace::CallTracer(frame) => write_calls_as_geth(frame),
         GethTrace::FlatCallTracer(calls) if !parity_errors => {
             let errors = calls.iter_mut().filter_map(|call| call.trace.error.as_mut());
             errors.for_each(|error| *error = geth_error(error).to_owned());
@@ -50,51 +59,63 @@ pub(super) fn write(
     serde_json::value::to_raw_value(&trace).map_err(defect)
 }
 
-/// Removes properties that are empty or zero, which geth omits, except for the stack, and gives errors geth's texts.
-fn write_as_geth(log: &mut StructLog) {
-    log.error = log.error.take().map(|error| step_error(&error, &log.op));
+/// Removes properties that are empty or zero, which geth omits, except for the stack, and gives errors and undefined
+/// opcodes geth's texts. `undefined` are the opcodes of the steps that have one, in their order.
+fn write_step_as_geth(log: &mut StructLog, undefined: &mut slice::Iter<'_, u8>) {
+    if log.op == UNDEFINED
+        && let Some(opcode) = undefined.next()
+    {
+        log.op = format!("opcode {opcode:#x} not defined").into();
+    }
+    log.error = log.error.take().map(|error| {
+        let name = error.strip_prefix("Some(").and_then(|rest| rest.strip_suffix(')')).unwrap_or(&error);
+        match name {
+            "InvalidFEOpcode" | "OpcodeNotFound" | "NotActivated" => format!("invalid opcode: {}", log.op),
+            other => geth_error(other).to_owned(),
+        }
+    });
     log.refund_counter = log.refund_counter.filter(|refund| *refund != 0);
     log.return_data = log.return_data.take().filter(|data| !data.is_empty());
     log.memory = log.memory.take().filter(|memory| !memory.is_empty());
     log.storage = log.storage.take().filter(|slots| !slots.is_empty());
 }
 
-/// Converts the error of a step, which is revm's name of it, to geth's text.
-fn step_error(error: &str, opcode: &str) -> String {
-    let name = error.strip_prefix("Some(").and_then(|rest| rest.strip_suffix(')')).unwrap_or(error);
-    match name {
-        "Revert" => "execution reverted",
-        "InvalidFEOpcode" | "OpcodeNotFound" | "NotActivated" => return format!("invalid opcode: {opcode}"),
-        "InvalidJump" => "invalid jump destination",
-        "StackUnderflow" => "stack underflow",
-        "StackOverflow" => "stack limit reached 1024 (1023)",
-        "OutOfOffset" => "return data out of bounds",
-        "StateChangeDuringStaticCall" | "CallNotAllowedInsideStatic" => "write protection",
-        "CallTooDeep" => "max call depth exceeded",
-        "CreateInitCodeSizeLimit" => "max initcode size exceeded",
-        "OutOfGas" | "MemoryOOG" | "MemoryLimitOOG" | "PrecompileOOG" | "InvalidOperandOOG" | "ReentrancySentryOOG" => {
-            "out of gas"
-        }
-        other => other,
+/// Gives errors geth's texts, and removes the logs of a failed outermost call: those of failed inner calls are missing
+/// already.
+fn write_calls_as_geth(outermost: &mut CallFrame) {
+    if outermost.error.is_some() {
+        outermost.logs.clear();
     }
-    .to_owned()
+    let mut frames = vec![outermost];
+    while let Some(frame) = frames.pop() {
+        frame.error = frame.error.take().map(|error| geth_error(&error).to_owned());
+        frames.extend(&mut frame.calls);
+    }
 }
 
-/// Converts an error of the flat tracer, which uses OpenEthereum's texts, to geth's text.
+/// Returns geth's text of an error, which is revm's name of it in struct logs, a text similar to geth's in the call
+/// tracer, and one of OpenEthereum's in the flat tracer.
 fn geth_error(error: &str) -> &str {
     match error {
-        "Reverted" => "execution reverted",
-        "Out of gas" => "out of gas",
+        "Revert" | "Reverted" => "execution reverted",
         "Bad instruction" => "invalid opcode",
-        "Bad jump destination" => "invalid jump destination",
-        "Stack underflow" => "stack underflow",
-        "Out of stack" => "stack limit reached 1024 (1023)",
-        "Out of bounds" => "return data out of bounds",
+        "InvalidJump" | "Bad jump destination" => "invalid jump destination",
+        "StackUnderflow" | "Stack underflow" => "stack underflow",
+        "StackOverflow" | "Out of stack" => "stack limit reached 1024 (1023)",
+        "OutOfOffset" | "Out of bounds" => "return data out of bounds",
+        "StateChangeDuringStaticCall" | "CallNotAllowedInsideStatic" | "Mutable Call In Static Context" => {
+            "write protection"
+        }
+        "CallTooDeep" | "Max call depth exceeded" => "max call depth exceeded",
+        "CreateInitCodeSizeLimit" => "max initcode size exceeded",
         "Built-in failed" => "precompiled failed",
-        "Mutable Call In Static Context" => "write protection",
         "Insufficient balance for transfer" => "insufficient balance for transfer",
         "Contract address collision" => "contract address collision",
-        "Max call depth exceeded" => "max call depth exceeded",
+        "InvalidOperandOOG" | "out of gas: invalid operand" => "gas uint64 overflow",
+        "OutOfGas" | "MemoryOOG" | "MemoryLimitOOG" | "PrecompileOOG" | "ReentrancySentryOOG" | "Out of gas" => {
+            "out of gas"
+        }
+        other if other.starts_with("out of gas: ") => "out of gas",
         other => other,
     }
 }
