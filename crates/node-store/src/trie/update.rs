@@ -150,7 +150,7 @@ enum Content {
     Branch(Box<Branch>),
 }
 
-/// What is to be stored at the position of a node.
+/// What to store at the position of a node.
 struct PendingRow {
     old: Arc<Stored>,
     /// The leaves below the position, if they are stored instead of the node.
