@@ -811,7 +811,7 @@ fn check_blocks_before_a_fault(genesis: &[String], name: &str, bytes: &[u8]) {
     let failed = run_to_end(arguments().chain(["--strict"]));
     let text = String::from_utf8_lossy(&failed.stderr);
     assert_eq!(failed.status.code(), Some(1), "{name}: {text}");
-    let kept = text.split("up to block ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap_or_default();
+    let kept = text.split("the head is block ").nth(1).and_then(|rest| rest.split(':').next()).unwrap_or_default();
 
     let server = Server::start(arguments());
     let head = server.get("/blockNumber/");
