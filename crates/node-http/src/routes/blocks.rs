@@ -9,7 +9,6 @@ use actix_web::HttpResponse;
 use node_core::block::Body;
 use node_core::cost::Cost;
 use node_core::node::Node;
-use node_core::waiting::without_waiting;
 use node_rpc::{BlockKey, Interface};
 use node_types::BlockId as Id;
 use node_types::wire::schema::TextParameter::{BlockId, BlockNumberOrTag, Hash};
@@ -230,8 +229,9 @@ async fn get_block(exchange: Exchange, input: Result<(Id, bool), HttpError>) -> 
     // The block is read after its hash, and the head that the response shows must be that of the same view.
     let context = exchange.service().consistent_context(&exchange.sender().client);
     let node = &exchange.service().node;
-    let Some(Ok(Some(hash))) = without_waiting(|| node.get_block_hash(&context, block)) else {
-        // This is the pending block, a block that does not exist, or one whose lookup has to wait or fails again.
+    // This may wait for the disk: whether the response is immutable must not depend on what is in memory.
+    let Ok(Some(hash)) = node.get_block_hash(&context, block) else {
+        // This is the pending block, a block that does not exist, or one whose lookup fails again.
         let job = Job::new(Cost::of_block(block), move |node, context| {
             let block = node.get_block(context, block)?.map(|block| output::block(&block, detail));
             Ok(GetBlockByNumberOutput { block }.into())
