@@ -1,8 +1,8 @@
 //! Work that must not wait for a disk or a network.
 //!
 //! A thread that serves many clients runs short work itself, but must not wait in between. It runs the work with
-//! [`without_waiting`]. A backend that would have to wait [refuses](refuse) instead, and the work is repeated on a thread
-//! that may wait.
+//! [`without_waiting`]. A backend that would have to wait [refuses](refuse) instead, and the work is repeated on a
+//! thread that may wait.
 
 use std::cell::Cell;
 use std::io;
@@ -28,8 +28,8 @@ impl Drop for Restore {
     }
 }
 
-/// Runs `work`, for which backends do not wait. Returns `None` if one would have had to: then the result was meaningless,
-/// and the work must be repeated on a thread that may wait.
+/// Runs `work`, for which backends do not wait. Returns `None` if one would have had to: then the result was
+/// meaningless, and the work must be repeated on a thread that may wait.
 ///
 /// # Examples
 /// ```

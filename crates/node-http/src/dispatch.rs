@@ -61,8 +61,8 @@ pub(crate) fn decoding_cost(length: usize) -> Cost {
     if length > SHORT_BODY { Cost::Long } else { Cost::Instant }
 }
 
-/// The work of a request. It runs twice if it has to wait, or exceeds its time slice. It is boxed so that the code that schedules it
-/// is compiled once for each type of result.
+/// The work of a request. It runs twice if it has to wait, or exceeds its time slice. It is boxed so that the code that
+/// schedules it is compiled once for each type of result.
 pub(crate) type Work<T> = Box<dyn Fn(&Context) -> Result<T, HttpError> + Send>;
 
 /// Runs `work` on a thread that suits `cost`. `context` is cancelled if the returned future is dropped.

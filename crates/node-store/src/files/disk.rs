@@ -141,8 +141,8 @@ pub(crate) fn open_read_only(path: &Path) -> io::Result<Arc<dyn File>> {
     Ok(Arc::new(DiskFile(fs::File::open(path)?)))
 }
 
-/// Fills `buffer` from the page cache. Returns whether all of it was there, or `None` if the file system cannot tell, or
-/// the read fails.
+/// Fills `buffer` from the page cache. Returns whether all of it was there, or `None` if the file system cannot tell,
+/// or the read fails.
 #[cfg(target_os = "linux")]
 fn read_cached(file: &fs::File, offset: u64, buffer: &mut [u8]) -> Option<bool> {
     let length = buffer.len();

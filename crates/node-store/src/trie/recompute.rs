@@ -41,8 +41,7 @@ fn encode<S: Source>(source: &mut S, position: NibblePath) -> Result<Option<Vec<
     let branch = match &stored.node {
         Node::Empty => return Ok(None),
         Node::Leaves(paths) => {
-            let leaves = paths.iter().map(|path| Ok((*path, source.value(path)?)));
-            let leaves: Vec<_> = leaves.collect::<Result<_, S::Error>>()?;
+            let leaves = source.leaves(paths)?;
             return Ok(Some(subtrie::encode(&leaves, position.len(), None, &mut Vec::new())));
         }
         Node::Branch(branch) => branch,

@@ -18,6 +18,11 @@ pub(crate) trait Source {
 
     /// Returns the RLP of the value of an unchanged leaf.
     fn value(&mut self, leaf: &NibblePath) -> Result<Bytes, Self::Error>;
+
+    /// Returns unchanged leaves with their values.
+    fn leaves(&mut self, paths: &[NibblePath]) -> Result<Vec<Leaf>, Self::Error> {
+        paths.iter().map(|path| Ok((*path, self.value(path)?))).collect()
+    }
 }
 
 /// The path of a leaf with its new value as RLP, or `None` to remove the leaf.
@@ -288,13 +293,7 @@ impl Updater<'_> {
                 write(&mut self.rows, position, &old, Node::Empty);
                 Ok(match &old.node {
                     Node::Empty => return Err(StoreError::Missing { table: "trie" }),
-                    Node::Leaves(paths) => {
-                        New::Leaves(paths.iter().map(|path| Ok((*path, self.source.value(path)?))).collect::<Result<
-                            _,
-                            StoreError,
-                        >>(
-                        )?)
-                    }
+                    Node::Leaves(paths) => New::Leaves(self.source.leaves(paths)?),
                     Node::Branch(branch) => New::Branch(branch.clone(), Vec::new()),
                 })
             }
