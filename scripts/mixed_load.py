@@ -130,7 +130,7 @@ def examine(share, client, block, chance):
 def send(share, transactions, warm):
     """Sends `warm` transactions, then the others at a constant rate. Reports the hashes of the acknowledged ones."""
     client = share.client(10)
-    share.subscribed.wait()
+    share.followed.wait()
     for index, (hash, raw) in enumerate(transactions):
         if share.ended.is_set():
             return
@@ -147,6 +147,7 @@ def poll(share):
     client, logs = share.client(11), []
     identity = client.post("/newFilter/", {"FilterObject": {"Address": LOGGER, "FromBlock": "0", "ToBlock": "", "Topics": []}})
     path = f"/getFilterChanges/{identity['FilterId']}/"
+    share.followed.wait()
     ended = False
     while True:
         for log in client.get(path)["Result"]:
@@ -168,7 +169,7 @@ def subscribe(share):
     client, logs, heads = WebSocket(share.client(12)), [], {}
     client.call("eth_subscribe", "logs", {"address": LOGGER})
     client.call("eth_subscribe", "newHeads")
-    share.subscribed.set()
+    share.followed.wait()
     ended = False
     while True:
         while (message := client.receive(0.2)) is not None:
@@ -316,9 +317,10 @@ class Share:
 
     def __init__(self, url, seed):
         self.url, self.seed = url, seed
-        # Before the first is set, nothing is sent; before the second, the load does not begin. The third ends the load, the last ends
-        # what follows it.
-        self.subscribed, self.warm = multiprocessing.Event(), multiprocessing.Event()
+        # Nothing is sent before the filter and the subscription exist: they do not report earlier logs.
+        self.followed = multiprocessing.Barrier(3)
+        # Before the first is set, the load does not begin. The second ends the load, the last ends what follows it.
+        self.warm = multiprocessing.Event()
         self.ended, self.settled = multiprocessing.Event(), multiprocessing.Event()
         self.reports = multiprocessing.Queue()
 
@@ -327,6 +329,16 @@ class Share:
 
     def latency(self, started):
         self.reports.put(("latency", time.time(), time.perf_counter() - started))
+
+
+def difference(logs, chain):
+    """Returns what the report of a failure adds."""
+    if logs is None:
+        return ": it has reported nothing in time"
+    if logs == chain:
+        return ""
+    at = next((index for index, pair in enumerate(zip(logs, chain)) if pair[0] != pair[1]), min(len(logs), len(chain)))
+    return f": {len(logs)} are reported; at {at} {logs[at:at + 2]} instead of {chain[at:at + 2]}"
 
 
 def guarded(share, job, arguments):
@@ -441,7 +453,8 @@ class Run:
             logs = client.post("/getLogs/", query)["Logs"]
             chain += [(log["BlockHash"], log["TransactionHash"]) for log in logs]
         for who in ("filter", "subscription"):
-            self.check(self.logs.get(who) == chain, f"the {who} has reported the {len(chain)} logs of the chain")
+            logs = self.logs.get(who)
+            self.check(logs == chain, f"the {who} has reported the {len(chain)} logs of the chain{difference(logs, chain)}")
         self.check(self.head == head["Hash"], f"the subscription has reported the head, block {int(head['Number'])}")
         mined = {hash for _, hash in chain}
         waiting = [hash for hash in self.sent if hash not in mined]
