@@ -1,8 +1,8 @@
 //! The 2,048-bit bloom filter over a block's log addresses and topics (Yellow Paper, section 4.3.1).
 
 use super::Log;
-use crate::keccak256;
-use std::fmt;
+use crate::{H256, keccak256, keccak256_all};
+use std::{fmt, iter};
 
 /// A bloom filter of logs: every address and topic sets three of its bits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -14,16 +14,12 @@ impl Bloom {
 
     /// Adds one address or topic.
     pub fn accrue(&mut self, item: &[u8]) {
-        for (byte, mask) in bits(item) {
-            self.0[byte] |= mask;
-        }
+        self.accrue_hash(keccak256(item));
     }
 
-    /// Adds every address and topic of `log`.
-    pub fn accrue_log(&mut self, log: &Log) {
-        self.accrue(log.address.as_bytes());
-        for topic in &log.topics {
-            self.accrue(topic.as_bytes());
+    fn accrue_hash(&mut self, hash: H256) {
+        for (byte, mask) in bits(hash) {
+            self.0[byte] |= mask;
         }
     }
 
@@ -36,7 +32,7 @@ impl Bloom {
 
     /// Returns whether `item` may have been added. Never returns `false` for an item that was added.
     pub fn may_contain(&self, item: &[u8]) -> bool {
-        bits(item).all(|(byte, mask)| self.0[byte] & mask != 0)
+        bits(keccak256(item)).all(|(byte, mask)| self.0[byte] & mask != 0)
     }
 }
 
@@ -46,10 +42,22 @@ impl Default for Bloom {
     }
 }
 
+/// The filter of all addresses and topics of the logs.
 impl<'a> FromIterator<&'a Log> for Bloom {
     fn from_iter<I: IntoIterator<Item = &'a Log>>(logs: I) -> Self {
+        let items_of = |log: &'a Log| iter::once(log.address.as_bytes()).chain(log.topics.iter().map(H256::as_bytes));
+        let items: Vec<&[u8]> = logs.into_iter().flat_map(items_of).collect();
         let mut bloom = Self::ZERO;
-        logs.into_iter().for_each(|log| bloom.accrue_log(log));
+        keccak256_all(&items).into_iter().for_each(|hash| bloom.accrue_hash(hash));
+        bloom
+    }
+}
+
+/// The filter of everything in the filters.
+impl<'a> FromIterator<&'a Self> for Bloom {
+    fn from_iter<I: IntoIterator<Item = &'a Self>>(filters: I) -> Self {
+        let mut bloom = Self::ZERO;
+        filters.into_iter().for_each(|filter| bloom.accrue_bloom(filter));
         bloom
     }
 }
@@ -60,9 +68,8 @@ impl fmt::Debug for Bloom {
     }
 }
 
-/// Returns the byte indices and masks of the three bits that `item` sets.
-fn bits(item: &[u8]) -> impl Iterator<Item = (usize, u8)> {
-    let hash = keccak256(item);
+/// Returns the byte indices and masks of the three bits that an item with this hash sets.
+fn bits(hash: H256) -> impl Iterator<Item = (usize, u8)> {
     (0..3).map(move |pair| {
         let bit = usize::from(u16::from_be_bytes([hash[2 * pair], hash[2 * pair + 1]]) & 0x7ff);
         (255 - bit / 8, 1 << (bit % 8))

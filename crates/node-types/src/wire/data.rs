@@ -2,10 +2,11 @@
 
 use super::Quantity;
 use super::decode::{Decode, Faults, Input};
+use super::json;
 use super::text::{self, TextError};
 use crate::consensus::{BlockNonce, Bloom};
 use crate::{Address, Bytes, H256, U256};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, ser};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::ops::Deref;
 use std::str::FromStr;
@@ -93,19 +94,9 @@ impl From<Vec<u8>> for Data<Bytes> {
     }
 }
 
-/// Number of bytes encoded at a time, on the stack, so that a response with many logs needs no allocation per field.
-const PIECE: usize = 256;
-
 impl<T: ByteString> fmt::Display for Data<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut hex = [0; 2 * PIECE];
-        f.write_str("0x")?;
-        for piece in self.0.as_slice().chunks(PIECE) {
-            let hex = &mut hex[..2 * piece.len()];
-            const_hex::encode_to_slice(piece, hex).map_err(|_| fmt::Error)?;
-            f.write_str(std::str::from_utf8(hex).map_err(|_| fmt::Error)?)?;
-        }
-        Ok(())
+        f.write_str(&const_hex::encode_prefixed(self.0.as_slice()))
     }
 }
 
@@ -124,22 +115,10 @@ impl<T: ByteString> FromStr for Data<T> {
 
 impl<T: ByteString> Serialize for Data<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let bytes = self.0.as_slice();
-        // Most are hashes and addresses. Their text needs no longer buffer.
-        if let Ok(hash) = <&[u8; 32]>::try_from(bytes) {
-            return serializer.serialize_str(const_hex::Buffer::<32, true>::new().format(hash));
+        if json::writes_bytes_as_hex::<S>() {
+            return serializer.serialize_bytes(self.0.as_slice());
         }
-        if let Ok(address) = <&[u8; 20]>::try_from(bytes) {
-            return serializer.serialize_str(const_hex::Buffer::<20, true>::new().format(address));
-        }
-        if bytes.len() > PIECE {
-            return serializer.collect_str(self);
-        }
-        let mut text = [b'0'; 2 + 2 * PIECE];
-        text[1] = b'x';
-        let text = &mut text[..2 + 2 * bytes.len()];
-        const_hex::encode_to_slice(bytes, &mut text[2..]).map_err(ser::Error::custom)?;
-        serializer.serialize_str(std::str::from_utf8(text).map_err(ser::Error::custom)?)
+        serializer.collect_str(self)
     }
 }
 

@@ -1,6 +1,8 @@
 //! Requests and responses of the HTTP interface, with their JSON encodings.
 //!
-//! All requests and responses implement `Serialize` and `Deserialize`, so servers and clients can share these types.
+//! Requests and responses implement `Serialize` and `Deserialize`, so servers and clients can share these types.
+//! Requests are read as a whole from JSON, to report all errors at once; they cannot be parts of types with
+//! `#[serde(flatten)]` or `#[serde(untagged)]`.
 //!
 //! Hashes, addresses, byte strings, and numbers that are encoded as strings have wrapper types that define the
 //! encoding: a [`Quantity`] is a decimal string, [`Data`] is lower-case hex, and a [`Word`] is 32 bytes in hex. They
@@ -37,6 +39,7 @@ mod event;
 mod fault;
 mod fee_history;
 mod filter;
+mod json;
 mod log;
 mod parameters;
 mod problem;
@@ -73,6 +76,7 @@ pub use filter::{
     EmptyInput, FilterChanges, FilterIdOutput, FilterObject, GetFilterChangesOutput, GetFilterLogsOutput,
     NewFilterInput, UninstallFilterOutput,
 };
+pub use json::append_json;
 pub use log::{AddressFilter, GetLogsInput, GetLogsOutput, Log, TopicFilter};
 pub use parameters::{
     AccountInput, BlockNumberInput, DecodeParameters, FilterIdInput, GetBlockByHashInput, GetBlockByNumberInput,
