@@ -9,7 +9,7 @@ use node_core::state::{AccountChange, AccountState, StateChanges};
 use node_core::trie::Trie;
 use node_store::{Options, Store};
 use node_types::consensus::{
-    Account, Bloom, EMPTY_ROOT, Header, LegacyTransaction, Log, Receipt, ReceiptOutcome, Signature, Transaction,
+    Account, EMPTY_ROOT, Header, LegacyTransaction, Log, Receipt, ReceiptOutcome, Signature, Transaction,
     TransactionBody, TransactionType,
 };
 use node_types::{Address, Bytes, H256, KECCAK_EMPTY, U256, keccak256};
@@ -134,8 +134,7 @@ impl World {
                 logs: vec![log],
             });
         }
-        let mut logs_bloom = Bloom::ZERO;
-        receipts.iter().for_each(|receipt| logs_bloom.accrue_bloom(&receipt.logs_bloom));
+        let logs_bloom = receipts.iter().map(|receipt| &receipt.logs_bloom).collect();
         let parent_hash = self.head.as_ref().map(|head| head.hash).unwrap_or_default();
         let header = Header { number, parent_hash, state_root: self.trie.root(), logs_bloom, ..Header::default() };
         let sealed = SealedHeader { hash: header.hash(), header, total_difficulty: U256::zero(), size: 1000 };

@@ -28,12 +28,7 @@ pub fn decode_row(table: Table, value: &[u8]) -> Result<(), StoreError> {
             again(value, values::decode_header, values::encode_header)
         }
         Table::Numbers => again(value, values::decode_number, |number| values::encode_number(*number)),
-        Table::Bodies => {
-            let body = values::decode_body(value)?;
-            let hashes = values::decode_transaction_hashes(value)?;
-            assert_eq!(hashes.len(), body.transactions.len(), "a different number of transactions");
-            again(value, values::decode_body, values::encode_body)
-        }
+        Table::Bodies => again(value, values::decode_body, values::encode_body),
         Table::Receipts => again(value, values::decode_receipts, |receipts| values::encode_receipts(receipts)),
         Table::Transactions => {
             again(value, values::decode_position, |position| values::encode_position(position.block, position.index))

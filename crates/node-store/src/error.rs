@@ -46,8 +46,9 @@ pub enum StoreError {
     OtherGenesis { found: H256, expected: H256 },
     /// This version does not support the layout of the folder.
     #[error(
-        "the folder has storage layout {found}, and this version reads and writes layouts 2 and {supported}; docs/operations.md, \
-        \"Changing the storage layout\", says how to move"
+        "the folder has storage layout {found}, and this version reads and writes layouts {} and {supported}; docs/operations.md, \
+        \"Changing the storage layout\", says how to move",
+        Layout::OLDEST.version()
     )]
     UnsupportedLayout { found: u64, supported: u64 },
     /// The folder is not one of layout 1, so it cannot be migrated.

@@ -15,6 +15,9 @@ pub(crate) enum Layout {
 pub(crate) const MAX_LEAVES: usize = 4;
 
 impl Layout {
+    /// The oldest layout.
+    pub(crate) const OLDEST: Self = Self::V2;
+
     /// The layout of new folders.
     pub(crate) const NEWEST: Self = Self::V3;
 

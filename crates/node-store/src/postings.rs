@@ -12,6 +12,7 @@ use node_core::backend::{BackendError, LogFilter};
 use node_core::context::Context;
 use node_types::consensus::Receipt;
 use node_types::{BlockNumber, H256};
+use quick_cache::DefaultHashBuilder;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
 
@@ -21,10 +22,16 @@ pub(crate) const CHUNK: usize = 256;
 /// Maximum number of pairs of address and first topic that are looked up one by one.
 const MAX_PAIRS: usize = 64;
 
+/// Number of steps of a search after which the context is checked again.
+const CHECKED: usize = 64;
+
+/// Terms with the logs that have them, ascending.
+pub(crate) type Terms = HashMap<Key, Vec<LogId>, DefaultHashBuilder>;
+
 /// Returns the terms of a block's logs, each with the logs that have it, or `None` if the block has more logs than
 /// there are ids.
-pub(crate) fn terms_of(block: BlockNumber, receipts: &[Receipt]) -> Option<HashMap<Key, Vec<LogId>>> {
-    let mut terms: HashMap<Key, Vec<LogId>> = HashMap::new();
+pub(crate) fn terms_of(block: BlockNumber, receipts: &[Receipt]) -> Option<Terms> {
+    let mut terms = Terms::default();
     let first = LogId::first_of(block);
     for (index, log) in (0..).zip(receipts.iter().flat_map(|receipt| &receipt.logs)) {
         if index >= MAX_LOGS {
@@ -93,8 +100,13 @@ pub(crate) fn candidates(
     }
     let mut found = Vec::new();
     let mut wanted = from;
-    'next: while found.len() < limit {
-        context.check()?;
+    'next: for step in 0usize.. {
+        if found.len() == limit {
+            break;
+        }
+        if step.is_multiple_of(CHECKED) {
+            context.check()?;
+        }
         let first = wanted;
         for part in &mut parts {
             match part.seek(rows, wanted)? {

@@ -7,7 +7,7 @@ use node_core::waiting;
 use rustix::io::{Errno, ReadWriteFlags};
 use std::fs::{self, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,11 +15,17 @@ use std::sync::Arc;
 pub(crate) const LOCK_FILE: &str = "lock";
 
 /// A folder of the operating system, open in one process at a time.
+///
+/// If the folder is moved or removed while it is open, opening, creating, listing, removing and syncing fail, also if
+/// another folder has taken its path. They succeed again when it is moved back. Files that are already open can be read
+/// and written in either case.
 #[derive(Debug)]
 pub struct DiskFolder {
     path: PathBuf,
-    // Kept open for their locks, which end with the last handle: the lock file, and the folder itself.
-    _locks: [fs::File; 2],
+    /// The folder itself. Its lock ends when this is closed.
+    folder: fs::File,
+    /// Kept open for its lock.
+    _lock_file: fs::File,
 }
 
 impl DiskFolder {
@@ -42,7 +48,7 @@ impl DiskFolder {
         let lock =
             OpenOptions::new().write(true).create(true).truncate(false).open(path.join(LOCK_FILE)).map_err(failed)?;
         match lock.try_lock() {
-            Ok(()) => Ok(Self { path, _locks: [lock, folder] }),
+            Ok(()) => Ok(Self { path, folder, _lock_file: lock }),
             Err(TryLockError::WouldBlock) => Err(FolderError::Locked { path }),
             Err(TryLockError::Error(source)) => Err(FolderError::Io { path, source }),
         }
@@ -52,22 +58,39 @@ impl DiskFolder {
     pub fn path(&self) -> &Path {
         &self.path
     }
+
+    /// Returns the path, after checking that it leads to the locked folder: another process may have locked a folder
+    /// that took its place.
+    fn locked_path(&self) -> io::Result<&Path> {
+        let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
+        let locked = identity(self.folder.metadata()?);
+        match fs::metadata(&self.path).map(identity) {
+            Ok(found) if found == locked => Ok(&self.path),
+            // Not `NotFound`, which would mean that a file is missing.
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Err(io::Error::other(format!(
+                "{} was moved, removed or replaced while it was open",
+                self.path.display()
+            ))),
+        }
+    }
 }
 
 impl Folder for DiskFolder {
     fn open(&self, name: &str) -> io::Result<Arc<dyn File>> {
-        let file = OpenOptions::new().read(true).write(true).open(self.path.join(name))?;
+        let file = OpenOptions::new().read(true).write(true).open(self.locked_path()?.join(name))?;
         Ok(Arc::new(DiskFile(file)))
     }
 
     fn create(&self, name: &str) -> io::Result<Arc<dyn File>> {
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(self.path.join(name))?;
+        let path = self.locked_path()?.join(name);
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)?;
         Ok(Arc::new(DiskFile(file)))
     }
 
     fn list(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
-        for entry in fs::read_dir(&self.path)? {
+        for entry in fs::read_dir(self.locked_path()?)? {
             // The names of the store's files are valid UTF-8.
             names.extend(entry?.file_name().into_string().ok());
         }
@@ -75,11 +98,13 @@ impl Folder for DiskFolder {
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        fs::remove_file(self.path.join(name))
+        fs::remove_file(self.locked_path()?.join(name))
     }
 
     fn sync(&self) -> io::Result<()> {
-        sync_folder(&self.path)
+        // If the folder was replaced after a file was created, the file may be in the other folder.
+        self.locked_path()?;
+        self.folder.sync_all()
     }
 
     fn path(&self) -> Option<&Path> {
@@ -230,6 +255,49 @@ mod tests {
         assert!(matches!(refused, FolderError::Locked { .. }), "{refused:?}");
         drop(lock);
         DiskFolder::open(&path).unwrap();
+    }
+
+    #[test]
+    fn a_folder_that_was_moved_or_replaced_fails_until_it_is_back() {
+        let temporary = tempfile::tempdir().unwrap();
+        let root = temporary.path().canonicalize().unwrap();
+        let [path, moved, other] = ["data", "moved", "other"].map(|name| root.join(name));
+        let folder = DiskFolder::open(&path).unwrap();
+        let file = folder.create("a").unwrap();
+        fs::create_dir(&other).unwrap();
+        fs::write(other.join("a"), "theirs").unwrap();
+        let fails = || {
+            let failures = [
+                folder.open("a").err(),
+                folder.create("a").err(),
+                folder.create("b").err(),
+                folder.list().err(),
+                folder.remove("a").err(),
+                folder.sync().err(),
+            ];
+            let text = format!("{} was moved, removed or replaced while it was open", path.display());
+            for failure in failures {
+                let failure = failure.unwrap();
+                assert_eq!((failure.kind(), failure.to_string()), (io::ErrorKind::Other, text.clone()));
+            }
+        };
+
+        fs::rename(&path, &moved).unwrap();
+        fails();
+        fs::rename(&other, &path).unwrap();
+        fails();
+        assert_eq!(fs::read_dir(&path).unwrap().count(), 1);
+        assert_eq!(fs::read_to_string(path.join("a")).unwrap(), "theirs");
+        file.write_at(0, b"ours").unwrap();
+        assert_eq!(fs::read_to_string(moved.join("a")).unwrap(), "ours");
+
+        fs::rename(&path, &other).unwrap();
+        fs::rename(&moved, &path).unwrap();
+        folder.create("b").unwrap();
+        folder.remove("a").unwrap();
+        folder.sync().unwrap();
+        folder.open("b").unwrap();
+        assert_eq!(folder.list().unwrap().len(), 2);
     }
 
     #[test]

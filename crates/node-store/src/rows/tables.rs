@@ -9,7 +9,7 @@ use crate::postings;
 use crate::runs::{Cursor, Run};
 use crate::values;
 use node_types::BlockNumber;
-use std::ops::{ControlFlow, RangeInclusive};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -99,10 +99,8 @@ impl Tables {
         debug_assert_eq!(table.suffix(), Suffix::None);
         if table.is_numbered() {
             let number = key.block_number();
-            let index = self.numbered.partition_point(|part| part.first() <= number);
-            let part = index.checked_sub(1).map(|index| &self.numbered[index]);
-            let Some(part) = part.filter(|part| number <= part.limit.min(limit)) else { return Ok(None) };
-            return Ok(part.run.seek(key.as_slice())?.filter(|row| row.key() == key.as_slice()).map(value_of));
+            let found = if number <= limit { self.row_of_block(key, number)? } else { None };
+            return Ok(found.map(|(row, _)| value_of(row)));
         }
         for part in self.keyed.iter().rev() {
             let found = part.run.seek_part(key.as_slice(), key.as_slice())?;
@@ -119,6 +117,21 @@ impl Tables {
             }
         }
         Ok(None)
+    }
+
+    /// Returns the row of block `number`, whose key is `key`, with the limit of its run.
+    fn row_of_block(&self, key: &Key, number: BlockNumber) -> Result<Option<(Cursor, BlockNumber)>, StoreError> {
+        let index = self.numbered.partition_point(|part| part.first() <= number);
+        let part = index.checked_sub(1).map(|index| &self.numbered[index]);
+        let Some(part) = part.filter(|part| number <= part.limit) else { return Ok(None) };
+        let row = part.run.seek(key.as_slice())?.filter(|row| row.key() == key.as_slice());
+        Ok(row.map(|row| (row, part.limit)))
+    }
+
+    /// Returns a reader of the rows of blocks in `table`.
+    pub(crate) fn of_blocks(&self, table: Table) -> RowsOfBlocks<'_> {
+        debug_assert!(table.is_numbered());
+        RowsOfBlocks { tables: self, table, row: None }
     }
 
     /// Returns the row with exactly this key, which must not be in the table `postings`.
@@ -203,15 +216,6 @@ impl Tables {
         Ok(None)
     }
 
-    /// Returns the rows of consecutive blocks, up to the first block that has none.
-    pub(crate) fn of_blocks(
-        &self,
-        table: Table,
-        blocks: RangeInclusive<BlockNumber>,
-    ) -> Result<Vec<Value>, StoreError> {
-        blocks.map_while(|number| self.get(&Key::of_block(table, number)).transpose()).collect()
-    }
-
     /// Returns the visible rows of a table, ascending.
     pub(crate) fn scan(&self, table: Table) -> Result<Scan, StoreError> {
         Scan::new(self.parts_of(table), &[table as u8], Some(table))
@@ -221,6 +225,36 @@ impl Tables {
     pub(crate) fn scan_prefix(&self, prefix: &[u8]) -> Result<Scan, StoreError> {
         let table = Table::of_key(prefix).unwrap_or(Table::Headers);
         Scan::new(self.parts_of(table), prefix, Some(table))
+    }
+}
+
+/// Reads a table whose rows are keyed by block numbers. Rows near the one that was read last are found faster than
+/// others, because several are in the same block of a run.
+pub(crate) struct RowsOfBlocks<'a> {
+    tables: &'a Tables,
+    table: Table,
+    /// The row that was read last, with the limit of its run.
+    row: Option<(Cursor, BlockNumber)>,
+}
+
+impl RowsOfBlocks<'_> {
+    /// Returns the row of block `number`, or `None` if there is none.
+    pub(crate) fn get(&mut self, number: BlockNumber) -> Result<Option<&[u8]>, StoreError> {
+        let key = Key::of_block(self.table, number);
+        let is_near = match &mut self.row {
+            Some((row, limit)) => number <= *limit && row.move_to(key.as_slice())?,
+            None => false,
+        };
+        if !is_near {
+            self.row = self.tables.row_of_block(&key, number)?;
+        }
+        Ok(self.row.as_ref().map(|(row, _)| row.value()))
+    }
+
+    /// Returns the row of block `number`, which must exist.
+    pub(crate) fn existing(&mut self, number: BlockNumber) -> Result<&[u8], StoreError> {
+        let table = self.table.name();
+        self.get(number)?.ok_or(StoreError::Missing { table })
     }
 }
 

@@ -94,25 +94,56 @@ impl Block {
 
     /// Returns the first entry whose key is at or above `key`, or `None` if there is none.
     pub(super) fn seek(&self, key: &[u8]) -> io::Result<Option<Entry>> {
+        let entry = |found: Encoded| {
+            let key = [&key[..found.shared], &self.bytes[found.rest]].concat();
+            Entry { block: self.clone(), key, value: found.value }
+        };
+        Ok(self.find(key)?.map(entry))
+    }
+
+    /// Returns the value of the first entry whose key is at or above `key`, or `None` if there is none.
+    pub(super) fn value_at(&self, key: &[u8]) -> io::Result<Option<&[u8]>> {
+        Ok(self.find(key)?.map(|found| &self.bytes[found.value]))
+    }
+
+    /// Finds the first entry whose key is at or above `key`. It shares no more bytes with the previous entry than
+    /// `key` does.
+    fn find(&self, key: &[u8]) -> io::Result<Option<Encoded>> {
         let offsets = self.bytes[self.restarts..].as_chunks().0;
         let (mut low, mut high) = (0, offsets.len() - 1);
         // The first entry at `low` is before `key`, or `low` is 0; that at `high` is not.
         while high - low > 1 {
             let middle = (low + high) / 2;
-            match self.whole_key(offsets[middle])?.cmp(key) {
+            let whole = self.entry(self.offset(offsets[middle])?)?;
+            if whole.shared > 0 {
+                return Err(malformed());
+            }
+            match self.bytes[whole.rest].cmp(key) {
                 Ordering::Less => low = middle,
                 Ordering::Equal | Ordering::Greater => high = middle,
             }
         }
-        let mut entry = Entry { block: self.clone(), next: self.offset(offsets[low])?, key: Vec::new(), value: 0..0 };
-        loop {
-            if !entry.advance()? {
-                return Ok(None);
-            }
-            if *entry.key >= *key {
-                return Ok(Some(entry));
+        let mut at = self.offset(offsets[low])?;
+        // The number of bytes that `key` shares with the entry before `at`, which is below it.
+        let mut common = 0;
+        while at < self.restarts {
+            let entry = self.entry(at)?;
+            at = entry.value.end;
+            // An entry that shares more than that with the previous one is below `key`, too.
+            if entry.shared <= common {
+                let (rest, wanted) = (&self.bytes[entry.rest.clone()], &key[entry.shared..]);
+                let more = rest.iter().zip(wanted).take_while(|(a, b)| a == b).count();
+                if rest[more..] >= wanted[more..] {
+                    return Ok(Some(entry));
+                }
+                if entry.shared < common {
+                    // Descending keys. With these, a scan of a malformed run might never end.
+                    return Err(malformed());
+                }
+                common += more;
             }
         }
+        Ok(None)
     }
 
     fn offset(&self, bytes: [u8; 4]) -> io::Result<usize> {
@@ -120,20 +151,32 @@ impl Block {
         offset.filter(|offset| *offset < self.restarts).ok_or_else(malformed)
     }
 
-    fn whole_key(&self, offset: [u8; 4]) -> io::Result<&[u8]> {
-        let mut at = self.offset(offset)?;
+    /// Reads the entry at an offset.
+    fn entry(&self, mut at: usize) -> io::Result<Encoded> {
         let bytes = &self.bytes[..self.restarts];
         let mut number = || read_varint(bytes, &mut at);
-        let (shared, length, _value) = (number()?, number()?, number()?);
-        let key = at.checked_add(length).and_then(|end| bytes.get(at..end));
-        key.filter(|_| shared == 0).ok_or_else(malformed)
+        let (shared, length, value) = (number()?, number()?, number()?);
+        let end = at.checked_add(length).ok_or_else(malformed)?;
+        let value = end..end.checked_add(value).ok_or_else(malformed)?;
+        if value.end > bytes.len() {
+            return Err(malformed());
+        }
+        Ok(Encoded { shared, rest: at..end, value })
     }
+}
+
+/// The places of an entry's parts.
+struct Encoded {
+    /// The number of bytes that its key shares with the previous key.
+    shared: usize,
+    /// The other bytes of its key.
+    rest: Range<usize>,
+    value: Range<usize>,
 }
 
 /// A position in a block.
 pub(super) struct Entry {
     block: Block,
-    next: usize,
     key: Vec<u8>,
     value: Range<usize>,
 }
@@ -147,26 +190,25 @@ impl Entry {
         &self.block.bytes[self.value.clone()]
     }
 
+    /// Returns the first entry of the block whose key is at or above `key`, or `None` if there is none.
+    pub(super) fn seek(&self, key: &[u8]) -> io::Result<Option<Self>> {
+        self.block.seek(key)
+    }
+
     /// Moves to the next entry. Returns whether there is one.
     pub(super) fn advance(&mut self) -> io::Result<bool> {
-        let bytes = &self.block.bytes[..self.block.restarts];
-        if self.next == bytes.len() {
+        if self.value.end == self.block.restarts {
             return Ok(false);
         }
-        let mut at = self.next;
-        let mut number = || read_varint(bytes, &mut at);
-        let (shared, length, value) = (number()?, number()?, number()?);
-        let end = at.checked_add(length).ok_or_else(malformed)?;
-        let value = end..end.checked_add(value).ok_or_else(malformed)?;
-        let rest = bytes.get(at..end).filter(|_| value.end <= bytes.len()).ok_or_else(malformed)?;
+        let next = self.block.entry(self.value.end)?;
+        let rest = &self.block.bytes[next.rest];
         // With a descending key, a scan of a malformed run might never end.
-        if self.key.get(shared..).is_none_or(|replaced| rest < replaced) {
+        if self.key.get(next.shared..).is_none_or(|replaced| rest < replaced) {
             return Err(malformed());
         }
-        self.key.truncate(shared);
+        self.key.truncate(next.shared);
         self.key.extend_from_slice(rest);
-        self.next = value.end;
-        self.value = value;
+        self.value = next.value;
         Ok(true)
     }
 }
@@ -198,12 +240,15 @@ mod tests {
 
     #[test]
     fn descending_keys_are_malformed() {
-        let block = |keys: [u8; 2]| {
-            let entries = keys.map(|key| [0, 1, 0, key]).concat();
+        let block = |keys: [[u8; 2]; 2]| {
+            let entries = keys.map(|[a, b]| [0, 2, 0, a, b]).concat();
             Block::new([entries, vec![0, 0, 0, 0, 0, 0, 0, 1]].concat().into()).unwrap()
         };
-        assert!(block([1, 2]).seek(&[2]).unwrap().is_some());
-        assert!(block([2, 1]).seek(&[3]).is_err());
+        let second_after_first = |keys| block(keys).seek(&keys[0]).unwrap().unwrap().advance();
+        assert!(second_after_first([[1, 1], [2, 1]]).unwrap());
+        assert!(second_after_first([[2, 1], [1, 1]]).is_err());
+        assert!(block([[2, 1], [3, 1]]).seek(&[2, 2]).unwrap().is_some());
+        assert!(block([[2, 1], [1, 1]]).seek(&[2, 2]).is_err());
     }
 
     proptest! {

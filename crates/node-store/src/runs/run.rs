@@ -96,12 +96,13 @@ impl Run {
     }
 
     fn find(self: &Arc<Self>, key: &[u8], hash: Option<u64>, keep: bool) -> io::Result<Option<Cursor>> {
-        let Some(mut entry) = self.root.seek(key)? else { return Ok(None) };
+        let Some(top) = self.root.value_at(key)? else { return Ok(None) };
+        let mut below;
+        let mut reader = index_entry(top);
         for _ in 1..self.properties.levels {
-            let below = self.block(read_handle_of(&mut self.reader(&entry))?, true)?;
-            entry = below.seek(key)?.ok_or_else(|| self.inconsistent())?;
+            below = self.block(read_handle_of(&mut reader)?, true)?;
+            reader = index_entry(below.value_at(key)?.ok_or_else(|| self.inconsistent())?);
         }
-        let mut reader = self.reader(&entry);
         let index = read_handle_of(&mut reader)?;
         if let Some(hash) = hash
             && !reader.is_empty()
@@ -109,14 +110,11 @@ impl Run {
         {
             return Ok(None);
         }
-        let entry = self.block(index, true)?.seek(key)?.ok_or_else(|| self.inconsistent())?;
-        let rows = self.block(read_handle_of(&mut self.reader(&entry))?, keep)?;
+        let index = self.block(index, true)?;
+        let found = index.value_at(key)?.ok_or_else(|| self.inconsistent())?;
+        let rows = self.block(read_handle_of(&mut index_entry(found))?, keep)?;
         let entry = rows.seek(key)?.ok_or_else(|| self.inconsistent())?;
         Ok(Some(Cursor { run: Arc::clone(self), entry, keep }))
-    }
-
-    fn reader<'a>(&self, entry: &'a Entry) -> Reader<'a> {
-        Reader::new(entry.value(), "the index of a run")
     }
 
     #[cold]
@@ -161,6 +159,13 @@ impl Cursor {
         self.entry.value()
     }
 
+    /// Moves to the row with this key if it is near, in the same block of rows. Returns whether it is.
+    pub(crate) fn move_to(&mut self, key: &[u8]) -> io::Result<bool> {
+        let Some(entry) = self.entry.seek(key)?.filter(|entry| entry.key() == key) else { return Ok(false) };
+        self.entry = entry;
+        Ok(true)
+    }
+
     /// Moves to the next row. Returns whether there is one.
     pub(crate) fn advance(&mut self) -> io::Result<bool> {
         if self.entry.advance()? {
@@ -173,6 +178,10 @@ impl Cursor {
         self.entry = next.entry;
         Ok(true)
     }
+}
+
+fn index_entry(value: &[u8]) -> Reader<'_> {
+    Reader::new(value, "the index of a run")
 }
 
 fn read_handle(reader: &mut Reader<'_>) -> Result<Handle, Malformed> {

@@ -58,7 +58,7 @@ proptest! {
         partition in 1usize..5,
     ) {
         let disk = FaultyDisk::new();
-        let run = write(&disk, 5, &rows, Sizes { block, partition });
+        let run = write(&disk, 5, &rows, Sizes { rows: block, index: block, partition });
         prop_assert_eq!(&run.properties().blocks, &(3..=7));
         let size = run.properties().tables[Table::Accounts as usize];
         let bytes: usize = rows.iter().map(|(key, value)| key.len() - 1 + value.len()).sum();
@@ -83,7 +83,7 @@ proptest! {
     #[test]
     fn merged_runs_return_all_rows_and_the_newest_first(parts in prop::collection::vec(rows(), 1..6)) {
         let disk = FaultyDisk::new();
-        let sizes = Sizes { block: 300, partition: 3 };
+        let sizes = Sizes { rows: 300, index: 300, partition: 3 };
         let runs: Vec<_> = (1..).zip(&parts).map(|(id, rows)| write(&disk, id, rows, sizes)).collect();
         let mut merged = Merged::new(runs.iter().filter_map(|run| run.scan(&[]).unwrap()));
         let mut expected = BTreeMap::new();
@@ -103,7 +103,7 @@ proptest! {
 fn every_damaged_bit_is_noticed() {
     let rows: Rows = (0..40).map(|n| (key(n / 4, n % 4), vec![n; 5])).collect();
     let disk = FaultyDisk::new();
-    write(&disk, 1, &rows, Sizes { block: 100, partition: 2 });
+    write(&disk, 1, &rows, Sizes { rows: 100, index: 100, partition: 2 });
     let name = RunId(1).file_name();
     let expected: Vec<_> = rows.clone().into_iter().collect();
     let length = disk.content(&name).unwrap().len();
@@ -129,7 +129,7 @@ fn every_damaged_bit_is_noticed() {
     for size in 0..length {
         disk.truncate(&name, size);
         assert!(open(&disk, 1).is_err(), "with {size} of {length} bytes");
-        write(&disk, 1, &rows, Sizes { block: 100, partition: 2 });
+        write(&disk, 1, &rows, Sizes { rows: 100, index: 100, partition: 2 });
     }
 }
 
@@ -137,7 +137,7 @@ fn every_damaged_bit_is_noticed() {
 fn failed_reads_are_remembered_until_they_succeed() {
     let rows: Rows = (0..200).map(|n| (key(n, 0), vec![n; 100])).collect();
     let disk = FaultyDisk::new();
-    write(&disk, 1, &rows, Sizes { block: 1000, partition: 64 });
+    write(&disk, 1, &rows, Sizes { rows: 1000, index: 1000, partition: 64 });
     let name = RunId(1).file_name();
     disk.flip_bit(&name, 80);
     let shared = RunsShared::new(1 << 20);
@@ -156,7 +156,7 @@ fn failed_reads_are_remembered_until_they_succeed() {
 fn a_read_that_would_have_to_wait_has_not_failed() {
     let rows: Rows = (0..200).map(|n| (key(n, 0), vec![n; 100])).collect();
     let disk = FaultyDisk::new();
-    write(&disk, 1, &rows, Sizes { block: 1000, partition: 64 });
+    write(&disk, 1, &rows, Sizes { rows: 1000, index: 1000, partition: 64 });
     let shared = RunsShared::new(1 << 20);
     let run = Arc::new(Run::open(&*disk.folder(), RunId(1), Arc::clone(&shared)).unwrap());
     let find = || Ok::<_, io::Error>(run.seek(&key(7, 0))?.map(|row| row.value().to_vec()));

@@ -15,13 +15,16 @@ use std::sync::Arc;
 /// Sizes of the parts of a run.
 #[derive(Clone, Copy)]
 pub(super) struct Sizes {
-    /// Size of a block of rows or of an index in bytes, unless a single entry is longer.
-    pub(super) block: usize,
+    /// Size of a block of rows in bytes, unless a single row is longer.
+    pub(super) rows: usize,
+    /// Size of a block of last keys of partitions in bytes, unless a single entry is longer. Most runs have only one,
+    /// the root, which is always in memory.
+    pub(super) index: usize,
     /// Number of blocks of rows in a partition.
     pub(super) partition: usize,
 }
 
-const SIZES: Sizes = Sizes { block: 8 << 10, partition: 64 };
+const SIZES: Sizes = Sizes { rows: 8 << 10, index: 64 << 10, partition: 64 };
 
 /// Number of bytes written at a time.
 const WRITE: usize = 1 << 20;
@@ -91,7 +94,7 @@ impl RunWriter {
         // Like statistics, this does not count the number of the table.
         self.tables[table].bytes += (key.len() - 1 + value.len()) as u64;
         self.rows.add(key, value);
-        if self.rows.len() >= self.sizes.block { self.end_block() } else { Ok(()) }
+        if self.rows.len() >= self.sizes.rows { self.end_block() } else { Ok(()) }
     }
 
     /// Writes the rest. The run is durable when this returns, except for its name.
@@ -145,7 +148,7 @@ impl RunWriter {
         let mut level = 0;
         // With blocks of one entry, the level above would be as long as this one, and there would be no end of
         // levels.
-        while self.levels[level].len() >= self.sizes.block && self.levels[level].has_many() {
+        while self.levels[level].len() >= self.sizes.index && self.levels[level].has_many() {
             self.end_index_block(level)?;
             level += 1;
         }

@@ -58,7 +58,6 @@ impl Options {
     /// makes removing blocks cheap, because it copies the rows that are not in runs.
     pub fn in_memory() -> Self {
         Self {
-            cache_bytes: 64 << 20,
             commit_rows: 5_000,
             memory_bytes: 8 << 20,
             sync: SyncPolicy::OnDemand,

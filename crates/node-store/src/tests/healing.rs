@@ -8,7 +8,11 @@ use crate::wal::WalOptions;
 use crate::{Options, Store, SyncPolicy};
 use node_core::backend::suite::Random;
 use node_core::backend::{BackendHealth, MemoryBackend, Record, RecordKind, RecordWrite, StateBackend};
+use node_core::context::Context;
 use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
 
 proptest! {
     #![proptest_config(cases(12))]
@@ -134,6 +138,43 @@ fn blocks_that_were_not_synced_are_written_once_there_is_room() {
     drop(store);
     let store = Store::open_in(disk.folder(), chain.blocks()[0].clone(), options).unwrap();
     assert_eq!(store.view().unwrap().head().number, 40);
+}
+
+#[test]
+fn a_store_whose_folder_was_replaced_leaves_the_other_folder_alone() {
+    let chain = Random(1).chain(40);
+    let temporary = tempfile::tempdir().unwrap();
+    let [path, moved, copy] = ["data", "moved", "copy"].map(|name| temporary.path().join(name));
+    // Every entry begins a new file of the log.
+    let log = WalOptions { segment_bytes: 1, ..Options::default().log };
+    let options = Options { log, ..small(10, SyncPolicy::Always) };
+    let open = |path: &Path| Store::open(path, chain.blocks()[0].clone(), options).unwrap();
+    let store = open(&path);
+    let mut blocks = chain.above(0).into_iter();
+    blocks.by_ref().take(20).for_each(|block| store.append(block).unwrap());
+    store.backup(&copy, &Context::unbounded(), |_| ()).unwrap();
+    fs::rename(&path, &moved).unwrap();
+    fs::rename(&copy, &path).unwrap();
+    let content = || -> BTreeMap<_, _> {
+        let names = fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path());
+        names.map(|name| (name.clone(), fs::read(name).unwrap())).collect()
+    };
+    let theirs = content();
+
+    let refused = blocks.find(|block| store.append(block.clone()).is_err()).expect("new files cannot be created");
+    let head = refused.header.header.number - 1;
+    assert!(store.flush().is_err());
+    let reason = store.heal().write_failure.unwrap();
+    assert!(reason.contains("was moved, removed or replaced"), "{reason}");
+    assert!(content() == theirs, "{:?} of {:?}", content().keys(), theirs.keys());
+    assert_eq!(store.view().unwrap().head().number, head);
+    drop(store);
+    assert!(content() == theirs, "{:?} of {:?}", content().keys(), theirs.keys());
+
+    assert_eq!(open(&path).view().unwrap().head().number, 20);
+    let store = open(&moved);
+    assert_eq!(store.view().unwrap().head().number, head);
+    store.append(refused).unwrap();
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::codec::{Malformed, Reader, put_bytes, put_u256, put_varint};
 use crate::error::StoreError;
-use node_core::block::{Body, RecoveredTransaction, SealedHeader};
+use node_core::block::{BlockLog, BlockLogs, Body, RecoveredTransaction, SealedHeader};
 use node_types::consensus::{Bloom, Header, Log, Receipt, ReceiptOutcome, Transaction, TransactionType, Withdrawal};
 use node_types::{Bytes, H256};
 
@@ -20,6 +20,15 @@ pub(crate) fn decode_header(value: &[u8]) -> Result<SealedHeader, StoreError> {
     let mut reader = Reader::new(value, "a header");
     let (hash, total_difficulty, size) = (reader.h256()?, reader.u256()?, reader.varint()?);
     Ok(SealedHeader { hash, header: Header::decode(reader.remainder())?, total_difficulty, size })
+}
+
+/// Decodes only the hash and the timestamp of an encoded header.
+fn hash_and_timestamp(value: &[u8]) -> Result<(H256, u64), Malformed> {
+    let mut reader = Reader::new(value, "a header");
+    let (hash, _total_difficulty, _size) = (reader.h256()?, reader.u256()?, reader.varint()?);
+    // The timestamp is item 11 of a header (Yellow Paper, section 4.3).
+    let timestamp = rlp::Rlp::new(reader.remainder()).val_at(11).map_err(|_| reader.malformed())?;
+    Ok((hash, timestamp))
 }
 
 /// Decodes only the hash of an encoded header.
@@ -69,14 +78,22 @@ pub(crate) fn decode_body(value: &[u8]) -> Result<Body, StoreError> {
     Ok(body)
 }
 
-/// Decodes only the hashes of the transactions of a body.
-pub(crate) fn decode_transaction_hashes(value: &[u8]) -> Result<Vec<H256>, Malformed> {
-    let mut reader = Reader::new(value, "a body");
-    let transaction = |reader: &mut Reader<'_>| {
-        let (hash, _sender, _encoding) = (reader.h256()?, reader.address()?, reader.bytes()?);
-        Ok(hash)
-    };
-    (0..reader.count(53)?).map(|_| transaction(&mut reader)).collect()
+/// Decodes only what readers of logs need from the rows of a block: its header, body and receipts.
+pub(crate) fn decode_block_logs(header: &[u8], body: &[u8], receipts: &[u8]) -> Result<BlockLogs, StoreError> {
+    let (hash, timestamp) = hash_and_timestamp(header)?;
+    let (mut body, mut receipts) = (Reader::new(body, "a body"), Reader::new(receipts, "receipts"));
+    body.count(53)?;
+    let mut logs = Vec::new();
+    for transaction_index in 0..receipts.count(5)? {
+        let (transaction_hash, _sender, _encoding) = (body.h256()?, body.address()?, body.bytes()?);
+        read_outcome(&mut receipts)?;
+        skip_bloom(&mut receipts)?;
+        for _ in 0..receipts.count(22)? {
+            logs.push(BlockLog { transaction_index, transaction_hash, log: decode_log(&mut receipts)? });
+        }
+    }
+    receipts.finish()?;
+    Ok(BlockLogs { hash, timestamp, logs })
 }
 
 fn decode_withdrawal(reader: &mut Reader<'_>) -> Result<Withdrawal, Malformed> {
@@ -118,15 +135,11 @@ pub(crate) fn decode_receipts(value: &[u8]) -> Result<Vec<Receipt>, StoreError> 
     let mut reader = Reader::new(value, "receipts");
     let mut receipts = Vec::new();
     for _ in 0..reader.count(5)? {
+        let (transaction_type, outcome, cumulative_gas_used) = read_outcome(&mut reader)?;
         receipts.push(Receipt {
-            transaction_type: TransactionType::try_from(reader.byte()?)?,
-            outcome: match reader.byte()? {
-                0 => ReceiptOutcome::Success(false),
-                1 => ReceiptOutcome::Success(true),
-                2 => ReceiptOutcome::StateRoot(reader.h256()?),
-                _ => return Err(reader.malformed().into()),
-            },
-            cumulative_gas_used: reader.varint()?,
+            transaction_type,
+            outcome,
+            cumulative_gas_used,
             logs_bloom: read_bloom(&mut reader)?,
             logs: (0..reader.count(22)?).map(|_| decode_log(&mut reader)).collect::<Result<_, _>>()?,
         });
@@ -135,12 +148,26 @@ pub(crate) fn decode_receipts(value: &[u8]) -> Result<Vec<Receipt>, StoreError> 
     Ok(receipts)
 }
 
+/// Reads the parts of a receipt before its bloom filter.
+fn read_outcome(reader: &mut Reader<'_>) -> Result<(TransactionType, ReceiptOutcome, u64), StoreError> {
+    let transaction_type = TransactionType::try_from(reader.byte()?)?;
+    let outcome = match reader.byte()? {
+        0 => ReceiptOutcome::Success(false),
+        1 => ReceiptOutcome::Success(true),
+        2 => ReceiptOutcome::StateRoot(reader.h256()?),
+        _ => return Err(reader.malformed().into()),
+    };
+    Ok((transaction_type, outcome, reader.varint()?))
+}
+
 fn decode_log(reader: &mut Reader<'_>) -> Result<Log, Malformed> {
-    Ok(Log {
-        address: reader.address()?,
-        topics: (0..reader.count(32)?).map(|_| reader.h256()).collect::<Result<_, _>>()?,
-        data: Bytes::from(reader.bytes()?),
-    })
+    let address = reader.address()?;
+    let count = reader.count(32)?;
+    let mut topics = Vec::with_capacity(count);
+    for _ in 0..count {
+        topics.push(reader.h256()?);
+    }
+    Ok(Log { address, topics, data: Bytes::from(reader.bytes()?) })
 }
 
 /// Filters with more than this many bytes set are stored whole.
@@ -158,6 +185,12 @@ fn put_bloom(out: &mut Vec<u8>, bloom: &Bloom) {
         out.push(count as u8);
         set().for_each(|(index, byte)| out.extend_from_slice(&[index as u8, *byte]));
     }
+}
+
+fn skip_bloom(reader: &mut Reader<'_>) -> Result<(), Malformed> {
+    let count = reader.byte()?;
+    reader.take(if count == u8::MAX { Bloom::ZERO.0.len() } else { 2 * usize::from(count) })?;
+    Ok(())
 }
 
 fn read_bloom(reader: &mut Reader<'_>) -> Result<Bloom, Malformed> {

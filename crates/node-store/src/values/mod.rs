@@ -4,8 +4,8 @@ mod block;
 mod changes;
 
 pub(crate) use block::{
-    decode_body, decode_header, decode_receipts, decode_transaction_hashes, encode_body, encode_header,
-    encode_receipts, header_hash,
+    decode_block_logs, decode_body, decode_header, decode_receipts, encode_body, encode_header, encode_receipts,
+    header_hash,
 };
 #[cfg(any(test, feature = "layout-1"))]
 pub(crate) use changes::read_changes_row;

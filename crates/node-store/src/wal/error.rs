@@ -24,6 +24,9 @@ pub enum WalError {
     /// Acknowledged entries are missing: a segment was removed or truncated.
     #[error("durable entries {from} to {through} are missing from the log")]
     Missing { from: Sequence, through: Sequence },
+    /// A segment begins with an entry that an earlier one also contains, so they are not parts of one log.
+    #[error("{file} repeats entries: the log file before it ends with entry {last}")]
+    Repeated { file: String, last: Sequence },
     /// The segment has a different layout version.
     #[error(
         "{file} has layout {found}, and this version reads and writes layout {supported}; docs/operations.md, \

@@ -128,8 +128,8 @@ impl Wal {
     /// to them is not an error.
     ///
     /// # Errors
-    /// [`WalError::Corrupt`] or [`WalError::Missing`] if a later entry was durable and cannot be read. In that case
-    /// the segments are not changed.
+    /// [`WalError::Corrupt`] or [`WalError::Missing`] if a later entry was durable and cannot be read, and
+    /// [`WalError::Repeated`] if an entry is in two segments. In these cases the segments are not changed.
     pub fn open(folder: Arc<dyn Folder>, flushed: Sequence, options: WalOptions) -> Result<Self, WalError> {
         let mut recovered = recovery::recover(&*folder, flushed)?;
         let removed = std::mem::take(&mut recovered.removed);

@@ -93,7 +93,10 @@ fn scan(folder: &dyn Folder, segments: &[Sequence], flushed: Sequence, marked: S
         return Err(WalError::Missing { from: flushed.next(), through: last });
     }
     for &first in segments {
-        if first != last.next() {
+        if first <= last {
+            return Err(WalError::Repeated { file: segment_name(first), last });
+        }
+        if first > last.next() {
             return Err(WalError::Missing { from: last.next(), through: first.previous() });
         }
         newest = SegmentReader::open(folder, first)?;

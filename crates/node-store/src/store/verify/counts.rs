@@ -7,7 +7,7 @@ use crate::keys::{Key, LogId, Suffix, Table, number_of, version_of};
 use crate::values;
 use crate::{postings, rows::Value};
 use node_types::{BlockNumber, keccak256};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 /// A table in which a block may have any number of rows. Of postings, logs are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -223,7 +223,7 @@ fn expected(base: &Base<'_>, counted: Counted, block: BlockNumber) -> Result<Has
         }
         Counted::Postings => {
             let receipts = &blocks::read(base.tables(), block)?.receipts;
-            let terms: HashMap<Key, Vec<LogId>> = postings::terms_of(block, receipts).unwrap_or_default();
+            let terms = postings::terms_of(block, receipts).unwrap_or_default();
             let each = |(key, ids): (Key, Vec<LogId>)| ids.into_iter().map(move |id| (key.prefix().to_vec(), id.0));
             Ok(terms.into_iter().flat_map(each).collect())
         }

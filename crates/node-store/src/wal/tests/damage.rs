@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn reports_damage_of_durable_entries_and_removes_torn_tails() {
-    use Outcome::{Corrupt, Missing, Recovered, UnsupportedLayout};
+    use Outcome::{Corrupt, Missing, Recovered, Repeated, UnsupportedLayout};
     type Damage = fn(&FaultyDisk);
     let cases: &[(&str, u64, Damage, Outcome)] = &[
         ("nothing", 0, |_| (), Recovered(9)),
@@ -137,6 +137,12 @@ fn reports_damage_of_durable_entries_and_removes_torn_tails() {
             2,
             |disk| disk.delete(&segment(1)),
             Missing { from: 3, through: 3 },
+        ),
+        (
+            "a segment of another log between two others",
+            0,
+            |disk| disk.put(&segment(5), disk.content(&segment(4)).unwrap()),
+            Repeated { last: 6 },
         ),
         ("a damaged tail that was flushed", 9, |disk| disk.truncate(&segment(7), frame(1) + 50), Recovered(9)),
         ("more was flushed than the log has", 12, |_| (), Recovered(12)),

@@ -67,6 +67,9 @@ enum Outcome {
         from: u64,
         through: u64,
     },
+    Repeated {
+        last: u64,
+    },
     UnsupportedLayout(u32),
 }
 
@@ -81,6 +84,7 @@ fn outcome(disk: &FaultyDisk, flushed: u64) -> Outcome {
             Outcome::Corrupt { expected: expected.0, offset: offset as usize }
         }
         Err(WalError::Missing { from, through }) => Outcome::Missing { from: from.0, through: through.0 },
+        Err(WalError::Repeated { last, .. }) => Outcome::Repeated { last: last.0 },
         Err(WalError::UnsupportedLayout { found, .. }) => Outcome::UnsupportedLayout(found),
         Err(error) => panic!("{error}"),
     }
