@@ -272,6 +272,9 @@ fn pages_read_and_control_as_their_origin_allows() {
         for (headers, expected) in cases {
             assert_eq!(rights(&server, headers), expected, "{transport:?} {headers:?}");
         }
+        // The log may lag behind, but its lines are in order.
+        server.get("/last/");
+        server.logged("/last/");
         let log = server.log();
         // One line for reading and one for control, however often it tries.
         assert_eq!(log.matches("origin=\"https://evil.example\"").count(), 2, "{log}");
@@ -428,6 +431,38 @@ fn disconnects_silent_clients() {
         }
         assert_eq!(server.send("GET", "/chainId/", &[], "").status, 200, "{transport:?}");
     }
+}
+
+/// A client of HTTP/2 is not kept because it acknowledges pings: neither without requests nor with half of one.
+#[test]
+fn disconnects_clients_that_only_acknowledge_pings() {
+    const PING: u8 = 6;
+    const ACK: u8 = 1;
+    const PREFACE: usize = 24 + 9;
+    let config = HttpConfig {
+        header_timeout: Duration::from_secs(2),
+        keep_alive: Duration::from_secs(1),
+        ..HttpConfig::default()
+    };
+    let (_chain, server) = in_process::serve_dev_over(Transport::Http2, config);
+    for start in [&SLOW_HTTP2[..PREFACE], SLOW_HTTP2] {
+        let mut stream = server.connect_securely();
+        stream.write_all(start).unwrap();
+        let mut pings = 0;
+        let mut header = [0; 9];
+        while stream.read_exact(&mut header).is_ok() {
+            let length = usize::from(u16::from_be_bytes([header[1], header[2]]));
+            let mut payload = vec![0; length];
+            stream.read_exact(&mut payload).unwrap();
+            if header[3] == PING {
+                pings += 1;
+                header[4] = ACK;
+                stream.write_all(&[&header[..], &payload].concat()).unwrap();
+            }
+        }
+        assert!(pings > 0, "the server checks that the client is there");
+    }
+    assert_eq!(server.send("GET", "/chainId/", &[], "").status, 200);
 }
 
 #[test]

@@ -12,13 +12,15 @@ use node_core::node::{NodeError, ReplacementTransaction, TransactionRequest};
 use node_core::pool::{DropReason, PoolStatus};
 use node_core::producer::{Mining, ProducerError};
 use node_dev::{DevGenesisError, DevNode, DevNodeError};
-use node_evm::Secp256k1Recovery;
+use node_evm::{PrecompileCall, PrecompileOutcome, Secp256k1Recovery};
 use node_store::{Options, Store};
 use node_tests::model::{blob_hash, sidecar};
 use node_types::consensus::{AccessListItem, Header, TransactionBody, TransactionType};
 use node_types::{Address, BlockId, H256, U256, keccak256};
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 const GWEI: u64 = 1_000_000_000;
 
@@ -324,6 +326,49 @@ fn switches_the_mining_mode() {
     producer.set_mining(Mining::Mixed(hour));
     producer.set_automine(false);
     assert_eq!(producer.mining(), Mining::Interval(hour));
+    producer.set_mining(Mining::Mixed(Duration::ZERO));
+    assert_eq!(producer.mining(), Mining::Instant);
+}
+
+#[test]
+fn blocks_are_mined_at_intervals_after_a_panic() {
+    let target = Address::from_low_u64_be(0xbeef);
+    let called = Arc::new(AtomicUsize::new(0));
+    let count = called.clone();
+    let precompile = move |_: PrecompileCall<'_, '_>| -> PrecompileOutcome {
+        count.fetch_add(1, Ordering::SeqCst);
+        panic!("a test")
+    };
+    let chain = DevNode::builder()
+        .mining(Mining::Manual)
+        .executor(move |evm| evm.with_precompile(target, precompile.clone()))
+        .spawn()
+        .unwrap();
+    let request = TransactionRequest { to: Some(target), gas: Some(100_000), ..transfer(&chain, 0) };
+    let hash = chain.send_transaction(&context(), request).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let wait_until = |done: &dyn Fn() -> bool| {
+        while !done() {
+            assert!(Instant::now() < deadline);
+            thread::sleep(Duration::from_millis(1));
+        }
+    };
+    chain.producer().unwrap().set_mining(Mining::Interval(Duration::from_millis(5)));
+    wait_until(&|| called.load(Ordering::SeqCst) >= 2);
+    assert!(chain.drop_transaction(&context(), hash).unwrap());
+    wait_until(&|| head(&chain).header.number >= 2);
+}
+
+#[test]
+fn a_slot_that_is_set_to_zero_does_not_create_an_account() {
+    let chain = chain(Mining::Manual);
+    let producer = chain.producer().unwrap();
+    let absent = Address::from_low_u64_be(0xabcd);
+    for (value, exists) in [(0, false), (1, true)] {
+        producer.set_storage(absent, H256::zero(), value.into()).unwrap();
+        mine(&chain);
+        assert_eq!(producer.dump().unwrap().contains_key(&absent), exists);
+    }
 }
 
 #[test]

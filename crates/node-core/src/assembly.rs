@@ -151,7 +151,7 @@ pub fn complete(
     header.state_root = view.state(head)?.root_after(&outcome.changes)?;
     header.transactions_root = root(&transactions, |recovered| recovered.transaction.encode());
     header.receipts_root = root(&outcome.receipts, |receipt| receipt.encode());
-    header.logs_bloom = outcome.receipts.iter().flat_map(|receipt| &receipt.logs).collect::<Bloom>();
+    header.logs_bloom = outcome.receipts.iter().map(|receipt| &receipt.logs_bloom).collect::<Bloom>();
     header.gas_used = outcome.gas_used;
     header.blob_gas_used = header.excess_blob_gas.map(|_| outcome.blob_gas_used);
     header.requests_hash = outcome.requests.as_deref().map(requests_hash);

@@ -184,20 +184,12 @@ pub struct BlockLog {
 impl BlockLogs {
     /// Collects the logs of a block.
     pub fn of(header: &SealedHeader, body: &Body, receipts: &[Receipt]) -> Self {
-        let transactions = body.transactions.iter().map(|transaction| transaction.hash);
-        Self::new(header, transactions, receipts.iter().map(|receipt| receipt.logs.clone()))
-    }
-
-    /// Collects the logs of a block from the hash of each transaction and the logs in its receipt.
-    pub fn new(
-        header: &SealedHeader,
-        transactions: impl IntoIterator<Item = H256>,
-        logs: impl IntoIterator<Item = Vec<Log>>,
-    ) -> Self {
-        let of_transaction = |(transaction_index, (transaction_hash, logs)): (usize, (H256, Vec<Log>))| {
-            logs.into_iter().map(move |log| BlockLog { transaction_index, transaction_hash, log })
-        };
-        let logs = transactions.into_iter().zip(logs).enumerate().flat_map(of_transaction).collect();
+        let mut logs = Vec::new();
+        for (transaction_index, (transaction, receipt)) in body.transactions.iter().zip(receipts).enumerate() {
+            let of_receipt = receipt.logs.iter().cloned();
+            let transaction_hash = transaction.hash;
+            logs.extend(of_receipt.map(|log| BlockLog { transaction_index, transaction_hash, log }));
+        }
         Self { hash: header.hash, timestamp: header.header.timestamp, logs }
     }
 }

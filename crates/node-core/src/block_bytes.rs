@@ -28,7 +28,8 @@ impl ExecutedBlock {
         stream.out().to_vec()
     }
 
-    /// Decodes the output of [`encode`](Self::encode). Hashes are computed; senders and receipts are not checked.
+    /// Decodes the output of [`encode`](Self::encode). Hashes are computed; nothing else is checked, so a
+    /// damaged encoding may decode to another block.
     ///
     /// # Errors
     /// [`BackendError::Storage`] if `bytes` are not such an encoding.
@@ -46,6 +47,9 @@ impl ExecutedBlock {
 
 fn decode(bytes: &[u8]) -> Result<ExecutedBlock, DecoderError> {
     let rlp = Rlp::new(bytes);
+    if rlp.payload_info()?.total() != bytes.len() {
+        return Err(DecoderError::RlpInconsistentLengthAndData);
+    }
     if rlp.item_count()? != 5 {
         return Err(DecoderError::RlpIncorrectListLen);
     }
@@ -93,6 +97,7 @@ mod tests {
         for length in 0..whole.len() {
             assert!(ExecutedBlock::decode(&whole[..length]).is_err(), "the first {length} bytes");
         }
+        assert!(ExecutedBlock::decode(&[&whole[..], &[0xde, 0xad]].concat()).is_err(), "trailing bytes");
         for at in 0..whole.len() {
             let mut damaged = whole.clone();
             damaged[at] ^= 0x81;

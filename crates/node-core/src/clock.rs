@@ -50,10 +50,11 @@ impl ManualClock {
         Self { time_of_day: millis.into(), steady: millis.into() }
     }
 
-    /// Advances both times by `millis` milliseconds.
+    /// Advances both times by `millis` milliseconds, at most to `u64::MAX`.
     pub fn advance(&self, millis: u64) {
-        self.time_of_day.fetch_add(millis, Ordering::SeqCst);
-        self.steady.fetch_add(millis, Ordering::SeqCst);
+        for time in [&self.time_of_day, &self.steady] {
+            time.update(Ordering::SeqCst, Ordering::SeqCst, |before| before.saturating_add(millis));
+        }
     }
 
     /// Sets the wall-clock time to `millis` milliseconds since the Unix epoch. It may move backwards, as when a user

@@ -2,6 +2,7 @@
 
 use crate::backend::{BackendError, View};
 use crate::block::BlockRef;
+use crate::waiting;
 use parking_lot::{Mutex, MutexGuard};
 use std::fmt;
 use std::sync::Arc;
@@ -42,7 +43,7 @@ struct Deadline {
 
 #[derive(Default)]
 struct Shared {
-    cancelled: AtomicBool,
+    cancelled: Arc<AtomicBool>,
     head: Mutex<Option<BlockRef>>,
     /// With [`Context::holding_view`], the view that all operations share once the first one has opened it; otherwise
     /// `None`.
@@ -100,6 +101,13 @@ impl Context {
         Self { deadline, ..self.clone() }
     }
 
+    /// Returns a context of the same request whose operations read `view`.
+    pub(crate) fn reading(&self, view: Arc<dyn View>) -> Self {
+        let cancelled = Arc::clone(&self.shared.cancelled);
+        let shared = Shared { cancelled, held: Some(Mutex::new(Some(view))), ..Shared::default() };
+        Self { shared: Arc::new(shared), ..self.clone() }
+    }
+
     /// Returns the [timeout](Self::with_timeout) that determines the deadline, or `None` if there is no deadline.
     pub fn timeout(&self) -> Option<Duration> {
         self.deadline.map(|deadline| deadline.timeout)
@@ -127,8 +135,8 @@ impl Context {
         self.client
     }
 
-    /// Cancels the request, for instance because its client has disconnected. Operations then fail with
-    /// [`Interrupted::Cancelled`].
+    /// Cancels the request, for instance because its client has disconnected. Operations that can take long then fail
+    /// with [`Interrupted::Cancelled`]; those that take microseconds may still succeed.
     pub fn cancel(&self) {
         self.shared.cancelled.store(true, Ordering::Relaxed);
     }
@@ -200,24 +208,22 @@ impl Context {
     /// # Errors
     /// An [`Interrupted`] with the reason.
     pub fn check(&self) -> Result<(), Interrupted> {
-        if self.shared.cancelled.load(Ordering::Relaxed) {
-            return Err(Interrupted::Cancelled);
-        }
-        match self.deadline {
-            Some(deadline) if Instant::now() >= deadline.at => Err(Interrupted::DeadlineExceeded),
-            _ => Ok(()),
-        }
+        self.check_for(Duration::ZERO)
     }
 
-    /// Like [`check`](Self::check), but also fails if less than `time` is left. Call it before work that takes about
+    /// Like [`check`](Self::check), but also fails if no more than `time` is left. Call it before work that takes about
     /// `time` and does not check the context.
     ///
     /// # Errors
     /// An [`Interrupted`] with the reason.
     pub(crate) fn check_for(&self, time: Duration) -> Result<(), Interrupted> {
-        self.check()?;
+        if self.is_cancelled() {
+            return Err(Interrupted::Cancelled);
+        }
         match self.deadline {
-            Some(deadline) if deadline.at.saturating_duration_since(Instant::now()) < time => {
+            Some(deadline) if deadline.at.saturating_duration_since(Instant::now()) <= time => {
+                // On a thread that serves many clients, the deadline is that of a time slice.
+                waiting::refuse();
                 Err(Interrupted::DeadlineExceeded)
             }
             _ => Ok(()),

@@ -8,6 +8,9 @@ use node_types::{BlockId, BlockNumberOrTag};
 /// Maximum number of storage slots whose proofs are quick.
 const FEW_SLOTS: usize = 4;
 
+/// Length of a request, in bytes, up to which preparing its call takes microseconds.
+const SHORT_CALL: usize = 4 << 10;
+
 /// How long an operation takes, from the cheapest to the most expensive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cost {
@@ -15,6 +18,8 @@ pub enum Cost {
     Instant,
     /// Usually short. The operation checks its context, so it can be interrupted and restarted on another thread.
     Brief,
+    /// Execution of code that clients supply, usually short. It can be interrupted and restarted as well.
+    BriefCode,
     /// Possibly long.
     Long,
     /// As long as the execution of code that clients supply: calls, estimates, and building the pending block.
@@ -24,8 +29,6 @@ pub enum Cost {
 impl Cost {
     /// Reading a block that exists, or all its receipts.
     pub const BLOCK: Self = Self::Brief;
-    /// Running a call or an estimate.
-    pub const CALL: Self = Self::Code;
     /// Creating, polling or removing a filter.
     pub const FILTER: Self = Self::Long;
     /// Reading all transactions in the pool.
@@ -55,9 +58,24 @@ impl Cost {
         if bounds.contains(&Some(BlockNumberOrTag::Pending)) { Self::Code } else { Self::Brief }
     }
 
+    /// Running a call or an estimate that a request of `length` bytes describes.
+    pub fn of_call(length: usize) -> Self {
+        if length <= SHORT_CALL { Self::BriefCode } else { Self::Code }
+    }
+
     /// Proving an account and `slots` of its storage slots. `quick` is whether the backend proves within
     /// microseconds.
     pub fn of_proof(quick: bool, slots: usize) -> Self {
         if quick && slots <= FEW_SLOTS { Self::Instant } else { Self::Long }
+    }
+
+    /// Returns the cost of the same work where it must not be restarted because it takes long, as in a batch whose other
+    /// requests make changes.
+    pub fn without_restart(self) -> Self {
+        match self {
+            Self::Brief => Self::Long,
+            Self::BriefCode => Self::Code,
+            cost => cost,
+        }
     }
 }

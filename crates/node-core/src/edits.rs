@@ -170,19 +170,33 @@ impl EditableBackend {
         let _writing = self.writing.lock();
         let edits = Edits { state: self.include_edits(&mut block), ..edits };
         let reference = block.header.block_ref();
-        // Made durable first, so that no edited block lacks its record. A record without a block is ignored, and so
-        // are edits of a block that is no longer the head: it does not matter if they cannot be deleted.
-        if !edits.is_empty() {
-            self.inner.write_records(&[record::block_record(reference, &edits)])?;
+        // A side block may have the same hash but other edits, for example one that set a balance to the value that it
+        // had. This block replaces it, so its record does, too.
+        let before = record::block_record(&*self.inner, reference)?;
+        let after = (!edits.is_empty()).then(|| record::encode_edits(&edits));
+        // Made durable first, so that no edited block lacks its record. A record without a block is ignored.
+        if after != before {
+            self.inner.write_records(&[record::set_block_record(reference, after.clone())])?;
         }
         if let Err(error) = self.inner.append(block) {
-            if !edits.is_empty() {
-                let _ = self.inner.write_records(&[record::delete_block(reference)]);
+            if after != before {
+                let _ = self.inner.write_records(&[record::set_block_record(reference, before)]);
             }
             return Err(error);
         }
+        // Edits of a block that is no longer the head are ignored: it does not matter if they cannot be deleted.
         let _ = self.discard_pending();
         Ok(())
+    }
+
+    /// Records what makes `blocks` invalid for other nodes. They are stored afterwards: a record without a block is
+    /// ignored.
+    pub(crate) fn record_edited(&self, blocks: &[(BlockRef, Edits)]) -> Result<(), BackendError> {
+        if blocks.is_empty() {
+            return Ok(());
+        }
+        let write = |(block, edits): &(_, _)| record::set_block_record(*block, Some(record::encode_edits(edits)));
+        self.inner.write_records(&blocks.iter().map(write).collect::<Vec<_>>())
     }
 
     /// Adds the pending edits of its parent to the changes of `block`, and returns them.
@@ -354,6 +368,31 @@ mod tests {
         editable.switch(1, Vec::new()).unwrap();
         assert_eq!((read(&editable, 1, 1), read(&editable, 2, 1)), (5, 0));
         assert_eq!(first_edited_block(&editable, 9).unwrap(), None);
+    }
+
+    #[test]
+    fn a_block_has_only_its_own_edits_even_if_a_side_block_has_the_same_hash() {
+        let inner = backend();
+        let editable = EditableBackend::open(inner.clone()).unwrap();
+        editable.append(child(&*editable.view().unwrap(), 0, 0, Vec::new(), balance(1, 5))).unwrap();
+        let block = child(&*editable.view().unwrap(), 1, 0, Vec::new(), balance(3, 1));
+        let reference = block.header.block_ref();
+        // An edit without effect: the block has the same state root, and so the same hash, with and without it.
+        editable.edit::<BackendError>(|_| Ok(balance(1, 5))).unwrap();
+        editable.append(block.clone()).unwrap();
+        let edited = [(reference, Edits { state: balance(1, 5), ..Edits::default() })];
+        assert_eq!(edited_blocks(&editable).unwrap(), edited);
+
+        // A block that is refused changes nothing; the side block may still become canonical again.
+        editable.switch(0, Vec::new()).unwrap();
+        editable.append(block.clone()).unwrap_err();
+        editable.append_edited(block.clone(), Edits { unsigned: true, ..Edits::default() }).unwrap_err();
+        assert_eq!(edited_blocks(&editable).unwrap(), edited);
+
+        editable.append(child(&*editable.view().unwrap(), 0, 0, Vec::new(), balance(1, 5))).unwrap();
+        editable.append(block).unwrap();
+        assert_eq!(editable.view().unwrap().head(), reference);
+        assert_eq!(edited_blocks(&editable).unwrap(), []);
     }
 
     /// Records the balance of an account that a listener sees on each change.

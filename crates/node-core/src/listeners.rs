@@ -2,6 +2,7 @@
 
 use crate::backend::{HeadChange, HeadListener};
 use parking_lot::RwLock;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Weak;
 
 /// Listeners, called in the order in which they were added. They are held weakly: dropping a listener ends its
@@ -22,11 +23,14 @@ impl<L: ?Sized> Listeners<L> {
         all.push(listener);
     }
 
-    /// Runs `call` for each listener. Listeners may be added in the meantime.
+    /// Runs `call` for each listener. Listeners may be added in the meantime. A panic of one is logged.
     pub(crate) fn each(&self, call: impl Fn(&L)) {
         let all = self.0.read().clone();
         for listener in all.iter().filter_map(Weak::upgrade) {
-            call(&listener);
+            // Otherwise those after it would miss the change, and the thread that made it would leave it unfinished.
+            if catch_unwind(AssertUnwindSafe(|| call(&listener))).is_err() {
+                tracing::error!("a listener panicked");
+            }
         }
     }
 }
@@ -42,6 +46,15 @@ mod tests {
     use super::*;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn a_panic_of_a_listener_does_not_reach_the_others() {
+        let listeners = Listeners::<AtomicUsize>::default();
+        let all = [1, 2].map(|number| Arc::new(AtomicUsize::new(number)));
+        all.iter().for_each(|listener| listeners.add(Arc::downgrade(listener)));
+        listeners.each(|listener| assert_eq!(listener.fetch_add(1, Ordering::Relaxed), 2, "a test"));
+        assert_eq!(all.map(|listener| listener.load(Ordering::Relaxed)), [2, 3]);
+    }
 
     #[test]
     fn a_dropped_listener_is_not_called_and_frees_its_place() {

@@ -1,14 +1,16 @@
 //! Searching logs.
 
 use crate::backend::{BackendError, LogFilter, View};
-use crate::block::{BlockLogs, BlockRef, LogPosition};
+use crate::block::{BlockRef, LogPosition};
 use crate::context::Context;
 use node_types::consensus::Log;
 use node_types::{BlockNumber, H256};
-use std::sync::Arc;
 
 /// Maximum number of candidates requested at once; the context is checked in between.
 const CHUNK: usize = 2048;
+
+/// Maximum number of blocks that are read at once. A page may end at the first of them.
+const BLOCKS: usize = 32;
 
 /// A log with its position on the chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,33 +101,34 @@ pub fn scan(
     mut page: PageSize,
 ) -> Result<LogScan, BackendError> {
     let mut scan = LogScan::default();
-    let mut current: Option<(BlockNumber, Arc<BlockLogs>)> = None;
     while from.block <= to {
         context.check()?;
         // One more than still fits, to determine whether more logs match.
         let wanted = page.entries.saturating_add(1).min(CHUNK);
         let candidates = view.log_candidates(context, filter, from, to, wanted)?;
-        for position in &candidates {
-            let block = match current.take().filter(|(number, _)| *number == position.block) {
-                Some((_, block)) => block,
-                None => view.logs(position.block)?.ok_or(BackendError::UnknownBlock(position.block))?,
-            };
-            let (number, block) = current.insert((position.block, block));
-            let log = usize::try_from(position.log_index).ok().and_then(|index| block.logs.get(index));
-            let Some(found) = log.filter(|found| filter.matches(&found.log)) else { continue };
-            if !page.take(&found.log) {
-                scan.next = Some(*position);
-                return Ok(scan);
+        let by_block: Vec<_> = candidates.chunk_by(|a, b| a.block == b.block).collect();
+        for by_block in by_block.chunks(BLOCKS) {
+            context.check()?;
+            let numbers: Vec<_> = by_block.iter().map(|positions| positions[0].block).collect();
+            for (positions, block) in by_block.iter().zip(view.logs(&numbers)?) {
+                for position in *positions {
+                    let log = usize::try_from(position.log_index).ok().and_then(|index| block.logs.get(index));
+                    let Some(found) = log.filter(|found| filter.matches(&found.log)) else { continue };
+                    if !page.take(&found.log) {
+                        scan.next = Some(*position);
+                        return Ok(scan);
+                    }
+                    scan.logs.push(FoundLog {
+                        block: BlockRef { number: position.block, hash: block.hash },
+                        timestamp: block.timestamp,
+                        pending: false,
+                        log_index: position.log_index,
+                        transaction_index: found.transaction_index,
+                        transaction_hash: found.transaction_hash,
+                        log: found.log.clone(),
+                    });
+                }
             }
-            scan.logs.push(FoundLog {
-                block: BlockRef { number: *number, hash: block.hash },
-                timestamp: block.timestamp,
-                pending: false,
-                log_index: position.log_index,
-                transaction_index: found.transaction_index,
-                transaction_hash: found.transaction_hash,
-                log: found.log.clone(),
-            });
         }
         match candidates.last() {
             Some(last) if candidates.len() == wanted => {

@@ -1,8 +1,9 @@
-//! Work that must not wait for a disk or a network.
+//! Work that must not wait for a disk or a network, or take long.
 //!
-//! A thread that serves many clients runs short work itself, but must not wait in between. It runs the work with
-//! [`without_waiting`]. A backend that would have to wait [refuses](refuse) instead, and the work is repeated on a
-//! thread that may wait.
+//! A thread that serves many clients runs short work itself, but other clients must not wait for it. It runs the work
+//! with [`without_waiting`]. A backend that would have to wait, or an executor that would be busy for long,
+//! [refuses](refuse) instead, and the work is repeated on a thread of its own. So it is if the deadline of its
+//! [context](crate::context::Context::check) passes.
 
 use std::cell::Cell;
 use std::io;
@@ -11,7 +12,7 @@ use std::io;
 enum Waiting {
     Allowed,
     Forbidden,
-    /// Forbidden, and a backend would have had to wait.
+    /// Forbidden, and the work would have had to wait, or taken too long.
     Refused,
 }
 
@@ -28,7 +29,7 @@ impl Drop for Restore {
     }
 }
 
-/// Runs `work`, for which backends do not wait. Returns `None` if one would have had to: then the result was
+/// Runs `work`, which does not wait. Returns `None` if it would have had to, or took too long: then the result was
 /// meaningless, and the work must be repeated on a thread that may wait.
 ///
 /// # Examples
@@ -46,13 +47,13 @@ pub fn without_waiting<T>(work: impl FnOnce() -> T) -> Option<T> {
     (WAITING.get() == Waiting::Forbidden).then_some(result)
 }
 
-/// Returns whether work on this thread may wait.
+/// Returns whether work on this thread may wait and take long.
 pub fn is_allowed() -> bool {
     WAITING.get() == Waiting::Allowed
 }
 
-/// Records that the work on this thread would have to wait. Returns an error of the kind [`io::ErrorKind::WouldBlock`],
-/// with which the read fails.
+/// Records that the work on this thread would have to wait, or take long. Returns an error of the kind
+/// [`io::ErrorKind::WouldBlock`], with which the read fails.
 pub fn refuse() -> io::Error {
     if !is_allowed() {
         WAITING.set(Waiting::Refused);

@@ -187,8 +187,8 @@ impl DevNodeBuilder {
         self
     }
 
-    /// Stores the chain in `backend`, whose first block must be that of the [`genesis`](Self::genesis). Default: in
-    /// memory.
+    /// Stores the chain in `backend`, whose first block must be that of the [`genesis`](Self::genesis). Only one node may
+    /// change a backend. Default: in memory.
     #[must_use]
     pub fn backend(mut self, backend: Arc<dyn StateBackend>) -> Self {
         self.backend = Backend::Given(backend);
@@ -348,3 +348,6 @@ pub enum DevNodeError {
     #[error(transparent)]
     Backend(#[from] BackendError),
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,7 @@
 
 use crate::convert::{ToNode, saturating_price};
 use crate::database::StateDb;
+use crate::evm_context::{MANY_BYTES, check_quick};
 use crate::extension::EvmInspector;
 use crate::inspection::Inspection;
 use crate::machine::Machine;
@@ -18,6 +19,14 @@ use node_types::consensus::Header;
 use revm::context::result::{ExecutionResult, HaltReason};
 use revm::context::{BlockEnv, TxEnv};
 use revm::context_interface::transaction::{AccessList, TransactionType};
+
+/// Most gas of a call that is quick: with more, a single instruction can allocate much memory.
+const MOST_QUICK_GAS: u64 = 50_000_000;
+
+/// Returns whether preparing a call takes no more than microseconds.
+fn is_quick(call: &Call) -> bool {
+    call.overrides.is_empty() && call.authorization_list.is_empty() && call.access_list.is_empty()
+}
 
 /// A call that can be run any number of times. No run sees the changes of another.
 pub(crate) struct CallRun<'a> {
@@ -56,6 +65,7 @@ impl<'a> CallRun<'a> {
     ) -> Result<Self, ExecutionError> {
         let RunContext { spec, context, extensions, .. } = run;
         context.check()?;
+        check_quick(is_quick(call))?;
         let (header, fork) = overridden(spec, header, call);
         let mut db = db.with_fork(fork);
         let mut cfg = extensions.configured(spec::configuration(spec, fork));
@@ -157,7 +167,13 @@ impl<'a> CallRun<'a> {
     /// Runs the call with a gas limit.
     pub(crate) fn run(&mut self, gas_limit: u64) -> Result<ExecutionResult, ExecutionError> {
         let transaction = self.transaction(gas_limit)?;
-        self.machine.simulate(transaction).map_err(|fault| refusal(&mut self.machine, &self.offer, fault))
+        check_quick(gas_limit <= MOST_QUICK_GAS)?;
+        // Where nothing is charged, the account of the fee recipient need not be read.
+        self.machine.rules().disable_fee_charge = self.call.is_free() && self.call.blob_versioned_hashes.is_empty();
+        let result = self.machine.simulate(transaction);
+        let result = result.map_err(|fault| refusal(&mut self.machine, &self.offer, fault))?;
+        check_quick(result.output().is_none_or(|output| output.len() <= MANY_BYTES))?;
+        Ok(result)
     }
 
     /// Returns the call with a gas limit as a revm transaction.

@@ -237,7 +237,7 @@ impl Executor for EvmExecutor {
     }
 
     fn caches(&self) -> Vec<CacheUse> {
-        vec![self.codes.usage()]
+        vec![self.codes.usage(), self.extensions.results.usage()]
     }
 }
 

@@ -3,12 +3,13 @@
 use crate::convert::{ToEvm, ToNode};
 use crate::database::DatabaseError;
 use crate::evm_context::EvmContext;
+use crate::precompile_cache::{CachedPrecompiles, PrecompileResults};
 use crate::precompiles::Precompiles;
 use crate::tracer::TracerMap;
 use node_types::{Address, Bytes, H256, U256};
 use revm::Inspector;
 use revm::context::{CfgEnv, JournalTr};
-use revm::handler::{EthPrecompiles, PrecompileProvider};
+use revm::handler::PrecompileProvider;
 use revm::interpreter::InterpreterResult;
 use revm::primitives::U256 as EvmU256;
 use revm::primitives::hardfork::SpecId;
@@ -109,6 +110,9 @@ pub enum PrecompileOutcome {
 
 /// A provider of precompiles for this crate's EVM: any type that implements revm's [`PrecompileProvider`] for every
 /// lifetime of the context. See [`EvmExecutor::with_precompiles`](crate::EvmExecutor::with_precompiles).
+///
+/// A run that can take longer than some dozen microseconds must [refuse](node_core::waiting::refuse) and fail where
+/// [work must not wait](node_core::waiting).
 pub trait EvmPrecompiles: for<'a> PrecompileProvider<EvmContext<'a>, Output = InterpreterResult> {}
 
 impl<T: for<'a> PrecompileProvider<EvmContext<'a>, Output = InterpreterResult>> EvmPrecompiles for T {}
@@ -133,6 +137,8 @@ pub(crate) struct Extensions {
     pub(crate) precompiles: Arc<PrecompileMap>,
     /// Creates the other precompiles; `None` for Ethereum's.
     pub(crate) provide: Option<Arc<Provide>>,
+    /// Results of Ethereum's precompiles.
+    pub(crate) results: Arc<PrecompileResults>,
     pub(crate) configure: Option<Arc<Configure>>,
     pub(crate) tracers: TracerMap,
 }
@@ -142,7 +148,7 @@ impl Extensions {
     pub(crate) fn precompiles(&self, spec: SpecId) -> Precompiles {
         let provided = match &self.provide {
             Some(provide) => provide(spec),
-            None => Box::new(EthPrecompiles::new(spec)),
+            None => Box::new(CachedPrecompiles::new(spec, Arc::clone(&self.results))),
         };
         Precompiles::new(provided, self.precompiles.clone())
     }

@@ -54,7 +54,7 @@ impl BlobVerifier for KzgVerifier {
     }
 }
 
-/// Returns the trusted setup, without precomputation, which would take 100 MB for a rarely used operation.
+/// Returns the trusted setup, without precomputation, which would take seconds and 100 MB for a rarely used operation.
 fn settings() -> &'static KzgSettings {
     ethereum_kzg_settings(0)
 }
@@ -116,6 +116,7 @@ fn check_versioned_hashes(versioned_hashes: &[H256], commitments: &[Bytes]) -> R
 #[cfg(test)]
 mod tests {
     use super::*;
+    use c_kzg::Bytes32;
 
     fn blob(first: u8) -> Bytes {
         let mut blob = vec![0; BYTES_PER_BLOB];
@@ -192,6 +193,78 @@ mod tests {
             let expected = BlobError::VersionedHash { index: 0, got: hashes[0], expected: hashes[1] };
             assert_eq!(KzgVerifier.verify(&swapped, &sidecar), Err(expected), "version {version}");
         }
+    }
+
+    /// The precompile is revm's, on blst alone; c-kzg is the oracle.
+    #[test]
+    fn point_evaluation_agrees_with_c_kzg() {
+        use revm::precompile::kzg_point_evaluation::{GAS_COST, RETURN_VALUE, run};
+        /// The order of the scalar field.
+        const MODULUS: [u8; 32] = *RETURN_VALUE.last_chunk().unwrap();
+
+        let scalar = |last: u8| [[0; 31].as_slice(), &[last]].concat();
+        let minus_one = |mut word: [u8; 32]| {
+            word[31] -= 1;
+            word.to_vec()
+        };
+        // A polynomial of no special kind, the constant 5, whose proof is the point at infinity, and 0, whose commitment
+        // is as well.
+        let constant = Bytes::from(scalar(5).repeat(BYTES_PER_BLOB / 32));
+        let blobs = [blob(1), constant, vec![0; BYTES_PER_BLOB].into()];
+        let mut accepted = 0;
+        for (index, blob) in blobs.iter().enumerate() {
+            let blob = load(blob).unwrap();
+            let commitment = settings().blob_to_kzg_commitment(&blob).unwrap().to_bytes();
+            for z in [scalar(0), scalar(1), scalar(200), minus_one(MODULUS)] {
+                let (proof, y) = settings().compute_kzg_proof(&blob, &Bytes32::from_bytes(&z).unwrap()).unwrap();
+                let proof = proof.to_bytes();
+                let mut flipped = proof.to_vec();
+                flipped[20] ^= 1;
+                // On the curve, but outside the subgroup of prime order.
+                let outside = [[0x80].as_slice(), &[0; 46], &[4]].concat();
+                let infinity = [[0xc0].as_slice(), &[0; 47]].concat();
+                const COMMITMENT: usize = 0;
+                const Z: usize = 1;
+                const Y: usize = 2;
+                const PROOF: usize = 3;
+                let valid = [commitment.to_vec(), z.clone(), y.to_vec(), proof.to_vec()];
+                let with = |part: usize, value: &[u8]| {
+                    let mut parts = valid.clone();
+                    parts[part] = value.to_vec();
+                    parts
+                };
+                let cases = [
+                    valid.clone(),
+                    with(Z, &scalar(9)),
+                    with(Z, &MODULUS),
+                    with(Y, &scalar(77)),
+                    with(Y, &MODULUS),
+                    with(Y, &[0xff; 32]),
+                    with(COMMITMENT, &infinity),
+                    with(COMMITMENT, &outside),
+                    with(COMMITMENT, &[0; 48]),
+                    with(PROOF, &infinity),
+                    with(PROOF, &outside),
+                    with(PROOF, &[0xff; 48]),
+                    with(PROOF, &flipped),
+                ];
+                for (case, [commitment, z, y, proof]) in cases.iter().enumerate() {
+                    let bytes48 = |bytes: &[u8]| Bytes48::from_bytes(bytes).unwrap();
+                    let bytes32 = |bytes: &[u8]| Bytes32::from_bytes(bytes).unwrap();
+                    let expected = settings()
+                        .verify_kzg_proof(&bytes48(commitment), &bytes32(z), &bytes32(y), &bytes48(proof))
+                        .unwrap_or(false);
+                    let input = [&kzg_to_versioned_hash(commitment)[..], z, y, commitment, proof].concat();
+                    let output = run(&input, GAS_COST);
+                    assert_eq!(output.is_ok(), expected, "blob {index}, z {z:?}, case {case}");
+                    accepted += usize::from(expected);
+                    if let Ok(output) = output {
+                        assert_eq!((output.gas_used, &output.bytes[..]), (GAS_COST, &RETURN_VALUE[..]));
+                    }
+                }
+            }
+        }
+        assert!(accepted >= 12, "{accepted} proofs are valid");
     }
 
     #[test]

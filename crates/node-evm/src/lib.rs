@@ -51,6 +51,7 @@ mod kzg;
 mod log_book;
 mod machine;
 mod overrides;
+mod precompile_cache;
 mod precompiles;
 mod recovery;
 mod refusal;

@@ -1,10 +1,10 @@
 //! Precompiles, including those that a call has replaced or moved.
 
 use crate::convert::{ToEvm, ToNode};
-use crate::evm_context::EvmContext;
+use crate::evm_context::{self, EvmContext};
 use crate::extension::{EvmPrecompiles, Precompile, PrecompileCall, PrecompileMap, PrecompileOutcome};
 use node_core::executor::NamedContract;
-use revm::context::{CfgEnv, ContextError, JournalTr, LocalContextTr};
+use revm::context::{CfgEnv, JournalTr, LocalContextTr};
 use revm::handler::{EthPrecompiles, PrecompileProvider, precompile_output_to_interpreter_result};
 use revm::interpreter::{CallInputs, InterpreterResult};
 use revm::precompile::{Precompile as EvmPrecompile, PrecompileHalt, PrecompileOutput};
@@ -98,10 +98,7 @@ fn run_custom(precompile: &dyn Precompile, context: &mut EvmContext<'_>, inputs:
             }
             failed(reason)
         }
-        PrecompileOutcome::NoState(error) => {
-            context.error = Err(ContextError::Db(error));
-            failed(String::new())
-        }
+        PrecompileOutcome::NoState(error) => return evm_context::abort(context, inputs, error),
     };
     precompile_output_to_interpreter_result(output, inputs.gas_limit)
 }
@@ -128,7 +125,9 @@ impl<'a> PrecompileProvider<EvmContext<'a>> for Precompiles {
     fn run(&mut self, context: &mut EvmContext<'a>, inputs: &CallInputs) -> Result<Option<InterpreterResult>, String> {
         let origin = self.origin(&inputs.bytecode_address);
         if let Some(precompile) = origin.and_then(|origin| self.custom.get(&origin.to_node())) {
-            return Ok(Some(run_custom(&**precompile, context, inputs)));
+            // How long it takes is unknown.
+            let refused = evm_context::refused(context, inputs, false);
+            return Ok(Some(refused.unwrap_or_else(|| run_custom(&**precompile, context, inputs))));
         }
         match origin {
             Some(origin) if origin == inputs.bytecode_address => self.provided.run(context, inputs),

@@ -9,6 +9,8 @@ use node_core::executor::{
     AccountOverride, BlockOverrides, Call, CallFailure, CallOutcome, ExecutionError, StorageOverride, TransactionError,
 };
 use node_core::forks::Fork;
+use node_core::waiting;
+use node_types::consensus::AccessListItem;
 use node_types::{Address, Bytes, H256, U256, keccak256};
 use std::time::Duration;
 use support::*;
@@ -317,4 +319,54 @@ fn a_backend_error_keeps_its_source() {
     let outcome = node_core::executor::Executor::call(&world.executor, &context, &*world.view, &header, &call());
     assert!(matches!(outcome, Err(ExecutionError::Backend(BackendError::UnknownBlock(7)))), "{outcome:?}");
     assert_eq!(world.view.head().number, 0);
+}
+
+/// Threads that serve many clients leave long calls to other threads.
+#[test]
+fn work_that_must_not_take_long_refuses_long_calls() {
+    let short = |world: &World, call: &Call| waiting::without_waiting(|| world.call(call)).map(Result::unwrap);
+    let world = |code: &str| Genesis::at(Fork::Osaka).code(CONTRACT, code).build();
+    let call = |to, input: &str| Call { from: ALICE, to: Some(to), input: hex(input), ..Call::default() };
+    let precompile = |number| Address::from_low_u64_be(number);
+    let any = world("");
+    // Memory to hash, in bytes.
+    for (code, runs) in [("62010000 5f 20", true), ("62010001 5f 20", false), ("5f 19 5f 20", false)] {
+        assert_eq!(short(&world(code), &call(CONTRACT, "")).is_some(), runs, "{code}");
+    }
+    // Memory to return or to revert with.
+    for (code, runs) in [("62010000 5f f3", true), ("62010001 5f f3", false), ("62010001 5f fd", false)] {
+        assert_eq!(short(&world(code), &call(CONTRACT, "")).is_some(), runs, "{code}");
+    }
+    // What is prepared before the code runs.
+    let overrides = [(BOB, AccountOverride::default())].into();
+    let access_list = vec![AccessListItem { address: BOB, storage_keys: Vec::new() }];
+    for (call, runs) in [
+        (call(BOB, ""), true),
+        (Call { overrides, ..call(BOB, "") }, false),
+        (Call { access_list, ..call(BOB, "") }, false),
+    ] {
+        assert_eq!(short(&any, &call).is_some(), runs, "{call:?}");
+    }
+    // With more gas, a single instruction could allocate much memory.
+    for (gas, runs) in [(50_000_000, true), (50_000_001, false)] {
+        let context = Context::unbounded().with_gas_budget(gas);
+        let found = waiting::without_waiting(|| any.call_within(&context, &call(BOB, "")));
+        assert_eq!(found.is_some(), runs, "{gas}");
+    }
+    for (number, input, runs) in [(2, 2_048, true), (2, 2_049, false), (4, 100, true), (5, 96, false), (9, 213, false)]
+    {
+        let call = call(precompile(number), &"00".repeat(input));
+        assert_eq!(short(&any, &call).is_some(), runs, "{number}, {input} bytes");
+    }
+    // A cached result takes no time.
+    let pairing = call(precompile(8), "");
+    assert_eq!(short(&any, &pairing), None);
+    let outcome = any.call(&pairing).unwrap();
+    assert_eq!(short(&any, &pairing), Some(outcome));
+    // Slow instructions are interrupted soon after the slice, with and without jumps.
+    for code in [&format!("5b {} 602156", "80800a50".repeat(6_000)), &"5a5450".repeat(8_000), &"5a3150".repeat(8_000)] {
+        let slow = world(&format!("7f {} {code}", "ff".repeat(32)));
+        let slice = Context::unbounded().with_timeout(Duration::from_micros(100));
+        assert!(waiting::without_waiting(|| slow.call_within(&slice, &call(CONTRACT, ""))).is_none());
+    }
 }

@@ -8,6 +8,7 @@ use node_core::context::Context;
 use node_core::executor::{Call, CallFailure, CallOutcome, ExecutionError, Executor};
 use node_core::forks::Fork;
 use node_core::trace::{Trace, TraceError, Tracing};
+use node_core::waiting;
 use node_evm::revm::Inspector;
 use node_evm::revm::handler::EthPrecompiles;
 use node_evm::revm::interpreter::interpreter_types::Jumps;
@@ -67,6 +68,15 @@ fn calls_and_contracts_reach_a_precompile() {
     // Without the precompile there is nothing at the address.
     let plain = Genesis::at(Fork::Osaka).code(CONTRACT, CALLER).build();
     assert_eq!(returned(plain.call(&call(CONTRACT, &[1, 2, 3])).unwrap()).len(), 32);
+}
+
+#[test]
+fn how_long_a_precompile_takes_is_unknown() {
+    let world = world();
+    for to in [BEEF, CONTRACT] {
+        assert!(waiting::without_waiting(|| world.call(&call(to, &[1]))).is_none());
+        returned(world.call(&call(to, &[1])).unwrap());
+    }
 }
 
 #[test]

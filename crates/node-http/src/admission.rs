@@ -235,8 +235,8 @@ pub(crate) fn report_unreadable(request: &HttpRequest, service: &Service, sender
     }
 }
 
-/// Refuses requests that other programs may understand differently. actix-http refuses such requests of HTTP/1.1, but
-/// not of HTTP/2 (RFC 9113, section 8.3.1; RFC 9110, section 8.6).
+/// Refuses requests that other programs may understand differently. Of HTTP/1.1, actix-http refuses most of them, but
+/// accepts any `Host`; of HTTP/2 it refuses none (RFC 9112, section 3.2; RFC 9113, section 8.3.1; RFC 9110, section 8.6).
 fn check_form(request: &HttpRequest) -> Result<(), HttpError> {
     let (headers, uri) = (request.headers(), request.uri());
     let is_repeated = |name| headers.get_all(name).nth(1).is_some();
@@ -245,6 +245,12 @@ fn check_form(request: &HttpRequest) -> Result<(), HttpError> {
     }
     if is_repeated(CONTENT_LENGTH) {
         return Err(HttpError::Malformed("it has more than one header Content-Length"));
+    }
+    if headers.get(HOST).is_some_and(|host| !host.to_str().is_ok_and(hosts::is_valid)) {
+        return Err(HttpError::Malformed("its header Host is not a host name or address with or without a port"));
+    }
+    if uri.authority().is_some_and(|authority| !hosts::is_valid(authority.as_str())) {
+        return Err(HttpError::Malformed("its authority is not a host name or address with or without a port"));
     }
     if uri.scheme_str().is_some_and(|scheme| !matches!(scheme, "http" | "https")) {
         return Err(HttpError::Malformed("its scheme is neither http nor https"));
@@ -278,4 +284,30 @@ fn check_host(request: &HttpRequest, service: &Service) -> Result<(), HttpError>
 
 fn excerpt(text: &str) -> &str {
     &text[..text.floor_char_boundary(EXCERPT)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use actix_web::test::TestRequest;
+
+    #[test]
+    fn requests_to_an_invalid_host_are_malformed() {
+        let valid = |request: TestRequest| check_form(&request.to_http_request()).is_ok();
+        let cases: [(&[u8], bool); 6] = [
+            (b"", true),
+            (b"localhost:80", true),
+            (b"evil.example", true),
+            (b"evil.example/.localhost", false),
+            (b"a b.localhost", false),
+            (b"evil\xe9", false),
+        ];
+        for (host, expected) in cases {
+            let value = HeaderValue::from_bytes(host).unwrap();
+            assert_eq!(valid(TestRequest::default().insert_header((HOST, value))), expected, "{host:?}");
+        }
+        for (uri, expected) in [("/", true), ("http://localhost/", true), ("http://evil@localhost/", false)] {
+            assert_eq!(valid(TestRequest::with_uri(uri)), expected, "{uri}");
+        }
+    }
 }

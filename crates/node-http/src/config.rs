@@ -162,7 +162,7 @@ pub struct HttpConfig {
     /// Threads for work that can take long: transactions, filters, proofs, full blocks [default: four per core]
     #[cfg_attr(feature = "clap", arg(long, value_name = "COUNT", help_heading = "Limits of all clients", value_parser = values::threads))]
     pub pool_threads: Option<NonZero<usize>>,
-    /// Low-priority threads for calls, estimates and the pending block [default: four per core]
+    /// Low-priority threads for longer calls and estimates, and the pending block [default: four per core]
     #[cfg_attr(feature = "clap", arg(long, value_name = "COUNT", help_heading = "Limits of all clients", value_parser = values::threads))]
     pub call_threads: Option<NonZero<usize>>,
     /// Number of requests that may wait for a thread of each pool; further ones are refused.

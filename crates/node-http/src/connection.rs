@@ -7,7 +7,7 @@ use crate::bare;
 use crate::clients::Permit;
 use crate::encode;
 use crate::framing::Framing;
-use crate::h2_guard::Guard;
+use crate::h2_guard::{Excess, Guard};
 use crate::phase::Closing;
 use crate::problem::{self, HttpError};
 use crate::report::Reporter;
@@ -28,7 +28,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep};
 
 /// Maximum number of bytes of a connection that the operating system may hold unsent. Data that clients do not read
 /// stays in responses, which are counted.
@@ -47,7 +47,7 @@ pub(crate) struct Connection {
     http2: Option<Http2>,
     /// The requests of HTTP/1.1.
     framing: Framing,
-    /// While the head of an HTTP/1.1 request is incomplete, ends when it should be complete.
+    /// While the headers of a request are incomplete, ends when they should be complete.
     head_limit: Option<Pin<Box<Sleep>>>,
     service: web::Data<Service>,
     received: bare::Received,
@@ -153,9 +153,13 @@ impl Connection {
         read
     }
 
-    /// Fails if the head of a request takes too long. actix-http checks that of the first request only.
+    /// Fails if the headers of a request take too long. actix-http checks only those of the first request.
     fn check_head(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
-        if !self.framing.is_in_head() {
+        let is_in_head = match &self.http2 {
+            Some(http2) => http2.guard.is_in_headers(),
+            None => self.framing.is_in_head(),
+        };
+        if !is_in_head {
             self.head_limit = None;
             return Ok(());
         }
@@ -163,9 +167,11 @@ impl Connection {
         if self.head_limit.get_or_insert_with(|| Box::pin(sleep(limit))).as_mut().poll(cx).is_pending() {
             return Ok(());
         }
-        let response = canned_response(&self.service, &self.peer, &HttpError::HeadersTimeout);
-        // If the client reads, there is space for it.
-        let _ = self.poll_write_raw(cx, &response);
+        if self.http2.is_none() {
+            let response = canned_response(&self.service, &self.peer, &HttpError::HeadersTimeout);
+            // If the client reads, there is space for it.
+            let _ = self.poll_write_raw(cx, &response);
+        }
         Err(io::ErrorKind::TimedOut.into())
     }
 
@@ -220,7 +226,7 @@ impl Connection {
             let mut left = written;
             for piece in pieces {
                 let sent = left.min(piece.len());
-                http2.guard.sent(&piece[..sent]);
+                http2.sent(&piece[..sent]);
                 left -= sent;
             }
             if http2.is_closing && http2.guard.is_idle() {
@@ -241,7 +247,7 @@ impl Connection {
                 _ => 0,
             };
             if let Some(http2) = &mut self.http2 {
-                http2.guard.sent(&added[..count]);
+                http2.sent(&added[..count]);
                 http2.added = added[count..].to_vec();
             }
             if ready!(written)? == 0 {
@@ -252,11 +258,14 @@ impl Connection {
     }
 
     /// While the server is draining, asks the client of an HTTP/2 connection to disconnect. Returns whether the
-    /// connection has ended, which happens when the server closes.
+    /// connection has ended, which happens when the server closes, or when the client has not used it for a while.
     fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
         let Some(http2) = &mut self.http2 else { return Poll::Ready(Ok(false)) };
         http2.is_leaving = http2.is_leaving || http2.leaving.as_mut().poll(cx).is_ready();
         http2.is_closing = http2.is_closing || http2.closing.as_mut().poll(cx).is_ready();
+        if http2.poll_unused(cx).is_ready() {
+            (http2.is_leaving, http2.is_closing) = (true, true);
+        }
         if !http2.is_leaving {
             return Poll::Ready(Ok(false));
         }
@@ -291,6 +300,12 @@ struct Http2 {
     is_leaving: bool,
     closing: Pin<Box<dyn Future<Output = ()>>>,
     is_closing: bool,
+    /// When a stream was open most recently, or the connection began.
+    used: Instant,
+    /// How long the connection may be unused.
+    idle_limit: Duration,
+    /// Ends when the connection may have been unused for that long.
+    unused: Pin<Box<Sleep>>,
     /// Bytes to send before the h2 crate's own.
     added: Vec<u8>,
     /// Number of bytes of the h2 crate that `added` replaces.
@@ -301,14 +316,48 @@ impl Http2 {
     fn new(service: &Service, peer: &Peer) -> Self {
         let phases = &service.phases;
         let reaching = |mut phase: Closing| Box::pin(async move { phase.wait().await });
+        // A new connection has no stream before the headers of the first request.
+        let idle_limit = service.config.keep_alive.max(service.config.header_timeout).max(Duration::from_secs(1));
         Self {
             guard: Guard::new(service.config.max_headers, service.http2_streams.clone(), peer.client.clone()),
             leaving: reaching(phases.leaving()),
             is_leaving: false,
             closing: reaching(phases.closing()),
             is_closing: false,
+            used: Instant::now(),
+            idle_limit,
+            unused: Box::pin(sleep(idle_limit)),
             added: Vec::new(),
             replaced: None,
+        }
+    }
+
+    fn received(&mut self, bytes: &[u8]) -> Result<(), Excess> {
+        self.guard.received(bytes)?;
+        if !self.guard.is_idle() {
+            self.used = Instant::now();
+        }
+        Ok(())
+    }
+
+    fn sent(&mut self, bytes: &[u8]) {
+        if !self.guard.is_idle() {
+            self.used = Instant::now();
+        }
+        self.guard.sent(bytes);
+    }
+
+    /// Waits until no stream was open for the idle limit. The h2 crate only checks that the client acknowledges pings.
+    fn poll_unused(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            ready!(self.unused.as_mut().poll(cx));
+            let now = Instant::now();
+            let used = if self.guard.is_idle() { self.used } else { now };
+            let end = used + self.idle_limit;
+            if end <= now {
+                return Poll::Ready(());
+            }
+            self.unused.as_mut().reset(end);
         }
     }
 }
@@ -335,8 +384,9 @@ impl AsyncRead for Connection {
             Stream::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
             Stream::Encrypted(stream) => Pin::new(stream).poll_read(cx, buf),
         };
-        let guarded = http2.guard.received(&buf.filled()[before..]);
+        let guarded = http2.received(&buf.filled()[before..]);
         guarded.map_err(|excess| io::Error::new(io::ErrorKind::InvalidData, excess))?;
+        self.check_head(cx)?;
         read
     }
 }

@@ -9,14 +9,14 @@
 //!
 //! Code that clients supply can run for any time. It has its own pool, whose threads have a low scheduling priority:
 //! endless calls use only CPU time that nothing else needs, and do not delay reads, transactions, filters or blocks.
+//! Most calls are short, so while that pool is idle, a call starts on the receiving thread as well.
 
 use crate::config::HttpConfig;
 use crate::pool::{Pool, PoolUsage};
 use crate::priority;
 use crate::problem::HttpError;
-use node_core::context::{Context, Interrupted};
+use node_core::context::Context;
 use node_core::cost::Cost;
-use node_core::node::NodeError;
 use node_core::waiting::without_waiting;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,6 +26,9 @@ use tokio::sync::oneshot;
 /// How long work of [`Cost::Brief`] may delay other requests on its thread. This is much longer than a search for
 /// rare logs takes, and much shorter than the work for which the pools exist.
 const SLICE: Duration = Duration::from_micros(300);
+
+/// The same for work of [`Cost::BriefCode`]. A call of a few reads takes a tenth of it.
+const CODE_SLICE: Duration = Duration::from_micros(100);
 
 /// The thread pools, in addition to the threads that receive requests.
 pub(crate) struct Pools {
@@ -77,8 +80,14 @@ pub(crate) async fn run<T: Send + 'static>(
             None => &pools.disk,
             Some(done) => return done,
         },
-        Cost::Brief => match without_waiting(|| catch_panic(|| work(&context.clone().with_timeout(SLICE)))) {
-            None | Some(Err(HttpError::Node(NodeError::Interrupted(Interrupted::DeadlineExceeded)))) => &pools.work,
+        Cost::Brief => match run_in_slice(&context, SLICE, &work) {
+            None => &pools.work,
+            Some(done) => return done,
+        },
+        // Code that takes longer is running in the pool. More of it may come, and must not cost a slice each time.
+        Cost::BriefCode if pools.code.usage().busy > 0 => &pools.code,
+        Cost::BriefCode => match run_in_slice(&context, CODE_SLICE, &work) {
+            None => &pools.code,
             Some(done) => return done,
         },
         Cost::Long => &pools.work,
@@ -103,6 +112,11 @@ pub(crate) async fn run<T: Send + 'static>(
     result
 }
 
+/// Runs `work` on this thread. Returns `None` if it has to wait or takes longer than `slice`.
+fn run_in_slice<T>(context: &Context, slice: Duration, work: &Work<T>) -> Option<Result<T, HttpError>> {
+    without_waiting(|| catch_panic(|| work(&context.clone().with_timeout(slice))))
+}
+
 /// Turns a panic into an error, so that a bug fails only the request that triggers it.
 fn catch_panic<T>(work: impl FnOnce() -> Result<T, HttpError>) -> Result<T, HttpError> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(HttpError::Panicked))
@@ -120,6 +134,7 @@ impl Drop for CancelOnDrop {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use node_core::node::NodeError;
     use node_core::waiting;
     use std::num::NonZero;
     use std::sync::atomic::{AtomicUsize, Ordering};
@@ -141,7 +156,14 @@ mod tests {
     async fn runs_work_on_the_thread_of_its_cost() {
         let pools = pools(1, 0);
         let here = thread::current().id();
-        for (cost, same) in [(Cost::Instant, true), (Cost::Brief, true), (Cost::Long, false), (Cost::Code, false)] {
+        let costs = [
+            (Cost::Instant, true),
+            (Cost::Brief, true),
+            (Cost::BriefCode, true),
+            (Cost::Long, false),
+            (Cost::Code, false),
+        ];
+        for (cost, same) in costs {
             let work = Box::new(|_: &Context| Ok(thread::current().id()));
             let thread = run(&pools, cost, Context::unbounded(), work).await.unwrap();
             assert_eq!(thread == here, same, "{cost:?}");
@@ -165,8 +187,10 @@ mod tests {
                 }
             }
         };
-        assert_eq!(run(&pools, Cost::Brief, Context::unbounded(), Box::new(work)).await.unwrap(), 7);
-        assert_eq!(begun.load(Ordering::SeqCst), 2);
+        for cost in [Cost::Brief, Cost::BriefCode] {
+            assert_eq!(run(&pools, cost, Context::unbounded(), Box::new(work.clone())).await.unwrap(), 7);
+            assert_eq!(begun.swap(0, Ordering::SeqCst), 2);
+        }
 
         // A request whose own deadline has passed does not start again.
         let over = Context::unbounded().with_timeout(Duration::ZERO);
@@ -179,7 +203,7 @@ mod tests {
     async fn work_that_has_to_wait_starts_again_in_the_pool() {
         let pools = pools(1, 0);
         let here = thread::current().id();
-        for cost in [Cost::Instant, Cost::Brief] {
+        for cost in [Cost::Instant, Cost::Brief, Cost::BriefCode] {
             let work = |_: &Context| {
                 if !waiting::is_allowed() {
                     waiting::refuse();
@@ -235,8 +259,11 @@ mod tests {
         while pools.code.usage().busy == 0 {
             actix_web::rt::time::sleep(Duration::from_millis(1)).await;
         }
-        let refused = run(&pools, Cost::Code, Context::unbounded(), value(1)).await;
-        assert!(matches!(refused, Err(HttpError::Overloaded)), "{refused:?}");
+        // Brief code does not start on this thread while longer code is running.
+        for cost in [Cost::Code, Cost::BriefCode] {
+            let refused = run(&pools, cost, Context::unbounded(), value(1)).await;
+            assert!(matches!(refused, Err(HttpError::Overloaded)), "{refused:?}");
+        }
         assert_eq!(run(&pools, Cost::Long, Context::unbounded(), value(2)).await.unwrap(), 2);
         release.send(()).unwrap();
         assert!(endless.await.unwrap().unwrap());
@@ -246,7 +273,7 @@ mod tests {
     async fn a_panic_fails_only_its_request() {
         // The thread may still be busy when the next request is submitted, hence a queue of one.
         let pools = pools(1, 1);
-        for cost in [Cost::Instant, Cost::Brief, Cost::Long, Cost::Code] {
+        for cost in [Cost::Instant, Cost::Brief, Cost::BriefCode, Cost::Long, Cost::Code] {
             let result = run::<u32>(&pools, cost, Context::unbounded(), Box::new(|_| panic!("a defect"))).await;
             assert!(matches!(result, Err(HttpError::Panicked)), "{cost:?}: {result:?}");
             assert_eq!(run(&pools, cost, Context::unbounded(), value(1)).await.unwrap(), 1, "{cost:?}");

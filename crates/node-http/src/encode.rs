@@ -7,6 +7,7 @@ use crate::problem::HttpError;
 use crate::url::is_authority;
 use actix_web::HttpRequest;
 use actix_web::http::header::HOST;
+use node_types::wire::append_json;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -82,7 +83,7 @@ pub(crate) fn rest_of<'a>(schema_url: &str, json: &'a [u8]) -> &'a [u8] {
 pub(crate) fn with_schema<T: Serialize>(schema_url: &str, output: &T) -> Result<Vec<u8>, HttpError> {
     let mut json = opening(schema_url, 1_024);
     let start = json.len();
-    serde_json::to_writer(&mut json, output).map_err(HttpError::Encode)?;
+    append_json(&mut json, output).map_err(HttpError::Encode)?;
     debug_assert_eq!(json[start], b'{', "every output is an object");
     if json.ends_with(b"{}") {
         json.truncate(start);

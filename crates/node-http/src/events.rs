@@ -26,7 +26,7 @@ use node_core::context::Context;
 use node_core::cost::Cost;
 use node_core::logs::PageSize;
 use node_core::node::EventStream;
-use node_types::wire::{Event, EventsInput};
+use node_types::wire::{Event, EventsInput, append_json};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::sleep;
@@ -184,7 +184,7 @@ fn write(events: &[Event]) -> Result<Vec<u8>, HttpError> {
         if let Some(data) = data {
             text.extend_from_slice(format!("event: {}\ndata: ", data.name()).as_bytes());
             // Compact JSON has no line breaks, which would end the field.
-            serde_json::to_writer(&mut text, data).map_err(HttpError::Encode)?;
+            append_json(&mut text, data).map_err(HttpError::Encode)?;
             text.push(b'\n');
         }
         text.push(b'\n');

@@ -39,8 +39,10 @@ pub(crate) struct Guard {
     header_limit: usize,
     incoming: Frames,
     outgoing: Frames,
-    /// Number of bytes received of the current unfinished header block.
-    block: usize,
+    /// Number of bytes received of the header block that is unfinished, if there is one.
+    block: Option<usize>,
+    /// Whether the newest frame from the client is part of a header block.
+    is_receiving_headers: bool,
     /// Whether an unfinished header block is being sent. No other frame may come between its frames.
     is_sending_headers: bool,
     /// Whether the SETTINGS frame, which is the first, was sent.
@@ -88,7 +90,8 @@ impl Guard {
             header_limit,
             incoming: Frames::after(PREFACE),
             outgoing: Frames::default(),
-            block: 0,
+            block: None,
+            is_receiving_headers: false,
             is_sending_headers: false,
             is_open: false,
             streams: HashMap::new(),
@@ -105,6 +108,7 @@ impl Guard {
     /// If a limit is exceeded, so that the connection must be closed.
     pub(crate) fn received(&mut self, mut bytes: &[u8]) -> Result<(), Excess> {
         while let Some(frame) = self.incoming.next(&mut bytes) {
+            self.is_receiving_headers = matches!(frame.kind, HEADERS | CONTINUATION);
             match frame.kind {
                 HEADERS | CONTINUATION => self.receive_headers(frame)?,
                 RST_STREAM => drop(self.streams.remove(&frame.stream)),
@@ -115,13 +119,12 @@ impl Guard {
     }
 
     fn receive_headers(&mut self, Frame { length, kind, flags, stream }: Frame) -> Result<(), Excess> {
-        self.block = if kind == HEADERS { length } else { self.block.saturating_add(length) };
-        if self.block > self.header_limit {
+        let before = self.block.filter(|_| kind == CONTINUATION).unwrap_or_default();
+        let block = before.saturating_add(length);
+        if block > self.header_limit {
             return Err(Excess::Headers);
         }
-        if flags & END_HEADERS != 0 {
-            self.block = 0;
-        }
+        self.block = (flags & END_HEADERS == 0).then_some(block);
         // Trailers belong to an older stream.
         if stream > self.newest {
             self.newest = stream;
@@ -133,6 +136,11 @@ impl Guard {
             self.streams.insert(stream, permit);
         }
         Ok(())
+    }
+
+    /// Returns whether the client has sent a part of a header block, but not all of it.
+    pub(crate) fn is_in_headers(&self) -> bool {
+        self.block.is_some() || self.is_receiving_headers && !self.incoming.is_between_frames()
     }
 
     /// Processes the next `bytes` sent to the client.
@@ -189,7 +197,8 @@ impl Guard {
         self.farewell == Farewell::Final
     }
 
-    /// Returns whether the connection can be closed as soon as [`farewell`](Self::farewell) was sent.
+    /// Returns whether no stream is open, so that the connection can be closed as soon as [`farewell`](Self::farewell)
+    /// was sent.
     pub(crate) fn is_idle(&self) -> bool {
         self.streams.is_empty()
     }
@@ -246,6 +255,20 @@ mod tests {
                 assert_eq!(receive(frames, size).is_ok(), expected, "{frames:?} by {size}");
             }
         }
+    }
+
+    #[test]
+    fn a_header_block_ends_with_its_last_byte() {
+        let block = bytes(&[(HEADERS, 0, 0, 1), (CONTINUATION, 0, 5, 1), (CONTINUATION, END_HEADERS, 5, 1)]);
+        let mut guard = receive(&[(SETTINGS, 0, 6, 0)], 100).unwrap();
+        for (index, byte) in block.iter().enumerate() {
+            let begun = index >= FRAME_HEADER;
+            assert_eq!(guard.is_in_headers(), begun, "before byte {index}");
+            guard.received(&[*byte]).unwrap();
+        }
+        assert!(!guard.is_in_headers());
+        guard.received(&bytes(&[(DATA, 0, 9, 1)])[..12]).unwrap();
+        assert!(!guard.is_in_headers());
     }
 
     #[test]

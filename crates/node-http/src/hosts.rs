@@ -4,11 +4,18 @@
 //! reach the server as if it had the same origin. The browser still sends the site's name as `Host`, so requests with
 //! names that are not allowed are refused. IP addresses are always allowed, because the attack needs a name.
 
-use crate::url::{PublicUrl, host_of};
+use crate::url::{PublicUrl, host_of, is_authority};
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// Returns whether a request may be addressed to `authority`, a host with or without a port. IP addresses,
+/// Returns whether `authority` is empty, or a host name or address with or without a port, which may be empty
+/// (RFC 9112, section 3.2). Percent-encoded characters, and those that other programs may treat as the end of the
+/// name, are invalid.
+pub(crate) fn is_valid(authority: &str) -> bool {
+    authority.is_empty() || is_authority(authority.strip_suffix(':').unwrap_or(authority))
+}
+
+/// Returns whether a request may be addressed to `authority`, a valid host with or without a port. IP addresses,
 /// `localhost` and the host of the public URL are accepted in addition to `hosts`.
 pub(crate) fn is_allowed(hosts: &[AllowedHost], authority: &str, public_url: Option<&PublicUrl>) -> bool {
     let host = host_of(authority);
@@ -74,6 +81,47 @@ mod tests {
         ];
         for (names, authority, expected) in cases {
             assert_eq!(is_allowed(&hosts(names), authority, Some(&public_url)), expected, "{names:?} {authority}");
+        }
+    }
+
+    #[test]
+    fn a_host_is_a_name_or_an_address_with_or_without_a_port() {
+        let valid = [
+            "",
+            "localhost",
+            "localhost:",
+            "LocalHost.:80",
+            "a-b_c.example:65535",
+            "127.0.0.1:1",
+            "[::1]",
+            "[::1]:",
+            "[::1]:80",
+        ];
+        let invalid = [
+            "[::1].evil",
+            "[::1]evil:80",
+            "[::1",
+            "[localhost]",
+            "::1",
+            "evil.example#.localhost",
+            "evil.example/.localhost",
+            "evil.example\\.localhost",
+            "evil.example?.localhost",
+            "evil.example%2f.localhost",
+            "evil@localhost",
+            "a b.localhost",
+            "a,b.localhost",
+            "localhost:80:80",
+            "localhost:x",
+            "localhost::",
+            ":80",
+            ":",
+            "evil\u{e9}.localhost",
+        ];
+        for (hosts, expected) in [(&valid[..], true), (&invalid, false)] {
+            for host in hosts {
+                assert_eq!(is_valid(host), expected, "{host}");
+            }
         }
     }
 

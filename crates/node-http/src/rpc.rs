@@ -11,7 +11,7 @@ use crate::transfer::Body;
 use actix_web::http::StatusCode;
 use actix_web::web::{self, Bytes};
 use actix_web::{HttpRequest, HttpResponse};
-use node_core::context::{Context, Interrupted};
+use node_core::context::Context;
 use node_core::cost::Cost;
 use node_core::node::NodeError;
 use node_rpc::{CallReport, Message, Reply, Rpc, RpcError, Session, options};
@@ -151,18 +151,11 @@ pub(crate) async fn run(
     }
     let reason = refusal.as_ref().map(|refusal| refusal.error.to_string());
     let cost = message.cost(&service.node);
-    let (timeout, worker) = (context.timeout(), service.clone());
+    let worker = service.clone();
     let work = Box::new(move |context: &Context| {
         let control = reason.as_deref().map_or(Ok(()), Err);
         let rights = node_rpc::Client { session: session.as_deref(), control, reads_only };
         let Reply { body, calls } = worker.rpc.respond(context, &message, rights);
-        // In the time slice of `Cost::Brief`, requests that take longer are interrupted, or not begun. They are restarted
-        // in the pool.
-        let is_slice = context.timeout() != timeout;
-        let is_interrupted = |call: &CallReport| matches!(&call.error, Some(error) if error.code == RpcError::TIMEOUT);
-        if is_slice && calls.iter().any(is_interrupted) {
-            return Err(NodeError::from(Interrupted::DeadlineExceeded).into());
-        }
         let body = body.map(|body| Body::new(body, &worker, &client)).transpose();
         Ok(Response { body: body.inspect_err(|_| context.results_are_lost())?, calls })
     });

@@ -99,14 +99,9 @@ impl Message {
         match self {
             Self::Single(request) => request.cost(node),
             Self::Batch(requests) => {
-                let cost = requests.iter().map(|request| request.cost(node)).max().unwrap_or(Cost::Instant);
-                match cost {
-                    Cost::Instant if requests.len() <= SHORT_BATCH => Cost::Instant,
-                    // A brief request may be restarted, which must not repeat changes made by other requests of the
-                    // batch.
-                    Cost::Instant | Cost::Brief => Cost::Long,
-                    cost => cost,
-                }
+                let costs = requests.iter().map(|request| request.cost(node).without_restart());
+                let least = if requests.len() <= SHORT_BATCH { Cost::Instant } else { Cost::Long };
+                costs.fold(least, Cost::max)
             }
         }
     }

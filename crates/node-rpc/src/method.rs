@@ -5,6 +5,7 @@ use crate::parameters::{self, Parameters};
 use crate::scope::Scope;
 use node_core::cost::Cost;
 use node_core::node::Node;
+use node_types::wire::append_json;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::fmt;
@@ -137,5 +138,5 @@ impl Method {
 
 /// Appends the JSON of a result to `out`.
 pub(crate) fn write(out: &mut Vec<u8>, result: &impl Serialize) -> Result<(), RpcError> {
-    serde_json::to_writer(out, result).map_err(|error| RpcError::internal(&error))
+    append_json(out, result).map_err(|error| RpcError::internal(&error))
 }

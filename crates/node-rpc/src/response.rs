@@ -1,6 +1,7 @@
 //! Encoding of responses and notifications.
 
 use crate::error::RpcError;
+use node_types::wire::append_json;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -27,7 +28,7 @@ const HEAD: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
 /// Writes `value` as JSON, or null if that fails, which would be a bug.
 fn write(out: &mut Vec<u8>, value: &impl Serialize) {
     let length = out.len();
-    if serde_json::to_writer(&mut *out, value).is_err() {
+    if append_json(out, value).is_err() {
         out.truncate(length);
         out.extend_from_slice(b"null");
     }

@@ -347,11 +347,9 @@ impl Model {
         removed
     }
 
-    fn push(&mut self, mut block: Block) {
-        let hash = block.header.hash;
-        // A block may be mined again without an edit that had no effect. It stays marked.
-        block.edited |= self.blocks.get(&hash).is_some_and(|known| known.edited);
-        self.push_known(hash, Rc::new(block));
+    /// Appends a block. It replaces a side block with the same hash, which may include edits that had no effect.
+    fn push(&mut self, block: Block) {
+        self.push_known(block.header.hash, Rc::new(block));
     }
 
     fn push_known(&mut self, hash: H256, block: Rc<Block>) {
@@ -395,9 +393,8 @@ impl Model {
             if self.positions.contains_key(&sent.hash) {
                 continue;
             }
-            let has_blobs = self.mined_blobs.remove(&sent.hash);
             if may_return(sent.hash) {
-                returning.push((sent.clone(), has_blobs));
+                returning.push((sent.clone(), self.mined_blobs.remove(&sent.hash)));
             } else {
                 self.pool.set_back(sent.hash);
             }
@@ -435,6 +432,7 @@ impl Model {
     pub(super) fn revert(&mut self, id: u64) -> bool {
         let Some(snapshot) = self.snapshots.get(&id).cloned() else { return false };
         self.snapshots.split_off(&id);
+        self.pool.retain(&snapshot.pool);
         if self.head().header.hash != snapshot.head {
             let mut branch = Vec::new();
             let mut hash = snapshot.head;
@@ -451,7 +449,6 @@ impl Model {
         } else {
             (self.state, self.edited) = (snapshot.state, snapshot.edited);
         }
-        self.pool.retain(&snapshot.pool);
         self.follow(Vec::new(), |_| true);
         (self.offset, self.wished_time, self.wished_fee) = (snapshot.offset, None, None);
         true

@@ -57,7 +57,7 @@ pub enum GenesisError {
     /// An account has two entries, with and without 0x.
     #[error("alloc has two entries for {address:#x}")]
     DuplicateAccount { address: node_types::Address },
-    /// A slot of an account has two entries that differ in their leading zeros.
+    /// A slot of an account has two entries.
     #[error("alloc.{account} has two entries for the slot {slot:#x}")]
     DuplicateSlot { account: String, slot: node_types::H256 },
     /// The file states another root than that of its accounts.
@@ -86,6 +86,9 @@ pub enum NumberError {
     /// A character is not a digit.
     #[error("expected decimal digits, or hex digits after 0x")]
     Digit,
+    /// A byte string ends with half a byte.
+    #[error("an odd number of hex digits: {digits}")]
+    OddDigits { digits: usize },
     /// The number is too large.
     #[error("more than {bits} bits")]
     Overflow { bits: u32 },

@@ -44,7 +44,29 @@ struct AccountFields {
     balance: Option<Box<RawValue>>,
     nonce: Option<Box<RawValue>>,
     code: Option<String>,
-    storage: Option<BTreeMap<String, String>>,
+    storage: Option<Slots>,
+}
+
+/// The slots of an account with their values, in the order of the file. Unlike a map, it contains all entries if
+/// several have the same key.
+struct Slots(Vec<(String, String)>);
+
+impl<'de> Deserialize<'de> for Slots {
+    fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
+        struct Object;
+        impl<'de> Visitor<'de> for Object {
+            type Value = Slots;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object of slots")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Slots, A::Error> {
+                std::iter::from_fn(|| map.next_entry().transpose()).collect::<Result<_, _>>().map(Slots)
+            }
+        }
+        json.deserialize_map(Object)
+    }
 }
 
 /// An object with the fields of an account. Without this wrapper, serde would also accept an array of their values.
@@ -297,7 +319,7 @@ fn header(spec: &ChainSpec, file: &File) -> Result<Header, GenesisError> {
 fn account(key: &str, account: &AccountFields) -> Result<GenesisAccount, GenesisError> {
     let field = |name: &str| format!("alloc.{key}.{name}");
     let mut storage = BTreeMap::new();
-    for (slot, value) in account.storage.iter().flatten() {
+    for (slot, value) in account.storage.iter().flat_map(|slots| &slots.0) {
         let name = field(&format!("storage.{slot}"));
         let value = U256::from_big_endian(number::h256(&name, value)?.as_bytes());
         let slot = number::h256(&name, slot)?;

@@ -1,6 +1,7 @@
 //! Keys, numbers and bytes in the formats that genesis files use.
 
 use super::{GenesisError, NumberError};
+use const_hex::FromHexError;
 use node_types::{Address, Bytes, DigitsError, H256, U256, parse_digits};
 use serde_json::value::RawValue;
 
@@ -47,7 +48,11 @@ pub(super) fn typed<'a, T: serde::Deserialize<'a>>(field: &str, value: &'a RawVa
 
 /// Parses bytes in hex, with or without 0x.
 pub(super) fn bytes(field: &str, text: &str) -> Result<Bytes, GenesisError> {
-    const_hex::decode(text).map(Bytes::from).map_err(|_| malformed(field, NumberError::Digit))
+    let decoded = const_hex::decode(text).map_err(|error| match error {
+        FromHexError::OddLength => NumberError::OddDigits { digits: text.strip_prefix("0x").unwrap_or(text).len() },
+        _ => NumberError::Digit,
+    });
+    decoded.map(Bytes::from).map_err(|source| malformed(field, source))
 }
 
 /// Parses 32 bytes in hex, with or without 0x. Fewer digits are padded on the left.

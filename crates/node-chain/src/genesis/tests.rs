@@ -386,6 +386,19 @@ fn a_large_genesis_is_refused_for_the_same_reasons() {
 }
 
 #[test]
+fn a_slot_may_have_one_entry_only() {
+    const ACCOUNT: &str = "00000000000000000000000000000000000000aa";
+    for storage in [r#"{"0x1":"0x1","0x1":"0x2"}"#, r#"{"0x1":"0x1","0x01":"0x1"}"#] {
+        let alloc = format!(r#""alloc":{{"{ACCOUNT}":{{"storage":{storage}}},"#);
+        let json = String::from_utf8(large_file(1)).unwrap().replace("\"alloc\":{", &alloc);
+        let whole = Genesis::parse(json.as_bytes()).expect_err(storage);
+        let large = LargeGenesis::read(json.as_bytes(), &Context::unbounded(), tempfile::tempfile).expect_err(storage);
+        let expected = format!("alloc.{ACCOUNT} has two entries for the slot {:#x}", H256::from_low_u64_be(1));
+        assert_eq!([whole, large].map(|error| error.to_string()), [expected.clone(), expected]);
+    }
+}
+
+#[test]
 fn ignores_other_properties() {
     let json = file(|file| {
         file["comment"] = json!("x");
@@ -436,7 +449,7 @@ fn refuses_keys_that_differ_only_in_case() {
 #[test]
 fn reports_faults() {
     // A change to a good file; the error with its sources, up to what the JSON parser says.
-    let cases: [(&str, Value, &str); 30] = [
+    let cases: [(&str, Value, &str); 32] = [
         ("/config/amsterdamTime", json!(0), "unknown fork amsterdamTime"),
         ("/config/verkleTime", json!(99), "unknown fork verkleTime"),
         ("/config/futureBlock", json!("0x1"), "unknown fork futureBlock"),
@@ -476,7 +489,9 @@ fn reports_faults() {
         ("/config/daoForkSupport", json!(1), "config.daoForkSupport has the wrong type"),
         ("/gasLimit", Value::Null, "gasLimit is missing"),
         ("/gasLimit", json!("12z"), "gasLimit is malformed: expected decimal digits, or hex digits after 0x"),
-        ("/extraData", json!("0x1"), "extraData is malformed: expected decimal digits, or hex digits after 0x"),
+        ("/extraData", json!("0x1"), "extraData is malformed: an odd number of hex digits: 1"),
+        ("/extraData", json!("0x0xab"), "extraData is malformed: expected decimal digits, or hex digits after 0x"),
+        ("/extraData", json!("0x1z"), "extraData is malformed: expected decimal digits, or hex digits after 0x"),
         ("/coinbase", json!("0x01"), "coinbase is malformed: 1 bytes, expected 20"),
         ("/number", json!(5), "number is 5, expected 0"),
         ("/alloc", json!({"0xzz": {}}), "alloc.0xzz is malformed: expected decimal digits, or hex digits after 0x"),

@@ -24,9 +24,7 @@ pub fn validate_outcome(header: &Header, transactions_root: H256, outcome: &Bloc
     {
         return Err(BlockError::BlobGasUsed { got, expected: outcome.blob_gas_used });
     }
-    let mut bloom = Bloom::ZERO;
-    outcome.receipts.iter().for_each(|receipt| bloom.accrue_bloom(&receipt.logs_bloom));
-    if header.logs_bloom != bloom {
+    if header.logs_bloom != outcome.receipts.iter().map(|receipt| &receipt.logs_bloom).collect::<Bloom>() {
         return Err(BlockError::LogsBloom);
     }
     let encoded: Vec<Vec<u8>> = outcome.receipts.iter().map(Receipt::encode).collect();

@@ -160,9 +160,14 @@ impl View for LayeredView {
         self.read(number.into(), |layer| layer.header.hash, |base| base.canonical_hash(number))
     }
 
-    fn logs(&self, number: BlockNumber) -> Result<Option<Arc<BlockLogs>>, BackendError> {
-        let of_layer = |layer: &ExecutedBlock| Arc::new(BlockLogs::of(&layer.header, &layer.body, &layer.receipts));
-        self.read(number.into(), of_layer, |base| base.logs(number))
+    fn logs(&self, numbers: &[BlockNumber]) -> Result<Vec<Arc<BlockLogs>>, BackendError> {
+        let (of_base, of_layers) = numbers.split_at(numbers.partition_point(|number| *number <= self.ancestor));
+        let mut logs = self.base.logs(of_base)?;
+        for number in of_layers {
+            let layer = self.layer(*number).ok_or(BackendError::UnknownBlock(*number))?;
+            logs.push(Arc::new(BlockLogs::of(&layer.header, &layer.body, &layer.receipts)));
+        }
+        Ok(logs)
     }
 
     fn side_block(&self, hash: H256) -> Result<Option<ExecutedBlock>, BackendError> {

@@ -123,6 +123,7 @@ pub struct HeadChange {
 
 /// Is notified of every change of the canonical chain's head.
 pub trait HeadListener: Send + Sync {
-    /// Called after `change` was committed, on the thread that made it. Must return quickly.
+    /// Called after `change` was committed, on the thread that made it, which has not ended the change. Must return
+    /// quickly, and must not change the chain: that would wait for this change to end.
     fn head_changed(&self, change: &HeadChange);
 }

@@ -61,8 +61,11 @@ pub trait View: Send + Sync {
     /// Returns the hash of the canonical block `number`, or `None` if it is above the head.
     fn canonical_hash(&self, number: BlockNumber) -> Result<Option<H256>, BackendError>;
 
-    /// Returns the logs of the canonical block `number`, or `None` if it is above the head.
-    fn logs(&self, number: BlockNumber) -> Result<Option<Arc<BlockLogs>>, BackendError>;
+    /// Returns the logs of canonical blocks, whose numbers ascend.
+    ///
+    /// # Errors
+    /// [`BackendError::UnknownBlock`] if one is above the head.
+    fn logs(&self, numbers: &[BlockNumber]) -> Result<Vec<Arc<BlockLogs>>, BackendError>;
 
     /// Returns the side block `hash`, or `None` if no side block has this hash.
     fn side_block(&self, hash: H256) -> Result<Option<ExecutedBlock>, BackendError>;

@@ -67,15 +67,25 @@ pub fn count_pending_edits(backend: &dyn StateBackend) -> Result<usize, BackendE
 
 /// Returns the state edits that `block` includes, if any.
 pub(super) fn state_edits(backend: &dyn StateBackend, block: BlockRef) -> Result<Option<StateChanges>, BackendError> {
-    let key = block_key(block);
-    let records = backend.records(RecordKind::EditedBlock)?;
-    let Some(record) = records.iter().find(|record| record.key == key) else { return Ok(None) };
-    let (_, edits) = decode_block(record).map_err(unreadable)?;
+    let Some(value) = block_record(backend, block)? else { return Ok(None) };
+    let edits = decode_edits(&value).map_err(unreadable)?;
     Ok((edits.state != StateChanges::default()).then_some(edits.state))
 }
 
-/// Returns the write that records an edited block.
-pub(super) fn block_record(block: BlockRef, edits: &Edits) -> RecordWrite {
+/// Returns the value of the record of `block`, or `None` if it has none because it was not edited.
+pub(super) fn block_record(backend: &dyn StateBackend, block: BlockRef) -> Result<Option<Vec<u8>>, BackendError> {
+    backend.record(RecordKind::EditedBlock, &block_key(block))
+}
+
+/// Returns the write that sets the value of the record of `block`, or deletes the record if `value` is `None`.
+pub(super) fn set_block_record(block: BlockRef, value: Option<Vec<u8>>) -> RecordWrite {
+    match value {
+        Some(value) => RecordWrite::Put(RecordKind::EditedBlock, Record { key: block_key(block), value }),
+        None => RecordWrite::Delete(RecordKind::EditedBlock, block_key(block)),
+    }
+}
+
+pub(super) fn encode_edits(edits: &Edits) -> Vec<u8> {
     // The last item is optional: older versions did not write it.
     let mut stream = RlpStream::new_list(3 + usize::from(edits.gas_limit));
     stream.append(&edits.base_fee);
@@ -84,25 +94,24 @@ pub(super) fn block_record(block: BlockRef, edits: &Edits) -> RecordWrite {
     if edits.gas_limit {
         stream.append(&edits.gas_limit);
     }
-    RecordWrite::Put(RecordKind::EditedBlock, Record { key: block_key(block), value: stream.out().to_vec() })
-}
-
-pub(super) fn delete_block(block: BlockRef) -> RecordWrite {
-    RecordWrite::Delete(RecordKind::EditedBlock, block_key(block))
+    stream.out().to_vec()
 }
 
 fn decode_block(record: &Record) -> Result<(BlockRef, Edits), DecoderError> {
     let (number, hash) = record.key.split_at_checked(8).ok_or(DecoderError::RlpInvalidLength)?;
     let number = u64::from_be_bytes(number.try_into().map_err(|_| DecoderError::RlpInvalidLength)?);
     let hash = <[u8; 32]>::try_from(hash).map_err(|_| DecoderError::RlpInvalidLength)?.into();
-    let rlp = Rlp::new(&record.value);
-    let edits = Edits {
+    Ok((BlockRef { number, hash }, decode_edits(&record.value)?))
+}
+
+fn decode_edits(value: &[u8]) -> Result<Edits, DecoderError> {
+    let rlp = Rlp::new(value);
+    Ok(Edits {
         base_fee: rlp.val_at(0)?,
         unsigned: rlp.val_at(1)?,
         state: decode_changes(&rlp.at(2)?)?,
         gas_limit: rlp.item_count()? > 3 && rlp.val_at(3)?,
-    };
-    Ok((BlockRef { number, hash }, edits))
+    })
 }
 
 /// Returns the write that records the pending edit number `sequence` of the block `head`.
@@ -224,7 +233,7 @@ mod tests {
             prop_assert_eq!(decode_pending(&record).unwrap(), (hash.into(), state.clone()));
             let block = BlockRef { number, hash: hash.into() };
             let edits = Edits { state, base_fee, unsigned, gas_limit };
-            let RecordWrite::Put(_, record) = block_record(block, &edits) else { panic!() };
+            let record = Record { key: block_key(block), value: encode_edits(&edits) };
             prop_assert_eq!(decode_block(&record).unwrap(), (block, edits));
         }
 
@@ -275,7 +284,8 @@ mod tests {
         for (edits, value) in cases {
             let record = Record { key: key.clone(), value };
             assert_eq!(decode_block(&record), Ok((block, edits.clone())));
-            assert_eq!(block_record(block, &edits), RecordWrite::Put(RecordKind::EditedBlock, record));
+            let write = set_block_record(block, Some(encode_edits(&edits)));
+            assert_eq!(write, RecordWrite::Put(RecordKind::EditedBlock, record));
         }
     }
 }

@@ -158,7 +158,7 @@ fn tips(block: &ExecutedBlock) -> U256 {
     let mut before = 0;
     let mut value = U256::zero();
     for (transaction, receipt) in block.body.transactions.iter().zip(block.receipts.iter()) {
-        let gas = receipt.cumulative_gas_used - before;
+        let gas = receipt.cumulative_gas_used.saturating_sub(before);
         before = receipt.cumulative_gas_used;
         let tip = transaction.transaction.body.effective_tip(base_fee).unwrap_or_default();
         value = value.saturating_add(tip.saturating_mul(gas.into()));

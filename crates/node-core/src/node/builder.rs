@@ -34,7 +34,7 @@ pub struct NodeBuilder {
 
 impl Node {
     /// Starts building a node on the chain that `backend` stores. `execution` executes its code under the rules of
-    /// `spec`.
+    /// `spec`. Only one node may change a backend, because it keeps the pool, the filters and the snapshots of the chain.
     ///
     /// # Examples
     /// ```

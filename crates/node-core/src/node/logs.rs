@@ -111,8 +111,8 @@ impl Node {
         }
     }
 
-    /// Returns the first [`Limits::logs`] logs that match, or those from `cursor` on; fewer if they have much data. A page
-    /// may end inside a block.
+    /// Returns the first [`Limits::logs`] logs that match, at least one, or those from `cursor` on; fewer if they have
+    /// much data. A page may end inside a block.
     ///
     /// # Errors
     /// Those of [`get_logs`](Self::get_logs), [`NodeError::Invalid`] if the cursor belongs to another query, and
@@ -123,7 +123,8 @@ impl Node {
         query: &LogQuery,
         cursor: Option<LogCursor>,
     ) -> Result<LogPage, NodeError> {
-        let (snapshot, _, found) = self.find_logs(context, query, cursor, PageSize::bounded(self.limits.logs))?;
+        let size = PageSize::bounded(self.limits.logs.max(1));
+        let (snapshot, _, found) = self.find_logs(context, query, cursor, size)?;
         let next = match found.next {
             None => None,
             Some(position) => Some(LogCursor {
@@ -213,7 +214,7 @@ fn check_span(range: &RangeInclusive<BlockNumber>, limit: u64, field: Field) -> 
     if blocks <= limit {
         return Ok(());
     }
-    Err(NodeError::TooManyBlocks { blocks, limit, to_block: range.start() + (limit - 1), field })
+    Err(NodeError::TooManyBlocks { blocks, limit, to_block: range.start() + limit.saturating_sub(1), field })
 }
 
 /// Returns a fault for each limit that a filter exceeds.
@@ -319,6 +320,25 @@ mod tests {
             addresses: addresses.iter().copied().map(address).collect(),
             topics: topics.iter().map(|words| words.iter().copied().map(word).collect()).collect(),
         }
+    }
+
+    #[test]
+    fn limits_of_zero_refuse_ranges_and_serve_pages_of_one_log() {
+        let limits = Limits { logs: 0, block_range: 0, ..Limits::default() };
+        let world = World::with(Finality::Head, limits);
+        let refused = world.node.get_logs(&Context::unbounded(), &range(0, 0));
+        assert!(
+            matches!(refused, Err(NodeError::TooManyBlocks { blocks: 1, limit: 0, to_block: 0, .. })),
+            "{refused:?}"
+        );
+        let world = self::world(0);
+        assert!(matches!(
+            world.node.get_logs(&Context::unbounded(), &range(1, 3)),
+            Err(NodeError::TooManyLogs { limit: 0, .. })
+        ));
+        let page = world.node.get_logs_page(&Context::unbounded(), &range(1, 3), None).unwrap();
+        assert_eq!(places(&page.logs), [(1, 0)]);
+        assert!(page.next.is_some());
     }
 
     /// Block and index of each log.

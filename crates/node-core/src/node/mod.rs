@@ -109,7 +109,8 @@ impl Node {
     }
 
     /// Calls `listener` after each future change of the head, until `listener` is dropped. By contrast, listeners
-    /// passed to the backend's own [`subscribe`](StateBackend::subscribe) are called as long as the backend exists.
+    /// passed to the backend's own [`subscribe`](StateBackend::subscribe) are called as long as the backend exists. If
+    /// `listener` panics, this is logged, and the change is not affected.
     pub fn subscribe<L: HeadListener + 'static>(&self, listener: &Arc<L>) {
         self.head_listeners.add(Arc::<L>::downgrade(listener));
     }

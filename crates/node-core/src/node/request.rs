@@ -2,6 +2,7 @@
 
 use super::{Field, Node, NodeError};
 use crate::accounts::personal_message_hash;
+use crate::backend::{LayeredView, View};
 use crate::block::RecoveredTransaction;
 use crate::call::Call;
 use crate::context::Context;
@@ -14,6 +15,7 @@ use node_types::consensus::{
 };
 use node_types::{Address, Bytes, H256, U256};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The fields of a transaction to send. The node fills in fields that are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -262,6 +264,8 @@ impl Node {
         let producer = self.controlled(context)?;
         let view = self.backend.view()?;
         let ancestor = view.head().number.saturating_sub(blocks);
+        let view: Arc<dyn View> = Arc::new(LayeredView::new(view, ancestor, Vec::new())?);
+        let on_ancestor = context.reading(view.clone());
         let mut nonces = BTreeMap::new();
         let mut recovered = Vec::new();
         for (block, transaction) in transactions {
@@ -270,9 +274,10 @@ impl Node {
                 ReplacementTransaction::Request(mut request) => {
                     let current = view.state(ancestor)?.account(request.from)?.unwrap_or_default().nonce;
                     let nonce = request.nonce.unwrap_or(*nonces.get(&request.from).unwrap_or(&current));
-                    nonces.insert(request.from, nonce + 1);
+                    let next = nonce.checked_add(1).ok_or_else(|| rejected(TransactionError::NonceOverflow))?;
+                    nonces.insert(request.from, next);
                     request.nonce = Some(nonce);
-                    let body = self.fill_transaction(context, &request)?;
+                    let body = self.fill_transaction(&on_ancestor, &request)?;
                     self.signed(request.from, body)?
                 }
             };
@@ -280,7 +285,7 @@ impl Node {
             let sender = sender.map_err(|error| rejected(TransactionError::Signature(error)))?;
             recovered.push((block, RecoveredTransaction { hash: transaction.hash(), sender, transaction }));
         }
-        drop(view);
+        drop((view, on_ancestor));
         producer.reorganize_with(context, blocks, recovered)?;
         Ok(())
     }

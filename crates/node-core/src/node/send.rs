@@ -47,8 +47,9 @@ impl From<TransactionRequest> for NewTransaction {
 impl Node {
     /// Adds a transaction to the pool and returns its hash. Sending it again returns the same hash.
     ///
-    /// With instant mining, a transaction that can be mined is in a block when this returns. A transaction that stays
-    /// in the pool is durable. A transaction that cannot be stored is refused and will not be mined.
+    /// With instant mining, a transaction that can be mined is in a block when this returns, unless no block could be
+    /// produced, which is logged. A transaction that stays in the pool is durable. A transaction that cannot be stored is
+    /// refused and will not be mined.
     ///
     /// # Errors
     /// [`NodeError::TransactionRejected`] with the pool's reasons, or [`NodeError::Importing`]. For transactions that

@@ -70,12 +70,11 @@ impl Node {
         let snapshot = self.snapshot(context)?;
         let position = snapshot.view.transaction_position(hash)?.ok_or(NodeError::TransactionNotFound { hash })?;
         let replay = Replay::of(self, &snapshot, position.block)?;
+        let transaction =
+            replay.body.transactions.get(position.index).ok_or(NodeError::TransactionNotFound { hash })?;
         let context = self.trace_context(context, options);
         let _turn = self.traces.wait(&context)?;
-        replay.after(self, &context, position.index, |mut block| {
-            let transaction = &replay.body.transactions[position.index];
-            block.trace(transaction, &self.tracing(options, 0))
-        })
+        replay.after(self, &context, position.index, |mut block| block.trace(transaction, &self.tracing(options, 0)))
     }
 
     /// Traces all transactions of a block by executing them again.

@@ -90,19 +90,15 @@ impl Pool {
                 if returning.len() >= self.limits.transactions {
                     return Ok(returning);
                 }
-                let is_blob = matches!(recovered.transaction.body, TransactionBody::Blob(_));
-                let sidecar = if is_blob { mined_blobs.take(recovered.hash) } else { None };
                 if view.transaction_position(recovered.hash)?.is_some() {
-                    if let Some(sidecar) = sidecar {
-                        mined_blobs.insert(recovered.hash, sidecar);
-                    }
                     continue;
                 }
                 if returnable.as_ref().is_some_and(|kept| !kept.contains(&recovered.hash)) {
+                    // Its blobs stay, because its block may become canonical again and then be replaced.
                     self.contents.write().dropped.insert(recovered.hash, DropReason::Reverted);
                     continue;
                 }
-                returning.push(self.to_pooled(view, recovered, sidecar)?);
+                returning.push(self.to_pooled(view, recovered, mined_blobs.take(recovered.hash))?);
             }
         }
         Ok(returning)

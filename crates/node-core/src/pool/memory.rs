@@ -94,6 +94,8 @@ impl MinedBlobs {
     const CAPACITY: usize = 64;
 
     pub(super) fn insert(&mut self, hash: H256, sidecar: BlobSidecar) {
+        // A transaction that was reverted may have been sent and mined again.
+        self.take(hash);
         self.0.push_back((hash, sidecar));
         if self.0.len() > Self::CAPACITY {
             self.0.pop_front();

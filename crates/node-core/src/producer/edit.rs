@@ -49,7 +49,11 @@ impl Producer {
     /// Failures of the backend.
     pub fn set_storage(&self, address: Address, slot: H256, value: U256) -> Result<(), ProducerError> {
         self.edit(|view| {
-            let account = view.state(view.head().number)?.account(address)?.unwrap_or_default();
+            let account = match view.state(view.head().number)?.account(address)? {
+                // A slot that is set to zero in an account that does not exist changes nothing.
+                None if value.is_zero() => return Ok(StateChanges::default()),
+                account => account.unwrap_or_default(),
+            };
             let change =
                 AccountChange { account: Some(account), storage: [(slot, value)].into(), ..Default::default() };
             Ok(StateChanges { accounts: [(address, change)].into(), ..StateChanges::default() })
@@ -75,7 +79,7 @@ impl Producer {
         })
     }
 
-    /// Durably changes the state as of the head, and updates the pool.
+    /// Durably changes the state as of the head, and updates the pool. If this fails, the change may have been made.
     pub(super) fn edit(
         &self,
         change: impl FnOnce(&dyn View) -> Result<StateChanges, ProducerError>,

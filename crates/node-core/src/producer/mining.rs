@@ -3,6 +3,7 @@
 use super::Producer;
 use crate::sources::Sources;
 use parking_lot::{Condvar, Mutex};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,9 +14,9 @@ pub enum Mining {
     /// As soon as a transaction is pending. The request that sends it waits for the block.
     #[default]
     Instant,
-    /// At this interval, even if empty.
+    /// At this interval, even if empty. Zero is the same as [`Manual`](Self::Manual).
     Interval(Duration),
-    /// Both for pending transactions and at this interval.
+    /// Both for pending transactions and at this interval. Zero is the same as [`Instant`](Self::Instant).
     Mixed(Duration),
     /// Only on request.
     Manual,
@@ -25,6 +26,15 @@ impl Mining {
     /// Returns whether transactions are mined as soon as they arrive.
     pub fn is_instant(self) -> bool {
         matches!(self, Self::Instant | Self::Mixed(_))
+    }
+
+    /// Returns the same with an interval that is not zero, if it has one.
+    fn without_zero(self) -> Self {
+        match self {
+            Self::Interval(Duration::ZERO) => Self::Manual,
+            Self::Mixed(Duration::ZERO) => Self::Instant,
+            other => other,
+        }
     }
 
     /// Returns the interval between blocks, or `None` if there is none.
@@ -85,11 +95,12 @@ impl Producer {
 
     /// Produces blocks only at this interval, or only on request if it is zero.
     pub fn set_interval_mining(self: &Arc<Self>, interval: Duration) {
-        self.set_mining(if interval.is_zero() { Mining::Manual } else { Mining::Interval(interval) });
+        self.set_mining(Mining::Interval(interval));
     }
 
     /// Sets when blocks are produced.
     pub fn set_mining(self: &Arc<Self>, mining: Mining) {
+        let mining = mining.without_zero();
         {
             let mut state = self.miner.0.state.lock();
             state.mining = mining;
@@ -125,8 +136,11 @@ impl Shared {
                     begun.1 = due.max(Instant::now() - begun.0.interval().unwrap_or_default());
                     drop(state);
                     let Some(producer) = producer.upgrade() else { return };
-                    if let Err(error) = producer.mine(1, None, Vec::new()) {
-                        tracing::error!(error = %Sources(&error), "cannot seal a block");
+                    // A precompile of the user may panic. The next block may not run it.
+                    match catch_unwind(AssertUnwindSafe(|| producer.mine(1, None, Vec::new()))) {
+                        Ok(Ok(_)) => {}
+                        Ok(Err(error)) => tracing::error!(error = %Sources(&error), "cannot seal a block"),
+                        Err(_) => tracing::error!("cannot seal a block: a panic"),
                     }
                     drop(producer);
                     state = self.state.lock();

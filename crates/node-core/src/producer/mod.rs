@@ -230,8 +230,7 @@ impl Producer {
             return Ok(None);
         }
         let base_fee = header.base_fee_per_gas != fees::next_base_fee(spec, &parent.header);
-        let limit_by_rules = next_header(spec, &parent, header.timestamp).gas_limit;
-        let far = !is_gas_limit_step(limit_by_rules, header.gas_limit) && header.gas_limit != limit_by_rules;
+        let far = has_far_gas_limit(spec, &parent, &header);
         let (view, gas_limit) = (self.cached_view()?, header.gas_limit);
         let fill = |execution: &mut dyn BlockExecution| best.fill(execution, gas_limit);
         let block = assemble(&Context::unbounded(), &**executor, &*view, header, withdrawals, fill)?.block;
@@ -274,13 +273,14 @@ impl Producer {
         self.settings.set_timestamp(&*self.head()?, timestamp)
     }
 
-    /// Sets the chain's clock to the timestamp of its head, from which it continues to run.
+    /// Sets the chain's clock to the timestamp of its head, from which it continues to run. A [reset](Self::reset) sets
+    /// it in the same way.
     ///
     /// # Errors
     /// Failures of the backend.
     pub fn continue_time(&self) -> Result<(), ProducerError> {
         let _sealing = self.sealing.lock();
-        self.settings.continue_from(self.head()?.header.timestamp);
+        self.settings.continue_time(&*self.head()?);
         Ok(())
     }
 
@@ -325,7 +325,7 @@ impl Producer {
     /// the previous setting.
     ///
     /// # Errors
-    /// [`ProducerError::IntervalTooLong`].
+    /// [`ProducerError::TooFarAhead`].
     pub fn set_block_interval(&self, seconds: Option<u64>) -> Result<Option<u64>, ProducerError> {
         let _sealing = self.sealing.lock();
         self.settings.set_interval(seconds)
@@ -408,6 +408,12 @@ impl Producer {
     pub fn is_impersonated(&self, address: Address) -> bool {
         self.impersonates_all.load(Ordering::Relaxed) || self.impersonated.read().contains(&address)
     }
+}
+
+/// Returns whether the gas limit of the block after `parent` differs from its parent's by more than the rules allow.
+fn has_far_gas_limit(spec: &ChainSpec, parent: &SealedHeader, header: &Header) -> bool {
+    let by_rules = next_header(spec, parent, header.timestamp).gas_limit;
+    header.gas_limit != by_rules && !is_gas_limit_step(by_rules, header.gas_limit)
 }
 
 fn log_sealed(SealedHeader { header, hash, .. }: &SealedHeader) {

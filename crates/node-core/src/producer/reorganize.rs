@@ -1,6 +1,6 @@
 //! Simulated reorganizations: replacing the newest blocks.
 
-use super::{Producer, ProducerError, ProducerParts, assemble};
+use super::{Edits, Producer, ProducerError, ProducerParts, assemble, has_far_gas_limit};
 use crate::backend::{BackendError, GrowingBranch, HeadChange, StateBackend};
 use crate::block::RecoveredTransaction;
 use crate::context::Context;
@@ -16,11 +16,12 @@ impl Producer {
     /// Replaces the newest `blocks` blocks with the same number of empty ones, in one step. Transactions of the
     /// replaced blocks return to the pool if they are still valid; edits that they included are lost.
     ///
-    /// Each new block has the hash of the block that it replaces as its extra data, so that their hashes differ.
+    /// Each new block has the hash of the block that it replaces as its extra data, so that their hashes differ. Values
+    /// chosen for all further blocks apply to the new blocks, and those for the next block only to the one after them.
     ///
     /// # Errors
-    /// [`ProducerError::ReorganizationTooDeep`], and failures of the execution and the backend. On an error,
-    /// including an interruption of `context`, nothing has changed.
+    /// [`ProducerError::ReorganizationTooDeep`], [`ProducerError::TimestampTooHigh`], and failures of the execution and
+    /// the backend. On an error, including an interruption of `context`, nothing has changed.
     pub fn reorganize(&self, context: &Context, blocks: u64) -> Result<HeadChange, ProducerError> {
         let change = {
             let _sealing = context.lock(&self.sealing).map_err(BackendError::from)?;
@@ -66,7 +67,7 @@ impl Producer {
         transactions: &[(u64, RecoveredTransaction)],
         returns: fn(H256) -> bool,
     ) -> Result<HeadChange, ProducerError> {
-        let ProducerParts { backend, executor, .. } = &self.parts;
+        let ProducerParts { backend, executor, spec, .. } = &self.parts;
         let base = backend.view()?;
         let head = base.head().number;
         let most = (head - base.earliest_state().min(head)).min(Self::MAX_REORGANIZATION);
@@ -75,12 +76,14 @@ impl Producer {
         }
         let ancestor = head - blocks;
         let mut branch = GrowingBranch::new(base.clone(), ancestor)?;
+        let mut edited = Vec::new();
         for number in ancestor..head {
             let view = branch.view()?;
             let parent = view.header(number.into())?.ok_or(BackendError::UnknownBlock(number))?;
             let replaced = base.canonical_hash(number + 1)?.ok_or(BackendError::UnknownBlock(number + 1))?;
             let extra_data = replaced.as_bytes().to_vec().into();
-            let header = Header { extra_data, ..self.settings.without_choices(&parent) };
+            let header = Header { extra_data, ..self.settings.replacement(&parent)? };
+            let gas_limit = has_far_gas_limit(spec, &parent, &header);
             context.check().map_err(BackendError::from)?;
             let mut refused = None;
             let fill = |execution: &mut dyn BlockExecution| {
@@ -109,6 +112,9 @@ impl Producer {
             if let Some(refused) = refused {
                 return Err(refused);
             }
+            if gas_limit {
+                edited.push((block.header.block_ref(), Edits { gas_limit, ..Edits::default() }));
+            }
             branch.push(block)?;
         }
         let branch = branch.into_blocks();
@@ -117,6 +123,7 @@ impl Producer {
         }
         self.parts.pool.record_leaving(&*base, ancestor, returns)?;
         drop(base);
+        backend.record_edited(&edited)?;
         Ok(backend.switch(ancestor, branch)?)
     }
 }

@@ -10,7 +10,8 @@ use std::collections::HashSet;
 
 impl Producer {
     /// Resets the chain to its genesis block: drops all other blocks, edits, snapshots, transactions of the pool,
-    /// impersonations and settings for later blocks. The chain's clock is again the system clock.
+    /// impersonations and settings for later blocks. The chain's clock is again the system clock, or continues from the
+    /// genesis block if [`continue_time`](Self::continue_time) was called before.
     ///
     /// # Errors
     /// Failures of the backend.
@@ -20,7 +21,7 @@ impl Producer {
         self.revert_to(0)?;
         self.parts.pool.drop_where(DropReason::Reverted, |_| true)?;
         snapshots.delete_from(&*self.parts.backend, 0)?;
-        self.settings.reset();
+        self.settings.reset(&*self.head()?);
         self.parts.pool.refresh()?;
         self.impersonated.write().clear();
         self.impersonate_all(false);

@@ -10,6 +10,7 @@ use node_types::consensus::Header;
 use node_types::{Address, H256};
 use parking_lot::Mutex;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Determines the header of the next block from the rules, the system clock plus an offset, and values chosen by
 /// requests.
@@ -18,6 +19,8 @@ pub(crate) struct BlockSettings {
     clock: Arc<dyn Clock>,
     /// Beneficiary unless a request chooses another.
     coinbase: Address,
+    /// Whether the chain's clock continues from the head when the chain is reset.
+    continues: AtomicBool,
     chosen: Mutex<Choices>,
 }
 
@@ -57,7 +60,7 @@ impl Choices {
 
 impl BlockSettings {
     pub(crate) fn new(spec: Arc<ChainSpec>, clock: Arc<dyn Clock>, coinbase: Address) -> Self {
-        Self { spec, clock, coinbase, chosen: Mutex::default() }
+        Self { spec, clock, coinbase, continues: AtomicBool::default(), chosen: Mutex::default() }
     }
 
     /// Returns the chain's time in Unix seconds.
@@ -107,6 +110,12 @@ impl BlockSettings {
         chosen.offset = i64::try_from(ahead).unwrap_or(chosen.offset);
     }
 
+    /// Sets the chain's time to the timestamp of `head`, and to that of the genesis block when the chain is reset.
+    pub(super) fn continue_time(&self, head: &SealedHeader) {
+        self.continues.store(true, Ordering::Relaxed);
+        self.continue_from(head.header.timestamp);
+    }
+
     /// Sets the base fee of the next block.
     pub(super) fn set_base_fee(&self, base_fee: u64) {
         self.chosen.lock().next.base_fee = Some(base_fee);
@@ -136,9 +145,12 @@ impl BlockSettings {
         (chosen.offset, chosen.next) = (offset, OneBlock::default());
     }
 
-    /// Discards all chosen values, and follows the clock again.
-    pub(super) fn reset(&self) {
+    /// Discards all chosen values, and sets the chain's time as at the start, when `genesis` was the head.
+    pub(super) fn reset(&self, genesis: &SealedHeader) {
         *self.chosen.lock() = Choices::default();
+        if self.continues.load(Ordering::Relaxed) {
+            self.continue_from(genesis.header.timestamp);
+        }
     }
 
     /// Sets the beneficiary of all blocks from now on.
@@ -174,7 +186,16 @@ impl BlockSettings {
     /// # Errors
     /// If no valid block can follow, because the chain was started with an extreme gas limit or timestamp.
     pub(super) fn next(&self, parent: &SealedHeader) -> Result<Header, ProducerError> {
-        let header = self.after(parent);
+        self.valid(parent, *self.chosen.lock())
+    }
+
+    /// Like [`next`](Self::next), but ignores the values chosen for the next block only.
+    pub(super) fn replacement(&self, parent: &SealedHeader) -> Result<Header, ProducerError> {
+        self.valid(parent, Choices { next: OneBlock::default(), ..*self.chosen.lock() })
+    }
+
+    fn valid(&self, parent: &SealedHeader, chosen: Choices) -> Result<Header, ProducerError> {
+        let header = self.header(parent, chosen);
         let Header { gas_limit, timestamp, .. } = header;
         if !BLOCK_GAS_LIMITS.contains(&gas_limit) {
             return Err(ProducerError::GasLimitRange { gas_limit });
@@ -185,30 +206,22 @@ impl BlockSettings {
         Ok(header)
     }
 
-    /// Returns the header of the block after `parent` according to the rules and the clock, ignoring the values
-    /// chosen for the next block.
-    pub(super) fn without_choices(&self, parent: &SealedHeader) -> Header {
-        let header = next_header(&self.spec, parent, self.now());
-        Header { beneficiary: self.beneficiary(), ..header }
-    }
-
-    fn beneficiary(&self) -> Address {
-        self.chosen.lock().coinbase.unwrap_or(self.coinbase)
-    }
-}
-
-impl NextHeader for BlockSettings {
-    fn after(&self, parent: &SealedHeader) -> Header {
-        let chosen = *self.chosen.lock();
+    fn header(&self, parent: &SealedHeader, chosen: Choices) -> Header {
         let header = next_header(&self.spec, parent, chosen.timestamp(parent, self.now_with(chosen.offset)));
         let merged = header.difficulty.is_zero();
         Header {
-            beneficiary: self.beneficiary(),
+            beneficiary: chosen.coinbase.unwrap_or(self.coinbase),
             gas_limit: chosen.gas_limit.unwrap_or(header.gas_limit),
             base_fee_per_gas: header.base_fee_per_gas.map(|regular| chosen.next.base_fee.unwrap_or(regular)),
             // Before the merge the mix hash is part of a proof of work, which produced blocks do not have.
             mix_hash: chosen.next.prev_randao.filter(|_| merged).unwrap_or(header.mix_hash),
             ..header
         }
+    }
+}
+
+impl NextHeader for BlockSettings {
+    fn after(&self, parent: &SealedHeader) -> Header {
+        self.header(parent, *self.chosen.lock())
     }
 }

@@ -142,7 +142,8 @@ impl Producer {
     /// Reverts the chain and the pool to a snapshot, and deletes it and all later ones.
     ///
     /// # Errors
-    /// [`ProducerError::UnknownSnapshot`], [`ProducerError::SnapshotLost`], and failures of the backend.
+    /// [`ProducerError::UnknownSnapshot`], [`ProducerError::SnapshotLost`], and failures of the backend. If the backend
+    /// fails to switch, transactions that arrived after the snapshot are dropped, although the chain stays as it is.
     pub fn revert(&self, id: u64) -> Result<(), ProducerError> {
         let _sealing = self.sealing.lock();
         let mut snapshots = self.snapshots.lock();
@@ -150,20 +151,22 @@ impl Producer {
         let backend = &self.parts.backend;
         let view = backend.view()?;
         let kept: HashSet<_> = snapshot.pool.iter().copied().collect();
+        let pool = &self.parts.pool;
         if view.head() != snapshot.head {
             let lost = ProducerError::SnapshotLost(snapshot.head.number);
             let Branch { ancestor, blocks } = Branch::to(&*view, snapshot.head.hash)?.ok_or(lost)?;
-            self.parts.pool.record_leaving(&*view, ancestor, |hash| kept.contains(&hash))?;
+            pool.record_leaving(&*view, ancestor, |hash| kept.contains(&hash))?;
             drop(view);
+            // Dropped first, because a later transaction may have the nonce of one that returns to the pool.
+            pool.retain(&kept)?;
             // Switches and restores the edits in one step, because the edits may fund transactions that return to the
             // pool.
-            let switch = || backend.switch_edited(ancestor, blocks, &snapshot.edits);
-            self.parts.pool.revert_with(kept.clone(), switch)?;
+            pool.revert_with(kept, || backend.switch_edited(ancestor, blocks, &snapshot.edits))?;
         } else {
+            pool.retain(&kept)?;
             backend.set_pending_edits(&snapshot.edits)?;
         }
-        self.parts.pool.retain(&kept)?;
-        self.parts.pool.refresh()?;
+        pool.refresh()?;
         self.settings.revert_offset(snapshot.offset);
         snapshots.delete_from(&**backend, id)?;
         Ok(())

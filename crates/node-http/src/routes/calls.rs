@@ -6,6 +6,7 @@ use crate::problem_page::ProblemPage::{
     self, BlockNotFound, ExecutionFailed, ExecutionReverted, LimitExceeded, StatePruned,
 };
 use node_core::cost::Cost;
+use node_core::node::Node;
 use node_types::wire::{CallInput, CallOutput, Data, EstimateGasOutput, Quantity};
 
 const CALL: &[ProblemPage] = &[BlockNotFound, StatePruned, ExecutionReverted, ExecutionFailed, LimitExceeded];
@@ -23,7 +24,7 @@ pub(super) fn operations() -> Vec<Operation> {
         .limits("50,000,000 gas (`gas-cap`), 5 s (`call-timeout`).")
         .problems(CALL)
         .body(
-            |_, _: &CallInput| Cost::CALL,
+            cost,
             |node, context, input| {
                 let block = input.block_number;
                 Ok(CallOutput { data: Data(node.call(context, &convert::input::call(input), block)?) })
@@ -39,7 +40,7 @@ pub(super) fn operations() -> Vec<Operation> {
         .limits("50,000,000 gas (`gas-cap`), 5 s (`call-timeout`).")
         .problems(CALL)
         .body(
-            |_, _: &CallInput| Cost::CALL,
+            cost,
             |node, context, input| {
                 let block = input.block_number;
                 let gas = node.estimate_gas(context, &convert::input::call(input), block)?;
@@ -47,4 +48,9 @@ pub(super) fn operations() -> Vec<Operation> {
             },
         ),
     ]
+}
+
+fn cost(_: &Node, input: &CallInput) -> Cost {
+    let length = input.transaction.data.as_ref().map_or(0, |data| data.0.len());
+    Cost::of_reading(input.block_number).max(Cost::of_call(length))
 }

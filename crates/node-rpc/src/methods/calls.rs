@@ -22,7 +22,7 @@ pub(super) fn methods() -> Vec<Method> {
                 Ok(Data(scope.node.call(scope.context, &call, block.0)?))
             },
         )
-        .costing(|_, _| Cost::CALL),
+        .costing(|_, parameters| Cost::of_call(parameters.len())),
         Method::new(
             "eth_estimateGas",
             &["call", "block?", "stateOverrides?", "blockOverrides?"],
@@ -32,7 +32,7 @@ pub(super) fn methods() -> Vec<Method> {
                 Ok(Hex(scope.node.estimate_gas(scope.context, &call, block.0)?))
             },
         )
-        .costing(|_, _| Cost::CALL),
+        .costing(|_, parameters| Cost::of_call(parameters.len())),
         Method::new(
             "eth_simulateV1",
             &["simulation", "block?"],
@@ -44,7 +44,7 @@ pub(super) fn methods() -> Vec<Method> {
                 Ok(blocks.into_iter().map(|block| SimulatedBlock::of(block, whole)).collect::<Vec<_>>())
             },
         )
-        .costing(|_, _| Cost::CALL),
+        .code(),
     ]
 }
 

@@ -76,8 +76,13 @@ impl ChainVersion {
         if number <= self.rows.limit {
             let tables = &self.rows.tables;
             let read = |range: RangeInclusive<BlockNumber>| -> Result<Arc<[H256]>, StoreError> {
-                let headers = tables.of_blocks(Table::Headers, range)?;
-                headers.iter().map(|header| Ok(values::header_hash(header)?)).collect()
+                let mut headers = tables.of_blocks(Table::Headers);
+                let mut hashes = Vec::new();
+                for number in range {
+                    let Some(header) = headers.get(number)? else { break };
+                    hashes.push(values::header_hash(header)?);
+                }
+                Ok(hashes.into())
             };
             if let Some(hash) = self.caches.hashes.get(tables.id(), number, read)? {
                 return Ok(Some(hash));

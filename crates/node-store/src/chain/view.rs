@@ -4,7 +4,7 @@ use super::ChainVersion;
 use crate::error::StoreError;
 use crate::keys::{Key, LogId, Table, TrieId};
 use crate::postings;
-use crate::rows::Value;
+use crate::rows::{Rows, Value};
 use crate::state::{self, Before, TrieReader};
 use crate::trie;
 use crate::values::{self, AccountRow};
@@ -65,24 +65,31 @@ impl View for ChainVersion {
         Ok(self.canonical(number)?)
     }
 
-    fn logs(&self, number: BlockNumber) -> Result<Option<Arc<BlockLogs>>, BackendError> {
-        if number > self.head.number {
-            return Ok(None);
-        }
-        let read = || -> Result<_, StoreError> {
-            let [header, body, receipts] =
-                [Table::Headers, Table::Bodies, Table::Receipts].map(|table| self.block_row(table, number));
-            let (header, receipts) = (values::decode_header(&header?)?, receipts?);
-            let transactions = values::decode_transaction_hashes(&body?)?;
-            let logs = values::decode_receipts(&receipts)?.into_iter().map(|receipt| receipt.logs);
-            Ok((Arc::new(BlockLogs::new(&header, transactions, logs)), receipts.len()))
+    fn logs(&self, numbers: &[BlockNumber]) -> Result<Vec<Arc<BlockLogs>>, BackendError> {
+        let Rows { tables, limit, .. } = &self.rows;
+        let mut rows = [Table::Headers, Table::Bodies, Table::Receipts].map(|table| tables.of_blocks(table));
+        let decode = |header: &[u8], body: &[u8], receipts: &[u8]| -> Result<_, StoreError> {
+            Ok((Arc::new(values::decode_block_logs(header, body, receipts)?), receipts.len()))
         };
-        // Blocks in runs up to the limit are canonical.
-        if number <= self.rows.limit {
-            return Ok(Some(self.caches.logs.get_or((self.rows.tables.id(), number), read)?));
-        }
-        let hash = values::header_hash(&self.block_row(Table::Headers, number)?).map_err(StoreError::from)?;
-        Ok(Some(self.caches.new_logs.get_or(hash, read)?))
+        let mut of_block = |number: BlockNumber| -> Result<_, StoreError> {
+            // Blocks in runs up to the limit are canonical.
+            if number <= *limit {
+                return self.caches.logs.get_or((tables.id(), number), || {
+                    let [header, body, receipts] = rows.each_mut().map(|rows| rows.existing(number));
+                    decode(header?, body?, receipts?)
+                });
+            }
+            let header = self.block_row(Table::Headers, number)?;
+            self.caches.new_logs.get_or(values::header_hash(&header)?, || {
+                let [body, receipts] = [Table::Bodies, Table::Receipts].map(|table| self.block_row(table, number));
+                decode(&header, &body?, &receipts?)
+            })
+        };
+        let logs = |number: &BlockNumber| {
+            self.check(*number)?;
+            Ok(of_block(*number)?)
+        };
+        numbers.iter().map(logs).collect()
     }
 
     fn side_block(&self, hash: H256) -> Result<Option<ExecutedBlock>, BackendError> {

@@ -189,9 +189,12 @@ impl View for MemoryChain {
         Ok(self.canonical(number).map(|block| block.header.hash))
     }
 
-    fn logs(&self, number: BlockNumber) -> Result<Option<Arc<BlockLogs>>, BackendError> {
-        let logs = |block: &Arc<StoredBlock>| BlockLogs::of(&block.header, &block.body, &block.receipts);
-        Ok(self.canonical(number).map(|block| Arc::new(logs(block))))
+    fn logs(&self, numbers: &[BlockNumber]) -> Result<Vec<Arc<BlockLogs>>, BackendError> {
+        let logs = |number: &BlockNumber| {
+            let block = self.canonical(*number).ok_or(BackendError::UnknownBlock(*number))?;
+            Ok(Arc::new(BlockLogs::of(&block.header, &block.body, &block.receipts)))
+        };
+        numbers.iter().map(logs).collect()
     }
 
     fn side_block(&self, hash: H256) -> Result<Option<ExecutedBlock>, BackendError> {

@@ -4,7 +4,7 @@ use crate::block::{Body, ExecutedBlock, RecoveredTransaction, SealedHeader};
 use crate::state::{AccountState, StateChanges};
 use crate::trie::{Trie, ordered_root};
 use node_types::consensus::{
-    Account, Block, Bloom, DynamicFeeTransaction, EMPTY_OMMERS_HASH, Header, Log, Receipt, ReceiptOutcome, Signature,
+    Account, Block, DynamicFeeTransaction, EMPTY_OMMERS_HASH, Header, Log, Receipt, ReceiptOutcome, Signature,
     Transaction, TransactionBody, TransactionType,
 };
 use node_types::{Address, BlockNumber, H256, U256, keccak256};
@@ -154,15 +154,13 @@ fn block(parent: Option<&ExecutedBlock>, state_root: H256, content: Content) -> 
         });
         transactions.push(transaction(chosen, (number << 32) + (content.salt << 16) + index as u64));
     }
-    let mut logs_bloom = Bloom::ZERO;
-    receipts.iter().for_each(|receipt| logs_bloom.accrue_bloom(&receipt.logs_bloom));
     let header = Header {
         parent_hash: parent.map(|parent| parent.header.hash).unwrap_or_default(),
         ommers_hash: EMPTY_OMMERS_HASH,
         state_root,
         transactions_root: ordered_root(&encoded(&transactions, |recovered| recovered.transaction.encode())),
         receipts_root: ordered_root(&encoded(&receipts, Receipt::encode)),
-        logs_bloom,
+        logs_bloom: receipts.iter().map(|receipt| &receipt.logs_bloom).collect(),
         number,
         gas_limit: 30_000_000,
         gas_used,

@@ -2,7 +2,7 @@
 
 use super::sentence::{Succeeds, equals, returns};
 use super::{ModelState, Random, TestChain};
-use crate::backend::{View, has_storage_after};
+use crate::backend::{BackendError, View, has_storage_after};
 use crate::block::{BlockHashOrNumber, BlockLog, BlockLogs, TransactionPosition};
 use crate::state::StateChanges;
 use std::sync::Arc;
@@ -35,8 +35,8 @@ fn check_blocks(view: &dyn View, chain: &TestChain) {
             logs.extend(of_receipt.map(|log| BlockLog { transaction_index: index, transaction_hash, log }));
         }
         let expected = BlockLogs { hash: reference.hash, timestamp: block.header.header.timestamp, logs };
-        let logs = view.logs(reference.number);
-        returns(format_args!("the logs of block {}", reference.number), logs, Some(Arc::new(expected)));
+        let logs = view.logs(&[reference.number]);
+        returns(format_args!("the logs of block {}", reference.number), logs, vec![Arc::new(expected)]);
         let is_side_block = view.side_block(reference.hash).map(|block| block.is_some());
         returns(format_args!("whether the canonical block {reference} is a side block"), is_side_block, false);
         for (index, transaction) in block.body.transactions.iter().enumerate() {
@@ -51,7 +51,8 @@ fn check_blocks(view: &dyn View, chain: &TestChain) {
     }
     let beyond = chain.head().header.header.number + 1;
     returns(format_args!("the hash of block {beyond}, above the head"), view.canonical_hash(beyond), None);
-    returns(format_args!("the logs of block {beyond}, above the head"), view.logs(beyond), None);
+    let logs = view.logs(&[beyond - 1, beyond]);
+    assert!(matches!(logs, Err(BackendError::UnknownBlock(number)) if number == beyond), "{logs:?} above the head");
 }
 
 /// Describes the id of a block for a failure message.

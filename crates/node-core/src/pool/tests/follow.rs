@@ -7,6 +7,7 @@ use crate::forks::Fork;
 use crate::pool::{DropReason, PoolListener, PoolStatus};
 use crate::test_world::{Plan, World};
 use parking_lot::Mutex;
+use std::collections::HashSet;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -229,4 +230,28 @@ fn listeners_receive_each_arrival_once() {
     assert_eq!(heard(), [], "no event arrived");
     world.reorganize(0, vec![]);
     assert_eq!(heard(), [(pending, PoolStatus::Pending)], "the transaction returned to the pool");
+}
+
+#[test]
+fn blobs_of_a_reverted_transaction_stay_known() {
+    let world = World::new(Fork::Cancun);
+    let pool = world.pool(PoolLimits::default());
+    let blob = add(&pool, blob_transaction(2, 0, 1));
+    let block = Plan { transactions: vec![mined(&pool, blob)], ..Default::default() };
+    world.mine(block.clone());
+    pool.revert_with(HashSet::new(), || world.reorganize(0, Vec::new()));
+    assert_eq!(pool.status(blob), PoolStatus::Dropped(DropReason::Reverted));
+
+    // A snapshot restores the block, and a reorganization replaces it.
+    world.reorganize(0, vec![block.clone()]);
+    world.reorganize(0, vec![Plan { salt: 1, ..Default::default() }]);
+    assert_eq!(pool.status(blob), PoolStatus::Pending);
+    assert!(pool.get(blob).unwrap().sidecar.is_some());
+
+    // The same blobs are not remembered twice.
+    world.reorganize(0, vec![block.clone()]);
+    pool.revert_with(HashSet::new(), || world.reorganize(0, Vec::new()));
+    add(&pool, blob_transaction(2, 0, 1));
+    world.mine(block);
+    assert_eq!(pool.changing.lock().sidecars().count(), 1);
 }

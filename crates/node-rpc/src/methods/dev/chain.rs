@@ -152,7 +152,7 @@ pub(super) fn methods() -> Vec<Method> {
         named(
             &["anvil_rollback"],
             &["blocks?"],
-            "Removes the newest blocks, with their transactions.",
+            "Removes the newest blocks, with their transactions and edits.",
             |scope, (blocks,): (Option<Loose<u64>>,)| {
                 producer(scope)?.rollback(blocks.map_or(1, |blocks| blocks.0)).map(drop).map_err(refused)
             },
