@@ -60,7 +60,7 @@ struct Filter {
 
 impl Filter {
     fn apply(&self) {
-        let filter = if self.is_debugging { from_level(DEBUG) } else { self.configured.clone() };
+        let filter = if self.is_debugging { Targets::new().with_default(DEBUG) } else { self.configured.clone() };
         // This fails only if the log has ended.
         let _ = self.handle.reload(filter);
     }
@@ -160,18 +160,24 @@ impl FromStr for LogFilter {
             return Err(FilterError::NotALevel(word.to_owned()));
         }
         let mut targets: Targets = text.parse()?;
-        let is_wide = targets.default_level().is_some_and(|level| level >= LevelFilter::INFO);
-        if is_wide && !text.contains("actix") {
-            let quiet = [("actix_server", LevelFilter::WARN), ("actix_http", LevelFilter::OFF)];
-            targets = targets.with_targets(quiet);
+        if !text.contains("actix") {
+            targets = without_connections(targets);
         }
         Ok(Self { text: text.to_owned(), targets })
     }
 }
 
-/// Returns the filter that selects the lines of `level` and the more important ones.
+/// Returns the filter that selects the lines of `level` and the more important ones, except messages from actix about
+/// connections.
 pub(crate) fn from_level(level: LevelFilter) -> Targets {
-    Targets::new().with_default(level)
+    without_connections(Targets::new().with_default(level))
+}
+
+/// Returns `targets` without messages from actix about connections, such as malformed requests, which clients can cause
+/// at will.
+fn without_connections(targets: Targets) -> Targets {
+    let server = targets.default_level().unwrap_or(LevelFilter::OFF).min(LevelFilter::WARN);
+    targets.with_targets([("actix_server", server), ("actix_http", LevelFilter::OFF)])
 }
 
 /// Replaces the filter.
@@ -281,15 +287,25 @@ mod tests {
 
     #[test]
     fn actix_is_quiet_unless_the_filter_mentions_it() {
-        let enabled = |filter: &str| {
-            let LogFilter { targets, .. } = filter.parse().unwrap();
-            [("actix_server", Level::INFO), ("actix_http", Level::ERROR), ("node", Level::INFO)]
-                .map(|(target, level)| targets.would_enable(target, &level))
+        let of = |targets: &Targets| {
+            let lines = [
+                ("actix_server", Level::INFO),
+                ("actix_server", Level::WARN),
+                ("actix_http", Level::ERROR),
+                ("node", Level::INFO),
+                ("node", Level::ERROR),
+            ];
+            lines.map(|(target, level)| targets.would_enable(target, &level))
         };
-        assert_eq!(enabled("info,request=off"), [false, false, true]);
-        assert_eq!(enabled("debug"), [false, false, true]);
-        assert_eq!(enabled("info,actix_http=info"), [true, true, true]);
-        assert_eq!(enabled("off"), [false; 3]);
+        let enabled = |filter: &str| of(&filter.parse::<LogFilter>().unwrap().targets);
+        assert_eq!(enabled("info,request=off"), [false, true, false, true, true]);
+        assert_eq!(enabled("debug"), [false, true, false, true, true]);
+        assert_eq!(enabled("warn"), [false, true, false, false, true]);
+        assert_eq!(enabled("error,request=info"), [false, false, false, false, true]);
+        assert_eq!(enabled("node=info"), [false, false, false, true, true]);
+        assert_eq!(enabled("info,actix_http=info"), [true; 5]);
+        assert_eq!(enabled("off"), [false; 5]);
+        assert_eq!(of(&from_level(LevelFilter::ERROR)), [false, false, false, false, true]);
     }
 
     #[test]

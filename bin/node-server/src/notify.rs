@@ -6,10 +6,13 @@ use std::fmt::Display;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Time until the next notification is due during a long start.
 const START_TIME: Duration = Duration::from_secs(120);
+
+/// Time between two notifications during a long start.
+const START_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Notifies systemd that the server is ready. If the unit has a watchdog, starts a thread that reports that the
 /// server responds.
@@ -50,6 +53,28 @@ fn responds(address: SocketAddr, timeout: Duration) -> io::Result<()> {
 pub(crate) fn starting(status: impl Display) {
     let time = NotifyState::ExtendTimeoutUsec(START_TIME.as_micros().try_into().unwrap_or(u32::MAX));
     notify(&[time, NotifyState::Status(&status.to_string())]);
+}
+
+/// A part of the start that takes long, and reports to systemd at intervals that it makes progress.
+pub(crate) struct LongStart {
+    status: String,
+    notified: Instant,
+}
+
+impl LongStart {
+    /// Begins the part, which `status` describes.
+    pub(crate) fn begin(status: String) -> Self {
+        starting(&status);
+        Self { status, notified: Instant::now() }
+    }
+
+    /// Notifies systemd, if the last notification was some time ago.
+    pub(crate) fn progress(&mut self) {
+        if self.notified.elapsed() >= START_INTERVAL {
+            starting(&self.status);
+            self.notified = Instant::now();
+        }
+    }
 }
 
 /// Notifies systemd that the server is shutting down.

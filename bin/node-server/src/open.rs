@@ -3,6 +3,7 @@
 use crate::data_dir::{DataDir, default_folder};
 use crate::error::CommandError;
 use crate::files;
+use crate::notify::{self, LongStart};
 use crate::options::{CacheOptions, ExistingChain, StorageOptions};
 use node_chain::genesis::{ContinueError, Continued, ForkChange, LargeGenesis};
 use node_chain::{Genesis, dev_genesis};
@@ -12,12 +13,14 @@ use node_core::forks::ChainSpec;
 use node_evm::EvmExecutor;
 use node_store::files::{DiskFolder, Folder, MemoryFolder};
 use node_store::{Options, Store, StoreError, SyncPolicy};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Reads a genesis file. Returns the built-in development genesis if `path` is `None`.
 pub(crate) fn read_genesis(path: Option<&Path>, context: &Context) -> Result<Genesis, CommandError> {
     let Some(path) = path else { return Ok(dev_genesis()) };
+    notify::starting(format_args!("reading {}", path.display()));
     let json = files::read(path, context)?;
     Genesis::parse(&json).map_err(|source| CommandError::Genesis { path: path.to_owned(), source })
 }
@@ -39,6 +42,19 @@ impl From<Genesis> for Start {
     }
 }
 
+/// A file that is read during the start.
+struct Watched<R> {
+    file: R,
+    start: LongStart,
+}
+
+impl<R: Read> Read for Watched<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.start.progress();
+        self.file.read(buffer)
+    }
+}
+
 impl Start {
     /// Reads a genesis file of any size. Returns the built-in development genesis if `path` is `None`.
     fn read(path: Option<&Path>, context: &Context) -> Result<Self, CommandError> {
@@ -47,7 +63,9 @@ impl Start {
         if length < LARGE_GENESIS {
             return read_genesis(Some(path), context).map(Self::from);
         }
-        tracing::info!(bytes = length, "sorting the accounts of {}", path.display());
+        let status = format!("sorting the accounts of {}", path.display());
+        tracing::info!(bytes = length, "{status}");
+        let file = Watched { file, start: LongStart::begin(status) };
         let large = LargeGenesis::read(file, context, tempfile::tempfile).map_err(|source| match context.check() {
             Ok(()) => CommandError::Genesis { path: path.to_owned(), source },
             Err(_) => CommandError::Interrupted,
@@ -61,8 +79,11 @@ impl Start {
         match &self.large {
             None => Store::open_in(folder, block, options),
             Some(large) => {
+                let status = "writing the accounts of the genesis file";
+                let mut start = None;
                 let state = large.state().map(|part| {
                     context.check()?;
+                    start.get_or_insert_with(|| LongStart::begin(status.to_owned())).progress();
                     part.map_err(|error| BackendError::Storage(error.into()))
                 });
                 Store::open_large_in(folder, block, state, options)
@@ -177,10 +198,8 @@ pub(crate) fn backend(
 ) -> Result<Backend, CommandError> {
     let store = match folder {
         Some(path) => create_store(path, start, caches, sync, context)?,
-        // In memory, a cache of runs only saves decompression.
         None => {
-            let cache_bytes = caches.cache_bytes() / 4;
-            let options = Options { cache_bytes, ..Options::in_memory() };
+            let options = Options { cache_bytes: caches.cache_bytes(), ..Options::in_memory() };
             start.open(Arc::new(MemoryFolder::default()), context, options)?
         }
     };

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::net::UnixDatagram;
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
@@ -19,6 +20,25 @@ fn stop(child: Child) -> Output {
     child.wait_with_output().expect("it ends")
 }
 
+/// The socket on which systemd would receive notifications.
+struct Notifications(UnixDatagram);
+
+impl Notifications {
+    fn at(path: &Path) -> Self {
+        let socket = UnixDatagram::bind(path).expect("a socket");
+        socket.set_read_timeout(Some(Duration::from_secs(60))).expect("not zero");
+        Self(socket)
+    }
+
+    fn expect(&self, start: &str) -> String {
+        let mut buffer = [0; 1024];
+        let length = self.0.recv(&mut buffer).expect("a message");
+        let message = String::from_utf8_lossy(&buffer[..length]).into_owned();
+        assert!(message.starts_with(start), "{message}");
+        message
+    }
+}
+
 fn run() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_node-server"));
     command.args(["run", "--data-dir", ":memory:", "--port", "0"]);
@@ -29,20 +49,29 @@ fn run() -> Command {
 fn systemd_is_told_of_the_start_and_the_end() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("notify");
-    let socket = UnixDatagram::bind(&path).expect("a socket");
-    socket.set_read_timeout(Some(Duration::from_secs(60))).expect("not zero");
-    let receive = || {
-        let mut buffer = [0; 1024];
-        let length = socket.recv(&mut buffer).expect("a message");
-        String::from_utf8_lossy(&buffer[..length]).into_owned()
-    };
+    let notifications = Notifications::at(&path);
     let (child, url) = start(run().env("NOTIFY_SOCKET", &path));
-    let ready = receive();
-    assert!(ready.starts_with("READY=1\n"), "{ready}");
+    let ready = notifications.expect("READY=1\n");
     assert!(ready.contains(&format!("STATUS=listening on {}", url.trim_start_matches("http://"))), "{ready}");
     assert!(stop(child).status.success());
-    let stopping = receive();
-    assert!(stopping.starts_with("STOPPING=1\n"), "{stopping}");
+    notifications.expect("STOPPING=1\n");
+}
+
+#[test]
+fn systemd_allows_more_time_for_a_large_genesis() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [path, genesis] = ["notify", "genesis.json"].map(|name| folder.path().join(name));
+    let alloc: String = (0..20_000).map(|index| format!(r#","{index:040x}":{{"balance":"1"}}"#)).collect();
+    let json = format!(r#"{{"config":{{}},"difficulty":1,"gasLimit":5000,"alloc":{{{}}}}}"#, &alloc[1..]);
+    std::fs::write(&genesis, json).expect("it can be written");
+    let notifications = Notifications::at(&path);
+    let (child, _) = start(run().arg("--genesis").arg(&genesis).env("NOTIFY_SOCKET", &path));
+    for status in ["sorting the accounts of ", "writing the accounts of "] {
+        notifications.expect(&format!("EXTEND_TIMEOUT_USEC=120000000\nSTATUS={status}"));
+    }
+    // The server writes that it listens before it notifies systemd, so it must not be stopped earlier.
+    notifications.expect("READY=1\n");
+    stop(child);
 }
 
 #[test]
