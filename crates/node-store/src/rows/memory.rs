@@ -1,9 +1,13 @@
 //! Rows of the newest blocks, in memory.
 
 use crate::keys::{Key, LogId, Suffix};
-use dashmap::DashMap;
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 use node_types::BlockNumber;
+use parking_lot::RwLock;
 use quick_cache::DefaultHashBuilder;
+use std::array;
+use std::hash::BuildHasher;
 use std::ops::{ControlFlow, Deref};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -71,13 +75,19 @@ impl BlockRows {
     }
 }
 
+/// Number of tables among which the rows of a generation are distributed, so that readers rarely wait for the writer.
+const SHARDS: usize = 16;
+
+type Shard = HashTable<(Key, Versions)>;
+
 /// Rows of consecutive blocks, in memory. One thread adds blocks while others read.
 ///
 /// Every row has a version that determines its block. Readers see only rows up to the head of their view. Rows are
 /// never removed; [`Generation::up_to`] creates a generation without the rows of later blocks.
 #[derive(Default)]
 pub(crate) struct Generation {
-    rows: DashMap<Key, Versions, DefaultHashBuilder>,
+    shards: [RwLock<Shard>; SHARDS],
+    hasher: DefaultHashBuilder,
     count: AtomicUsize,
 }
 
@@ -91,8 +101,8 @@ enum Versions {
 impl Generation {
     /// Creates an empty generation with capacity for as many keys as this one has.
     pub(crate) fn next(&self) -> Self {
-        let rows = DashMap::with_capacity_and_hasher(self.rows.len(), DefaultHashBuilder::default());
-        Self { rows, count: AtomicUsize::new(0) }
+        let shards = array::from_fn(|index| RwLock::new(Shard::with_capacity(self.shards[index].read().len())));
+        Self { shards, hasher: self.hasher.clone(), count: AtomicUsize::new(0) }
     }
 
     /// Returns the number of rows.
@@ -103,28 +113,50 @@ impl Generation {
     /// Adds rows. Their versions must be above those of the existing rows of their keys.
     pub(crate) fn add(&self, mut rows: BlockRows) {
         rows.seal();
-        rows.rows.into_iter().for_each(|(key, version, value)| self.put(key, version, value));
+        self.count.fetch_add(rows.rows.len(), Ordering::Relaxed);
+        // Each table is locked once, so that the processor waits for several rows of it at a time.
+        let mut by_shard: [Vec<_>; SHARDS] = Default::default();
+        for (key, version, value) in rows.rows {
+            let hash = self.hasher.hash_one(key);
+            by_shard[shard_of(hash)].push((hash, key, version, value));
+        }
+        for (shard, rows) in self.shards.iter().zip(by_shard) {
+            if !rows.is_empty() {
+                let shard = &mut *shard.write();
+                rows.into_iter().for_each(|(hash, key, version, value)| self.put(shard, hash, key, version, value));
+            }
+        }
     }
 
-    fn put(&self, key: Key, version: u64, value: Value) {
-        self.count.fetch_add(1, Ordering::Relaxed);
-        match self.rows.entry(key) {
-            dashmap::Entry::Occupied(mut versions) => versions.get_mut().push(version, value),
-            dashmap::Entry::Vacant(place) => drop(place.insert(Versions::One((version, value)))),
+    fn put(&self, shard: &mut Shard, hash: u64, key: Key, version: u64, value: Value) {
+        match shard.entry(hash, |(other, _)| *other == key, |(other, _)| self.hasher.hash_one(other)) {
+            Entry::Occupied(mut entry) => entry.get_mut().1.push(version, value),
+            Entry::Vacant(entry) => drop(entry.insert((key, Versions::One((version, value))))),
         }
+    }
+
+    /// Returns the result of `read` for the rows of `key`, or `None` if there are none.
+    fn read<T>(&self, key: &Key, read: impl FnOnce(&Versions) -> T) -> Option<T> {
+        let hash = self.hasher.hash_one(key);
+        let shard = self.shards[shard_of(hash)].read();
+        shard.find(hash, |(other, _)| other == key).map(|(_, versions)| read(versions))
     }
 
     /// Returns a generation with the rows of blocks up to and including `block`.
     pub(crate) fn up_to(&self, block: BlockNumber) -> Self {
         let kept = self.next();
-        for entry in &self.rows {
-            let (key, versions) = entry.pair();
-            let rows = versions.up_to(last_version_of(key, block));
-            kept.count.fetch_add(rows.len(), Ordering::Relaxed);
-            match rows {
-                [] => {}
-                [row] => drop(kept.rows.insert(*key, Versions::One(row.clone()))),
-                rows => drop(kept.rows.insert(*key, Versions::Many(rows.to_vec()))),
+        for (from, to) in self.shards.iter().zip(&kept.shards) {
+            let mut to = to.write();
+            for (key, versions) in from.read().iter() {
+                let rows = versions.up_to(last_version_of(key, block));
+                kept.count.fetch_add(rows.len(), Ordering::Relaxed);
+                let rows = match rows {
+                    [] => continue,
+                    [row] => Versions::One(row.clone()),
+                    rows => Versions::Many(rows.to_vec()),
+                };
+                let hash_of = |(key, _): &(Key, Versions)| self.hasher.hash_one(key);
+                to.insert_unique(self.hasher.hash_one(key), (*key, rows), hash_of);
             }
         }
         kept
@@ -132,8 +164,7 @@ impl Generation {
 
     /// Returns the newest row of `key` with this version or a lower one.
     pub(crate) fn newest(&self, key: &Key, version: u64) -> Option<(u64, Value)> {
-        let versions = self.rows.get(key)?;
-        versions.up_to(version).last().cloned()
+        self.read(key, |versions| versions.up_to(version).last().cloned())?
     }
 
     /// Visits the rows of `key` with this version or a lower one, the newest first. `visit` must not use this
@@ -144,26 +175,37 @@ impl Generation {
         version: u64,
         mut visit: impl FnMut(u64, &[u8]) -> Result<ControlFlow<()>, E>,
     ) -> Result<ControlFlow<()>, E> {
-        let Some(versions) = self.rows.get(key) else { return Ok(ControlFlow::Continue(())) };
-        for (version, value) in versions.up_to(version).iter().rev() {
-            if visit(*version, value)?.is_break() {
-                return Ok(ControlFlow::Break(()));
+        let visited = self.read(key, |versions| {
+            for (version, value) in versions.up_to(version).iter().rev() {
+                if visit(*version, value)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
             }
-        }
-        Ok(ControlFlow::Continue(()))
+            Ok(ControlFlow::Continue(()))
+        });
+        visited.unwrap_or(Ok(ControlFlow::Continue(())))
     }
 
     /// Returns the first row of `key` with this version or a higher one.
     pub(crate) fn oldest_from(&self, key: &Key, version: u64) -> Option<(u64, Value)> {
-        let versions = self.rows.get(key)?;
-        let below = version.checked_sub(1).map_or(0, |below| versions.up_to(below).len());
-        versions.as_slice().get(below).cloned()
+        self.read(key, |versions| {
+            let below = version.checked_sub(1).map_or(0, |below| versions.up_to(below).len());
+            versions.as_slice().get(below).cloned()
+        })?
     }
 
     /// Visits all rows. Those of one key are visited together, ascending by version.
     pub(crate) fn for_each<E>(&self, mut visit: impl FnMut(&Key, &[(u64, Value)]) -> Result<(), E>) -> Result<(), E> {
-        self.rows.iter().try_for_each(|entry| visit(entry.key(), entry.value().as_slice()))
+        for shard in &self.shards {
+            shard.read().iter().try_for_each(|(key, versions)| visit(key, versions.as_slice()))?;
+        }
+        Ok(())
     }
+}
+
+/// Returns the table of the rows whose keys have this hash. The tables themselves use its other bits.
+fn shard_of(hash: u64) -> usize {
+    (hash >> 32) as usize % SHARDS
 }
 
 impl Versions {
@@ -208,13 +250,18 @@ mod tests {
     use node_types::H256;
     use std::convert::Infallible;
 
+    fn add(generation: &Generation, key: Key, version: u64, value: &[u8]) {
+        let mut rows = BlockRows::default();
+        rows.add(key, version, value);
+        generation.add(rows);
+    }
+
     #[test]
     fn finds_rows_by_version() {
         let key = Key::of_hash(Table::Accounts, H256::repeat_byte(1));
-        let value = |version: u64| Value::from(&[version as u8][..]);
         for versions in [&[3][..], &[3, 5], &[3, 5, 9]] {
             let rows = Generation::default();
-            versions.iter().for_each(|version| rows.put(key, *version, value(*version)));
+            versions.iter().for_each(|version| add(&rows, key, *version, &[*version as u8]));
             for at in 0..12 {
                 let up_to: Vec<_> = versions.iter().rev().copied().filter(|version| *version <= at).collect();
                 let newest = rows.newest(&key, at).map(|(version, value)| (version, value[0]));
@@ -244,7 +291,7 @@ mod tests {
         let key = Key::of_term(crate::keys::Term::Any);
         let rows = Generation::default();
         let ids = [LogId::first_of(4), LogId::first_of(5), LogId(LogId::first_of(6).0 - 1), LogId::first_of(6)];
-        ids.iter().for_each(|id| rows.put(key, id.0, Value::from(&[][..])));
+        ids.iter().for_each(|id| add(&rows, key, id.0, &[]));
         assert_eq!([3, 4, 5, 6].map(|block| rows.up_to(block).count()), [0, 1, 3, 4]);
     }
 }

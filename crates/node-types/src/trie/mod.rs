@@ -3,5 +3,5 @@
 mod nibbles;
 mod proof;
 
-pub use nibbles::NibblePath;
+pub use nibbles::{CompactPath, NibblePath};
 pub use proof::{MalformedNode, ProofError, verify_proof};

@@ -2,6 +2,7 @@
 
 use crate::H256;
 use std::fmt;
+use std::ops::Deref;
 
 /// A path from the root of a trie: up to 64 nibbles, packed two to a byte, the higher half first.
 ///
@@ -107,21 +108,22 @@ impl NibblePath {
 
     /// Returns the compact encoding of the nibbles from `start` on: a nibble with the kind of node (`leaf`, or else
     /// an extension) and the parity of the length, padding to a whole byte, and the nibbles.
-    pub fn compact_from(&self, start: usize, leaf: bool) -> Vec<u8> {
+    pub fn compact_from(&self, start: usize, leaf: bool) -> CompactPath {
         let flag = if leaf { 0x20 } else { 0 };
-        let mut out = Vec::with_capacity(1 + (self.len() - start) / 2);
-        let mut index = start;
-        if (self.len() - start) % 2 == 1 {
-            out.push(flag | 0x10 | self.nibble(start));
-            index += 1;
+        let odd = (self.len() - start) % 2;
+        let mut bytes = [0; CompactPath::MAX_LEN];
+        bytes[0] = if odd == 1 { flag | 0x10 | self.nibble(start) } else { flag };
+        let start = start + odd;
+        let length = 1 + (self.len() - start) / 2;
+        if start.is_multiple_of(2) {
+            // As for every leaf of a secure trie.
+            bytes[1..length].copy_from_slice(&self.bytes[start / 2..self.len() / 2]);
         } else {
-            out.push(flag);
+            for (byte, index) in bytes[1..length].iter_mut().zip((start..).step_by(2)) {
+                *byte = self.nibble(index) << 4 | self.nibble(index + 1);
+            }
         }
-        while index < self.len() {
-            out.push(self.nibble(index) << 4 | self.nibble(index + 1));
-            index += 2;
-        }
-        out
+        CompactPath { length: length as u8, bytes }
     }
 
     /// Returns this path followed by the nibbles of a compact encoding, and whether the encoding is that of a leaf.
@@ -139,6 +141,26 @@ impl NibblePath {
         let start = if odd { self.child(first & 0x0f) } else { *self };
         let path = pairs.iter().fold(start, |path, pair| path.child(pair >> 4).child(pair & 0x0f));
         Some((path, first & 0x20 != 0))
+    }
+}
+
+/// The compact encoding of a path or of its end.
+#[derive(Clone, Copy, Debug)]
+pub struct CompactPath {
+    length: u8,
+    bytes: [u8; Self::MAX_LEN],
+}
+
+impl CompactPath {
+    /// The maximum number of bytes, that of a path of 64 nibbles.
+    pub const MAX_LEN: usize = 1 + NibblePath::MAX_LEN / 2;
+}
+
+impl Deref for CompactPath {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.length)]
     }
 }
 
@@ -175,7 +197,7 @@ mod tests {
         for (nibbles, leaf, compact) in cases {
             for start in [&[][..], &[7], &[7, 8]] {
                 let whole = path(&[start, nibbles].concat());
-                assert_eq!(whole.compact_from(start.len(), leaf), compact, "{whole:?} from {}", start.len());
+                assert_eq!(*whole.compact_from(start.len(), leaf), *compact, "{whole:?} from {}", start.len());
                 assert_eq!(path(start).join_compact(compact), Some((whole, leaf)), "{start:x?} and {compact:x?}");
             }
         }
