@@ -81,9 +81,17 @@ pub(crate) fn rest_of<'a>(schema_url: &str, json: &'a [u8]) -> &'a [u8] {
 
 /// Returns the JSON of `output`, which must be an object, with `$schema` added as the first key.
 pub(crate) fn with_schema<T: Serialize>(schema_url: &str, output: &T) -> Result<Vec<u8>, HttpError> {
+    with_schema_by(schema_url, |out| append_json(out, output))
+}
+
+/// Returns the JSON object that `append` appends, with `$schema` added as the first key.
+pub(crate) fn with_schema_by(
+    schema_url: &str,
+    append: impl FnOnce(&mut Vec<u8>) -> serde_json::Result<()>,
+) -> Result<Vec<u8>, HttpError> {
     let mut json = opening(schema_url, 1_024);
     let start = json.len();
-    append_json(&mut json, output).map_err(HttpError::Encode)?;
+    append(&mut json).map_err(HttpError::Encode)?;
     debug_assert_eq!(json[start], b'{', "every output is an object");
     if json.ends_with(b"{}") {
         json.truncate(start);

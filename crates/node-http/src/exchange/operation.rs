@@ -15,7 +15,7 @@ use node_core::context::Context;
 use node_core::cost::Cost;
 use node_core::node::{Node, NodeError};
 use node_rpc::BlockKey;
-use node_types::wire::GetBlockByHashOutput;
+use node_types::wire::{GetBlockByHashOutput, append_json};
 use serde::Serialize;
 
 /// The output of an operation, with additional data for the response.
@@ -44,13 +44,22 @@ type EncodedWork = dyn Fn(&Service, &Context, &str) -> Result<Reply<Vec<u8>>, Ht
 
 impl Job {
     /// Creates a job whose response is the output of `work`.
-    pub(crate) fn new<O: Serialize>(
+    pub(crate) fn new<O: Serialize + 'static>(
         cost: Cost,
         work: impl Fn(&Node, &Context) -> Result<Reply<O>, NodeError> + Send + 'static,
     ) -> Self {
+        Self::writing(cost, work, |output, out| append_json(out, output))
+    }
+
+    /// Like [`new`](Self::new), but the output is appended to the response by `append`.
+    pub(crate) fn writing<O: 'static>(
+        cost: Cost,
+        work: impl Fn(&Node, &Context) -> Result<Reply<O>, NodeError> + Send + 'static,
+        append: fn(&O, &mut Vec<u8>) -> serde_json::Result<()>,
+    ) -> Self {
         let work = move |service: &Service, context: &Context, schema: &str| {
             let Reply { output, next } = work(&service.node, context)?;
-            Ok(Reply { output: encode::with_schema(schema, &output)?, next })
+            Ok(Reply { output: encode::with_schema_by(schema, |out| append(&output, out))?, next })
         };
         Self { cost, work: Box::new(work) }
     }

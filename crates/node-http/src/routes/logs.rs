@@ -6,6 +6,7 @@ use crate::exchange::{Exchange, Job, Reply};
 use crate::problem::HttpError;
 use crate::problem_page::ProblemPage::{BlockNotFound, ExecutionFailed, LimitExceeded};
 use actix_web::HttpResponse;
+use node_core::context::Context;
 use node_core::cost::Cost;
 use node_core::node::{LogCursor, Node};
 use node_types::wire::{self, ErrorDetail, GetLogsInput, GetLogsOutput};
@@ -52,7 +53,7 @@ async fn get_logs(mut exchange: Exchange) -> HttpResponse {
         let input: GetLogsInput = wire::decode_body(body).map_err(HttpError::Body)?;
         let cost = Cost::of_logs([input.from_block, input.to_block]);
         let query = convert::input::log_query(input);
-        Ok(Job::new(cost, move |node, context| {
+        let work = move |node: &Node, context: &Context| {
             let (logs, next) = if in_pages {
                 let page = node.get_logs_page(context, &query, cursor)?;
                 (page.logs, page.next.map(|cursor| format!("getLogs/?cursor={cursor}")))
@@ -60,7 +61,8 @@ async fn get_logs(mut exchange: Exchange) -> HttpResponse {
                 (node.get_logs(context, &query)?, None)
             };
             Ok(Reply { output: GetLogsOutput { logs: output::logs(logs) }, next })
-        }))
+        };
+        Ok(Job::writing(cost, work, GetLogsOutput::append_json))
     };
     let job = exchange.decode_body(true, Arc::new(decode)).await;
     exchange.run(job).await

@@ -19,18 +19,19 @@ enum Changes {
     Logs(Vec<Log>),
 }
 
-fn logs(found: Vec<FoundLog>) -> Vec<Log> {
-    found.into_iter().map(Log::from).collect()
+/// Writes the result of a search, which may have thousands of logs.
+fn write_logs(out: &mut Vec<u8>, found: Vec<FoundLog>) -> Result<(), RpcError> {
+    Log::append_all(out, found.into_iter().map(Log::from)).map_err(|error| RpcError::internal(&error))
 }
 
 pub(super) fn methods() -> Vec<Method> {
     vec![
-        Method::new(
+        Method::writing(
             "eth_getLogs",
             &["filter"],
             "All logs that match.",
-            |scope, (Object(filter),): (Object<LogFilter>,)| {
-                Ok(logs(scope.node.get_logs(scope.context, &filter.query()?)?))
+            |scope, (Object(filter),): (Object<LogFilter>,), out| {
+                write_logs(out, scope.node.get_logs(scope.context, &filter.query()?)?)
             },
         )
         .costing(|_, _| Cost::of_logs([None, None])),
@@ -78,14 +79,14 @@ pub(super) fn methods() -> Vec<Method> {
             },
         )
         .costing(|_, _| Cost::FILTER),
-        Method::new(
+        Method::writing(
             "eth_getFilterLogs",
             &["id"],
             "All logs in the range of a filter for logs.",
-            |scope, (id,): (String,)| {
+            |scope, (id,): (String,), out| {
                 let found = scope.node.get_filter_logs(scope.context, parse(&id)?)?;
                 scope.context.release_view();
-                Ok(logs(found))
+                write_logs(out, found)
             },
         )
         .costing(|_, _| Cost::FILTER),

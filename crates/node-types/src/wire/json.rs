@@ -34,6 +34,99 @@ pub(super) fn writes_bytes_as_hex<S>() -> bool {
     typeid::of::<S>() == typeid::of::<&mut JsonSerializer<'_>>()
 }
 
+/// Appends `bytes` as [`Data`](super::Data) is written: `0x` and lower-case hex digits, in quotes.
+///
+/// # Errors
+/// None are known; appending to a vector does not fail.
+pub fn append_data(out: &mut Vec<u8>, bytes: &[u8]) -> serde_json::Result<()> {
+    write_data(out, bytes).map_err(serde_json::Error::io)
+}
+
+/// Appends a JSON array. `append` appends each of its elements.
+///
+/// # Errors
+/// Those of `append`.
+pub fn append_array<T>(
+    out: &mut Vec<u8>,
+    elements: impl IntoIterator<Item = T>,
+    mut append: impl FnMut(&mut Vec<u8>, T) -> serde_json::Result<()>,
+) -> serde_json::Result<()> {
+    out.push(b'[');
+    for (index, element) in elements.into_iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        append(out, element)?;
+    }
+    out.push(b']');
+    Ok(())
+}
+
+/// Appends a JSON object member by member.
+///
+/// The result is that of [`append_json`] for a struct with these members, in half the time, because the names are not
+/// searched for characters that JSON escapes. It is for objects of which a response has thousands.
+///
+/// # Examples
+/// ```
+/// use node_types::wire::{JsonObject, Quantity, append_data};
+///
+/// let mut out = Vec::new();
+/// let mut object = JsonObject::begin(&mut out);
+/// object.member("Number", &Quantity(7_u64))?;
+/// object.member_with("Data", |out| append_data(out, &[0xab]))?;
+/// object.end();
+/// assert_eq!(out, br#"{"Number":"7","Data":"0xab"}"#);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct JsonObject<'a> {
+    out: &'a mut Vec<u8>,
+    /// What precedes the next name.
+    separator: u8,
+}
+
+impl<'a> JsonObject<'a> {
+    /// Begins an object at the end of `out`.
+    pub fn begin(out: &'a mut Vec<u8>) -> Self {
+        Self { out, separator: b'{' }
+    }
+
+    /// Appends a member. Its name must have no characters that JSON escapes.
+    ///
+    /// # Errors
+    /// Those of [`append_json`].
+    pub fn member<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> serde_json::Result<()> {
+        self.member_with(name, |out| append_json(out, value))
+    }
+
+    /// Appends a member whose value `append` appends.
+    ///
+    /// # Errors
+    /// Those of `append`.
+    #[inline]
+    pub fn member_with(
+        &mut self,
+        name: &'static str,
+        append: impl FnOnce(&mut Vec<u8>) -> serde_json::Result<()>,
+    ) -> serde_json::Result<()> {
+        debug_assert!(!name.contains(|c: char| c.is_control() || matches!(c, '"' | '\\')), "{name:?}");
+        self.out.extend_from_slice(&[self.separator, b'"']);
+        self.out.extend_from_slice(name.as_bytes());
+        self.out.extend_from_slice(b"\":");
+        self.separator = b',';
+        append(self.out)
+    }
+
+    /// Ends the object.
+    pub fn end(self) {
+        if self.separator == b'{' {
+            self.out.push(b'{');
+        }
+        self.out.push(b'}');
+    }
+}
+
 struct BytesAsHex;
 
 /// Number of bytes of which the text is written at once. Most byte strings are hashes and addresses.
@@ -44,24 +137,28 @@ const PIECE: usize = 128;
 
 impl Formatter for BytesAsHex {
     fn write_byte_array<W: io::Write + ?Sized>(&mut self, writer: &mut W, bytes: &[u8]) -> io::Result<()> {
-        let (short, rest) = bytes.split_at(bytes.len().min(SHORT));
-        let mut text = [0; 4 + 2 * SHORT];
-        let end = 3 + 2 * short.len();
-        text[..3].copy_from_slice(b"\"0x");
-        const_hex::encode_to_slice(short, &mut text[3..end]).map_err(io::Error::other)?;
-        text[end] = b'"';
-        if rest.is_empty() {
-            return writer.write_all(&text[..=end]);
-        }
-        writer.write_all(&text[..end])?;
-        for piece in rest.chunks(PIECE) {
-            let mut digits = [0; 2 * PIECE];
-            let digits = &mut digits[..2 * piece.len()];
-            const_hex::encode_to_slice(piece, digits).map_err(io::Error::other)?;
-            writer.write_all(digits)?;
-        }
-        writer.write_all(b"\"")
+        write_data(writer, bytes)
     }
+}
+
+fn write_data<W: io::Write + ?Sized>(writer: &mut W, bytes: &[u8]) -> io::Result<()> {
+    let (short, rest) = bytes.split_at(bytes.len().min(SHORT));
+    let mut text = [0; 4 + 2 * SHORT];
+    let end = 3 + 2 * short.len();
+    text[..3].copy_from_slice(b"\"0x");
+    const_hex::encode_to_slice(short, &mut text[3..end]).map_err(io::Error::other)?;
+    text[end] = b'"';
+    if rest.is_empty() {
+        return writer.write_all(&text[..=end]);
+    }
+    writer.write_all(&text[..end])?;
+    for piece in rest.chunks(PIECE) {
+        let mut digits = [0; 2 * PIECE];
+        let digits = &mut digits[..2 * piece.len()];
+        const_hex::encode_to_slice(piece, digits).map_err(io::Error::other)?;
+        writer.write_all(digits)?;
+    }
+    writer.write_all(b"\"")
 }
 
 #[cfg(test)]
@@ -115,5 +212,14 @@ mod tests {
             append_json(&mut out, &value).unwrap();
             prop_assert_eq!(String::from_utf8(out).unwrap(), format!("before{}", serde_json::to_string(&value).unwrap()));
         }
+    }
+
+    #[test]
+    fn objects_and_arrays_may_be_empty() {
+        let mut out = Vec::new();
+        append_array(&mut out, [0_u64; 0], |out, number| append_json(out, &number)).unwrap();
+        append_array(&mut out, [1_u64, 2], |out, number| append_json(out, &number)).unwrap();
+        JsonObject::begin(&mut out).end();
+        assert_eq!(out, b"[][1,2]{}");
     }
 }
