@@ -224,7 +224,7 @@ def check_websocket(nginx):
         first, length = reader.read(2)
         expect("frame", first, 0x81)
         expect("result", json.loads(reader.read(length))["result"], "0x7a69")
-    print("WebSocket: a call was answered")
+    print("WebSocket: a call returned its result")
 
 
 def check_events(nginx, control):

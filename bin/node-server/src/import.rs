@@ -171,7 +171,7 @@ impl PeriodicSync<'_> {
         let (bytes, total_bytes) = (self.report.bar().position(), self.report.bar().length());
         let is_drawn = !self.report.bar().is_hidden();
         let text = || {
-            // The bar shows the share itself.
+            // The bar already shows the percentage.
             let share = if is_drawn { String::new() } else { format!("{share}, ") };
             format!("{share}block {number}, {}, durable up to block {durable}", Rates(blocks, gas, elapsed))
         };

@@ -76,7 +76,7 @@ fn main() -> ExitCode {
                 false => error.print(),
             }
             if json && is_error {
-                report::usage_error(&message);
+                report::error(&message);
             }
             return status;
         }
@@ -120,7 +120,7 @@ fn main() -> ExitCode {
             logs::print(Level::ERROR, &Sources(&error).to_string());
             // `verify` has already reported a difference as its result.
             if command.json() && !matches!((&command, &error), (Command::Verify(_), CommandError::Difference(_))) {
-                report::error(&error);
+                report::error(Sources(&error));
             }
             ExitCode::FAILURE
         }

@@ -3,7 +3,7 @@
 //! As text, progress is a bar on a terminal or lines on standard error, and the result goes to standard output. With
 //! `--json` both are lines of JSON on standard output.
 
-use crate::error::{CommandError, Sources};
+use crate::error::CommandError;
 use crate::progress::bar;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use node_core::block::BlockRef;
@@ -80,13 +80,9 @@ pub(crate) fn print(text: &[u8]) -> Result<(), CommandError> {
     }
 }
 
-pub(crate) fn error(error: &CommandError) {
-    let _ = writeln!(io::stdout(), "{}", json!({"event": "error", "message": Sources(error).to_string()}));
-}
-
-/// Writes an error in the command line as JSON.
-pub(crate) fn usage_error(message: &str) {
-    let _ = writeln!(io::stdout(), "{}", json!({"event": "error", "message": message}));
+/// Writes the message of an error as JSON.
+pub(crate) fn error(message: impl Display) {
+    let _ = writeln!(io::stdout(), "{}", json!({"event": "error", "message": message.to_string()}));
 }
 
 pub(crate) fn block(block: BlockRef) -> Value {

@@ -130,7 +130,7 @@ fn serve_from_the_import_on(
     let (serving, served) = (http.clone(), node.clone());
     let serve = move || {
         serve(served, serving, shutdown, |address| {
-            // The receiver waits for it.
+            // Sending cannot fail, because the receiver waits for the address.
             let _ = sender.send(address);
             Ok::<_, CommandError>(())
         })

@@ -70,12 +70,6 @@ impl<R: Read> BlockStream<R> {
         Self { reader, offset: 0, limit: DEFAULT_BLOCK_LIMIT, ended: false }
     }
 
-    /// Refuses blocks longer than `limit` bytes.
-    #[must_use]
-    pub fn with_block_limit(self, limit: u64) -> Self {
-        Self { limit, ..self }
-    }
-
     /// Returns the next block, or `None` at the end of the stream.
     fn read_block(&mut self) -> Result<Option<RawBlock>, StreamError> {
         let offset = self.offset;
@@ -238,7 +232,7 @@ mod tests {
     fn a_declared_length_does_not_allocate() {
         // The length says 2 GiB; three bytes follow.
         let file = [0xfb, 0x7f, 0xff, 0xff, 0xff, 1, 2, 3];
-        let mut stream = BlockStream::new(&file[..]).with_block_limit(u64::MAX);
+        let mut stream = BlockStream { limit: u64::MAX, ..BlockStream::new(&file[..]) };
         let got = stream.next().unwrap().unwrap_err();
         assert!(matches!(got, StreamError::Truncated { got: 8, .. }), "{got}");
     }

@@ -1,6 +1,7 @@
 //! The cost of operations, by which a server chooses the thread that runs them.
 //!
-//! All interfaces of a node share these costs.
+//! All interfaces of a node share these costs. JSON-RPC assumes in addition that any request with the word `pending` has
+//! to build the pending block.
 
 use crate::node::FeeHistory;
 use node_types::{BlockId, BlockNumberOrTag};
@@ -31,40 +32,44 @@ impl Cost {
     pub const BLOCK: Self = Self::Brief;
     /// Creating, polling or removing a filter.
     pub const FILTER: Self = Self::Long;
+    /// Searching logs of mined blocks.
+    pub const LOGS: Self = Self::Brief;
     /// Reading all transactions in the pool.
     pub const POOL_CONTENT: Self = Self::Long;
     /// Sending a transaction, including the wait for the disk.
     pub const SEND: Self = Self::Long;
+    /// Completing, signing and sending a transaction, which estimates its gas.
+    pub const SEND_UNSIGNED: Self = Self::Code;
     /// Controlling a chain that this node produces.
     pub const CONTROL: Self = Self::Long;
 
-    /// Reading a value as of `block`. The pending block has to be built first.
+    /// Returns the cost of reading a value as of `block`. The pending block has to be built first.
     pub fn of_reading(block: impl Into<BlockId>) -> Self {
         if block.into().is_pending() { Self::Code } else { Self::Instant }
     }
 
-    /// Reading a block, or all its receipts.
+    /// Returns the cost of reading a block, or all its receipts.
     pub fn of_block(block: impl Into<BlockId>) -> Self {
         Self::of_reading(block).max(Self::BLOCK)
     }
 
-    /// Summing up the fees of `blocks` blocks.
+    /// Returns the cost of summing up the fees of `blocks` blocks.
     pub fn of_fee_history(blocks: u64) -> Self {
         if blocks > FeeHistory::FEW_BLOCKS { Self::Long } else { Self::Brief }
     }
 
-    /// Searching the logs between two bounds, either of which may be absent.
+    /// Returns the cost of searching the logs between two bounds, either of which may be absent.
     pub fn of_logs(bounds: [Option<BlockNumberOrTag>; 2]) -> Self {
-        if bounds.contains(&Some(BlockNumberOrTag::Pending)) { Self::Code } else { Self::Brief }
+        if bounds.contains(&Some(BlockNumberOrTag::Pending)) { Self::Code } else { Self::LOGS }
     }
 
-    /// Running a call or an estimate that a request of `length` bytes describes.
+    /// Returns the cost of a call or an estimate that `length` bytes of JSON describe.
     pub fn of_call(length: usize) -> Self {
         if length <= SHORT_CALL { Self::BriefCode } else { Self::Code }
     }
 
-    /// Proving an account and `slots` of its storage slots. `quick` is whether the backend proves within
-    /// microseconds.
+    /// Returns the cost of proving an account and `slots` of its storage slots. `quick` is whether the backend proves
+    /// within microseconds.
     pub fn of_proof(quick: bool, slots: usize) -> Self {
         if quick && slots <= FEW_SLOTS { Self::Instant } else { Self::Long }
     }

@@ -2,7 +2,7 @@
 //!
 //! A thread that serves many clients runs short work itself, but other clients must not wait for it. It runs the work
 //! with [`without_waiting`]. A backend that would have to wait, or an executor that would be busy for long,
-//! [refuses](refuse) instead, and the work is repeated on a thread of its own. So it is if the deadline of its
+//! [refuses](refuse) instead, and the work is repeated on a thread of its own. The same happens if the deadline of its
 //! [context](crate::context::Context::check) passes.
 
 use std::cell::Cell;

@@ -115,7 +115,7 @@ pub enum AccountsError {
     #[error("{got} accounts, at most {MAX_ACCOUNTS} are supported")]
     Count { got: u32 },
     /// The mnemonic has the wrong number of words.
-    #[error("the mnemonic has {got} words, expected 12, 15, 18, 21 or 24")]
+    #[error("expected a mnemonic of 12, 15, 18, 21 or 24 words, got {got}")]
     WordCount { got: usize },
     /// A word is not in the word list.
     #[error("word {position} of the mnemonic is not in the English word list of BIP-39")]

@@ -131,7 +131,7 @@ struct Memory;
 
 impl Weighter<Call, Success> for Memory {
     fn weight(&self, call: &Call, success: &Success) -> u64 {
-        // With a fixed overhead.
+        // 64 bytes approximate the memory of an entry itself.
         (call.input.len() + success.output.len() + size_of::<(Call, Success)>() + 64) as u64
     }
 }

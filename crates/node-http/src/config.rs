@@ -157,13 +157,13 @@ pub struct HttpConfig {
     #[cfg_attr(feature = "clap", arg(long, value_name = "TIME", help_heading = "Limits of all clients", value_parser = values::duration, default_value = values::text(Self::default().keep_alive)))]
     pub keep_alive: Duration,
     /// Threads that serve connections [default: one per core]
-    #[cfg_attr(feature = "clap", arg(long, value_name = "COUNT", help_heading = "Limits of all clients", value_parser = values::threads))]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "COUNT", help_heading = "Performance", value_parser = values::threads))]
     pub workers: Option<NonZero<usize>>,
     /// Threads for work that can take long: transactions, filters, proofs, full blocks [default: four per core]
-    #[cfg_attr(feature = "clap", arg(long, value_name = "COUNT", help_heading = "Limits of all clients", value_parser = values::threads))]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "COUNT", help_heading = "Performance", value_parser = values::threads))]
     pub pool_threads: Option<NonZero<usize>>,
     /// Low-priority threads for longer calls and estimates, and the pending block [default: four per core]
-    #[cfg_attr(feature = "clap", arg(long, value_name = "COUNT", help_heading = "Limits of all clients", value_parser = values::threads))]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "COUNT", help_heading = "Performance", value_parser = values::threads))]
     pub call_threads: Option<NonZero<usize>>,
     /// Number of requests that may wait for a thread of each pool; further ones are refused.
     #[cfg_attr(feature = "clap", arg(skip = POOL_QUEUE))]
@@ -172,7 +172,7 @@ pub struct HttpConfig {
     #[cfg_attr(feature = "clap", arg(skip = RpcLimits::default().block_cache))]
     pub block_cache: usize,
     /// Do not compress responses, even for clients that accept gzip, br or zstd
-    #[cfg_attr(feature = "clap", arg(long, help_heading = "Limits of all clients"))]
+    #[cfg_attr(feature = "clap", arg(long, help_heading = "Performance"))]
     pub no_compression: bool,
     /// Maximum age of the head; /ready returns 503 if the head is older [default: no limit]
     #[cfg_attr(feature = "clap", arg(long, value_name = "TIME", help_heading = "Operation", value_parser = values::time))]

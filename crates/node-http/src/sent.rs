@@ -4,7 +4,7 @@ use crate::parameters;
 use actix_web::HttpRequest;
 use actix_web::http::Method;
 use actix_web::web::Bytes;
-use node_core::node::{Fault, Field, NodeError};
+use node_core::node::{Fault, Field, NodeError, Property};
 use node_core::pool::PoolError;
 use node_rpc::options;
 use node_types::wire::{Data, EchoedValue, ErrorDetail, Quantity};
@@ -117,10 +117,16 @@ impl Sent {
     /// Returns a fault of an unsigned transaction: that of the first of `fields` that was sent, or otherwise that of
     /// the transaction.
     fn of_transaction(&self, fields: &[Field], message: String) -> ErrorDetail {
-        let is_sent =
-            |field: &&Field| self.property(&self.name(**field)).is_some_and(|json| !matches!(json, "null" | "\"\""));
-        match fields.iter().find(is_sent) {
-            Some(field) => self.detail(*field, message),
+        let names = fields.iter().flat_map(|field| {
+            let other = (*field == Field::Property(Property::Data)).then_some("Transaction.Input".into());
+            [Some(self.name(*field)), other].into_iter().flatten()
+        });
+        let mut sent = names.filter_map(|name| {
+            let json = self.property(&name).filter(|json| !matches!(*json, "null" | "\"\""))?;
+            Some((format!("body.{name}"), EchoedValue::shortened(json)))
+        });
+        match sent.next() {
+            Some((location, value)) => ErrorDetail { location, message, value: Some(value) },
             None => ErrorDetail::new(self.location(Field::Transaction), message),
         }
     }
@@ -245,25 +251,25 @@ mod tests {
     #[test]
     fn finds_the_property_of_a_transaction_that_is_at_fault() {
         let cases = [
-            (r#"{"Transaction": {"Gas": "100"}}"#, &["gas"][..], "body.Transaction.Gas", Some(r#""100""#)),
+            (r#"{"Transaction": {"Gas": "100"}}"#, &[Property::Gas][..], "body.Transaction.Gas", Some(r#""100""#)),
             (
                 r#"{"Transaction": {"GasPrice": 1}}"#,
-                &["maxFeePerGas", "gasPrice"],
+                &[Property::MaxFeePerGas, Property::GasPrice],
                 "body.Transaction.GasPrice",
                 Some("1"),
             ),
             (
                 r#"{"Transaction": {"Value": 1, "Input": 2}}"#,
-                &["data", "input", "value"],
+                &[Property::Data, Property::Value],
                 "body.Transaction.Input",
                 Some("2"),
             ),
-            (r#"{"Transaction": {"Value": ""}}"#, &["value"], "body.Transaction", None),
-            (r#"{"Transaction": {"Value": null}}"#, &["value"], "body.Transaction", None),
+            (r#"{"Transaction": {"Value": ""}}"#, &[Property::Value], "body.Transaction", None),
+            (r#"{"Transaction": {"Value": null}}"#, &[Property::Value], "body.Transaction", None),
             (r#"{"Transaction": {"Value": 1}}"#, &[], "body.Transaction", None),
         ];
-        for (body, names, location, value) in cases {
-            let fields = names.iter().copied().map(Field::TransactionProperty).collect();
+        for (body, properties, location, value) in cases {
+            let fields = properties.iter().copied().map(Field::Property).collect();
             let error = NodeError::ExecutionFailed { reason: "no".to_owned(), limit: None, fields };
             let details = Sent::of_body(body).details(&error);
             let [detail] = &details[..] else { panic!("{details:?}") };

@@ -207,7 +207,7 @@ pub enum ServeError {
     Zero(&'static str),
     /// A name in [`HttpConfig::api`] selects nothing.
     #[error(
-        "{name:?} is neither one of the namespaces {namespaces}, nor a JSON-RPC method, nor a REST operation (`api`)"
+        "{name:?} is neither one of the namespaces {namespaces}, nor a JSON-RPC method, nor a REST operation; see `api`"
     )]
     UnknownApi { name: String, namespaces: String },
     /// Signal handlers cannot be installed.

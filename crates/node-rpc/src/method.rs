@@ -85,12 +85,12 @@ impl Method {
     /// Declares that the method may change the chain or the pool. It takes as long as writing to the disk and mining
     /// blocks.
     pub fn changing(self) -> Self {
-        Self { changes: true, ..self.long() }
+        Self { changes: true, ..self.costing(|_, _| Cost::SEND) }
     }
 
     /// Declares that the method controls a development chain.
     pub fn controlling(self) -> Self {
-        Self { controls: true, ..self.changing() }
+        Self { controls: true, ..self.changing().costing(|_, _| Cost::CONTROL) }
     }
 
     /// Declares that the method sends a signed transaction.

@@ -127,7 +127,6 @@ impl<'a> Encoder<'a> {
         if self.types.contains_key(kind) {
             return match value {
                 Some(Value::Object(value)) => Ok(self.hash_struct(kind, value, path)?.0),
-                // A missing struct.
                 None | Some(Value::Null) => Ok([0; 32]),
                 _ => fault(path, format!("expected an object, a {kind}")),
             };

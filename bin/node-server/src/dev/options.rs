@@ -189,20 +189,20 @@ pub(crate) struct OutputOptions {
     #[arg(long, alias = "no-console-log")]
     disable_console_log: bool,
     /// Ignored, for scripts written for anvil: a tip of zero is always accepted
-    #[arg(long = "disable-min-priority-fee", alias = "no-priority-fee")]
+    #[arg(long = "disable-min-priority-fee", help_heading = "Compatibility with anvil", alias = "no-priority-fee")]
     _disable_min_priority_fee: bool,
     /// Ignored, for scripts written for anvil: EIP-7825 always applies from Osaka on
-    #[arg(long = "enable-tx-gas-limit", alias = "tx-gas-limit")]
+    #[arg(long = "enable-tx-gas-limit", help_heading = "Compatibility with anvil", alias = "tx-gas-limit")]
     _enable_tx_gas_limit: bool,
     /// Ignored, for scripts written for anvil: debug_trace methods are always available
-    #[arg(long = "steps-tracing", alias = "tracing")]
+    #[arg(long = "steps-tracing", help_heading = "Compatibility with anvil", alias = "tracing")]
     _steps_tracing: bool,
     /// Write accounts, keys and settings to a JSON file once the server listens
     #[arg(long, value_name = "FILE")]
     pub(crate) config_out: Option<PathBuf>,
     /// Name and version in web3_clientVersion; clients such as Hardhat's network helpers control only chains whose name
     /// begins with anvil or hardhat
-    #[arg(long, value_name = "TEXT", default_value = CLIENT_VERSION)]
+    #[arg(long, value_name = "TEXT", help_heading = "Compatibility with anvil", default_value = CLIENT_VERSION)]
     pub(crate) client_version: String,
 }
 

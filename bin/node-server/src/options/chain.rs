@@ -50,8 +50,8 @@ pub(crate) struct CopyOptions {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Storage")]
 pub(crate) struct StorageOptions {
-    /// Folder that stores chain, pool and filters, or :memory: [default: a folder for each genesis in the user's data
-    /// folder]
+    /// Folder that stores chain, pool and filters; `run` also accepts :memory: [default: a folder for each genesis in
+    /// the user's data folder]
     #[arg(long, value_name = "DIR", value_parser = DataDir::parser())]
     pub(crate) data_dir: Option<DataDir>,
     #[command(flatten)]

@@ -127,12 +127,22 @@ impl ServerOptions {
 
     /// Reads the file of tokens.
     pub(crate) fn tokens(&self) -> Result<Option<Tokens>, CommandError> {
-        self.files.tokens()
+        let Some(path) = &self.files.token_file else { return Ok(None) };
+        let text = files::read_small_text(path)?;
+        let tokens = Tokens::parse(&text).map_err(|source| CommandError::Tokens { path: path.clone(), source })?;
+        Ok(Some(tokens))
     }
 
     /// Reads the files of certificate and key.
     pub(crate) fn tls(&self) -> Result<Option<Tls>, CommandError> {
-        self.files.tls()
+        let (Some(certificate), Some(key)) = (&self.files.tls_cert, &self.files.tls_key) else { return Ok(None) };
+        let tls =
+            Tls::from_pem(files::read_small_text(certificate)?.as_bytes(), files::read_small_text(key)?.as_bytes());
+        Ok(Some(tls.map_err(|source| CommandError::Tls {
+            certificate: certificate.clone(),
+            key: key.clone(),
+            source,
+        })?))
     }
 
     /// Returns the limits of the node's operations.
@@ -159,25 +169,5 @@ impl ServerOptions {
     pub(crate) fn pool_limits(&self) -> PoolLimits {
         let PoolOptions { pool_transactions, pool_bytes, pool_queued } = self.pool;
         PoolLimits { transactions: pool_transactions, bytes: pool_bytes, queued: pool_queued, ..PoolLimits::default() }
-    }
-}
-
-impl FileOptions {
-    fn tokens(&self) -> Result<Option<Tokens>, CommandError> {
-        let Some(path) = &self.token_file else { return Ok(None) };
-        let text = files::read_small_text(path)?;
-        let tokens = Tokens::parse(&text).map_err(|source| CommandError::Tokens { path: path.clone(), source })?;
-        Ok(Some(tokens))
-    }
-
-    fn tls(&self) -> Result<Option<Tls>, CommandError> {
-        let (Some(certificate), Some(key)) = (&self.tls_cert, &self.tls_key) else { return Ok(None) };
-        let tls =
-            Tls::from_pem(files::read_small_text(certificate)?.as_bytes(), files::read_small_text(key)?.as_bytes());
-        Ok(Some(tls.map_err(|source| CommandError::Tls {
-            certificate: certificate.clone(),
-            key: key.clone(),
-            source,
-        })?))
     }
 }

@@ -19,6 +19,7 @@ pub(crate) use error::UsageError;
 use crate::cli::CommandLine;
 use crate::logs::{self, LogFormat};
 use clap::builder::Resettable;
+use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Arg, Command, CommandFactory, FromArgMatches, ValueEnum};
 use file::SettingsFile;
@@ -48,6 +49,11 @@ pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Requ
     let all = match lenient().try_get_matches_from(&arguments) {
         Ok(all) => all,
         Err(error) => {
+            let error = match error.kind() {
+                // Which arguments are required is known only to this parser.
+                ErrorKind::DisplayHelp => strict().try_get_matches_from(&arguments).err().unwrap_or(error),
+                _ => error,
+            };
             let command = arguments.get(1).and_then(|name| root.find_subcommand(name)).unwrap_or(&root);
             return Err(UsageError::new(error, &root, command, &guess_sources(command, &arguments)));
         }

@@ -39,8 +39,8 @@ pub fn edited_blocks(backend: &dyn StateBackend) -> Result<Vec<(BlockRef, Edits)
     records.iter().map(|record| decode_block(record).map_err(unreadable)).collect()
 }
 
-/// Returns the number of the first edited block on the canonical chain up to and including block `to`, or `None` if
-/// there is none.
+/// Returns the first edited block on the canonical chain up to and including block `to`, or `None` if no such block was
+/// edited.
 ///
 /// # Errors
 /// Failures of the backend.

@@ -82,8 +82,8 @@ mod tests {
     use crate::backend::BackendError;
     use crate::context::Interrupted;
     use crate::executor::{CallFailure, ExecutionError, TransactionError};
-    use crate::node::Limit;
     use crate::node::testing::World;
+    use crate::node::{Limit, Property};
     use crate::test_chain::address;
     use parking_lot::Mutex;
     use std::mem::discriminant;
@@ -151,8 +151,8 @@ mod tests {
         let refused =
             TransactionError::InsufficientFunds { balance: 1.into(), required: 2.into(), fees_exceed_value: false };
         let interrupted = |interrupted| Err(BackendError::Interrupted(interrupted).into());
-        let limited = |reason: &str, limit, names: &[&'static str]| {
-            let fields = names.iter().copied().map(Field::TransactionProperty).collect();
+        let limited = |reason: &str, limit, properties: &[Property]| {
+            let fields = properties.iter().copied().map(Field::Property).collect();
             NodeError::ExecutionFailed { reason: reason.into(), limit, fields }
         };
         let timeout = || limited("execution aborted (timeout = 5s)", Some(Limit::CallTimeout), &[]);
@@ -163,7 +163,7 @@ mod tests {
             ),
             (
                 Ok(CallOutcome::Failed(CallFailure::Halted { reason: "out of gas".into(), out_of_gas: true })),
-                limited("out of gas", None, &["gas"]),
+                limited("out of gas", None, &[Property::Gas]),
             ),
             (
                 Ok(CallOutcome::Failed(CallFailure::Halted { reason: "stack underflow".into(), out_of_gas: false })),
@@ -175,10 +175,10 @@ mod tests {
                     "gas required exceeds allowance (5), the least of its gas limit, what the balance pays, the block's gas \
                      limit, the cap of a transaction (EIP-7825), and the node's cap",
                     Some(Limit::GasCap),
-                    &["gas"],
+                    &[Property::Gas],
                 ),
             ),
-            (Err(refused.clone().into()), limited(&refused.to_string(), None, &["value"])),
+            (Err(refused.clone().into()), limited(&refused.to_string(), None, &[Property::Value])),
             (Err(Interrupted::DeadlineExceeded.into()), timeout()),
             (interrupted(Interrupted::DeadlineExceeded), timeout()),
             (Err(Interrupted::Cancelled.into()), NodeError::Interrupted(Interrupted::Cancelled)),

@@ -1,6 +1,6 @@
 //! Errors of operations.
 
-use super::fault::{Fault, Field};
+use super::fault::{Fault, Field, Property};
 use super::limits::Limit;
 use crate::backend::BackendError;
 use crate::context::{Context, Interrupted};
@@ -69,7 +69,7 @@ pub enum NodeError {
     UnknownAccount(Address),
     /// No more filters may be installed.
     #[error(
-        "no more filters can be installed: the limit is {limit}, and one client may have at most half of what the others leave"
+        "no more filters can be installed: the limit is {limit}, and one client may use at most half of those that others do not use"
     )]
     TooManyFilters { limit: usize },
     /// The query spans too many blocks.
@@ -251,26 +251,26 @@ impl TransactionError {
     /// Returns the properties of the transaction that may have caused the error, most likely first; empty if no
     /// property did.
     pub fn fields(&self) -> Vec<Field> {
-        properties(match self {
-            Self::NonceTooLow { .. } | Self::NonceTooHigh { .. } | Self::NonceOverflow => &["nonce"],
-            Self::SenderHasCode(_) => &["from"],
-            Self::InsufficientFunds { fees_exceed_value: false, .. } => &["value"],
+        fields_of(match self {
+            Self::NonceTooLow { .. } | Self::NonceTooHigh { .. } | Self::NonceOverflow => &[Property::Nonce],
+            Self::SenderHasCode(_) => &[Property::From],
+            Self::InsufficientFunds { fees_exceed_value: false, .. } => &[Property::Value],
             Self::InsufficientFunds { fees_exceed_value: true, .. } => {
-                &["maxFeePerGas", "gasPrice", "maxFeePerBlobGas", "value"]
+                &[Property::MaxFeePerGas, Property::GasPrice, Property::MaxFeePerBlobGas, Property::Value]
             }
-            Self::FeeCapTooLow { .. } => &["maxFeePerGas", "gasPrice"],
-            Self::FeesBeyond128Bits => &["maxFeePerGas", "gasPrice", "maxFeePerBlobGas"],
-            Self::TipAboveFeeCap { .. } => &["maxPriorityFeePerGas"],
+            Self::FeeCapTooLow { .. } => &[Property::MaxFeePerGas, Property::GasPrice],
+            Self::FeesBeyond128Bits => &[Property::MaxFeePerGas, Property::GasPrice, Property::MaxFeePerBlobGas],
+            Self::TipAboveFeeCap { .. } => &[Property::MaxPriorityFeePerGas],
             Self::IntrinsicGas { .. }
             | Self::FloorGas { .. }
             | Self::BlockGasExceeded { .. }
-            | Self::GasLimitCap { .. } => &["gas"],
-            Self::InitCodeTooLong { .. } => &["data", "input"],
+            | Self::GasLimitCap { .. } => &[Property::Gas],
+            Self::InitCodeTooLong { .. } => &[Property::Data],
             Self::BlobVersion { index, .. } => return vec![Field::BlobVersionedHash(*index)],
-            Self::NoBlobs | Self::TooManyBlobs { .. } => &["blobVersionedHashes"],
-            Self::BlobFeeCapTooLow { .. } => &["maxFeePerBlobGas"],
-            Self::NoAuthorizations => &["authorizationList"],
-            Self::CannotCreate => &["to"],
+            Self::NoBlobs | Self::TooManyBlobs { .. } => &[Property::BlobVersionedHashes],
+            Self::BlobFeeCapTooLow { .. } => &[Property::MaxFeePerBlobGas],
+            Self::NoAuthorizations => &[Property::AuthorizationList],
+            Self::CannotCreate => &[Property::To],
             Self::TypeNotSupported(_)
             | Self::ChainId { .. }
             | Self::ReplayProtectionTooEarly { .. }
@@ -284,17 +284,19 @@ impl PoolError {
     /// Returns the properties of the transaction that may have caused the error, most likely first; empty if no
     /// property did.
     pub fn fields(&self) -> Vec<Field> {
-        properties(match self {
+        fields_of(match self {
             Self::Invalid(error) => return error.fields(),
-            Self::Oversized { .. } => &["data", "input"],
+            Self::Oversized { .. } => &[Property::Data],
             Self::TipTooLow { .. } | Self::ReplacementUnderpriced { cap: FeeCap::Tip, .. } => {
-                &["maxPriorityFeePerGas", "gasPrice"]
+                &[Property::MaxPriorityFeePerGas, Property::GasPrice]
             }
-            Self::ReplacementUnderpriced { cap: FeeCap::Fee, .. } => &["maxFeePerGas", "gasPrice", "nonce"],
-            Self::ReplacementUnderpriced { cap: FeeCap::BlobFee, .. } => &["maxFeePerBlobGas"],
-            Self::QueueFull { .. } | Self::AccountLimit { .. } | Self::DelegatedOutOfOrder { .. } => &["nonce"],
-            Self::DelegatedInFlight { .. } => &["from"],
-            Self::AuthorityReserved { .. } => &["authorizationList"],
+            Self::ReplacementUnderpriced { cap: FeeCap::Fee, .. } => {
+                &[Property::MaxFeePerGas, Property::GasPrice, Property::Nonce]
+            }
+            Self::ReplacementUnderpriced { cap: FeeCap::BlobFee, .. } => &[Property::MaxFeePerBlobGas],
+            Self::QueueFull { .. } | Self::AccountLimit { .. } | Self::DelegatedOutOfOrder { .. } => &[Property::Nonce],
+            Self::DelegatedInFlight { .. } => &[Property::From],
+            Self::AuthorityReserved { .. } => &[Property::AuthorizationList],
             Self::Undecodable(_)
             | Self::PoolFull { .. }
             | Self::MissingSidecar
@@ -305,9 +307,8 @@ impl PoolError {
     }
 }
 
-/// Returns the fields for properties of a transaction.
-fn properties(names: &'static [&'static str]) -> Vec<Field> {
-    names.iter().copied().map(Field::TransactionProperty).collect()
+fn fields_of(properties: &[Property]) -> Vec<Field> {
+    properties.iter().copied().map(Field::Property).collect()
 }
 
 impl ProducerError {
@@ -356,7 +357,7 @@ impl From<CallFailure> for NodeError {
         match failure {
             CallFailure::Reverted { reason, output } => Self::ExecutionReverted { reason, output },
             CallFailure::Halted { reason, out_of_gas } => {
-                let fields = if out_of_gas { vec![Field::TransactionProperty("gas")] } else { Vec::new() };
+                let fields = if out_of_gas { vec![Field::Property(Property::Gas)] } else { Vec::new() };
                 Self::ExecutionFailed { reason, limit: None, fields }
             }
             CallFailure::GasCap { cap } => Self::ExecutionFailed {
@@ -365,7 +366,7 @@ impl From<CallFailure> for NodeError {
                      limit, the cap of a transaction (EIP-7825), and the node's cap"
                 ),
                 limit: Some(Limit::GasCap),
-                fields: vec![Field::TransactionProperty("gas")],
+                fields: vec![Field::Property(Property::Gas)],
             },
         }
     }

@@ -96,14 +96,62 @@ pub enum Field {
     Topics,
     /// A transaction, or the transaction that a call simulates.
     Transaction,
-    /// A property of the transaction that a call simulates, by its name in JSON-RPC.
-    TransactionProperty(&'static str),
+    /// A property of a transaction, or of the one that a call simulates.
+    Property(Property),
     /// One transaction of a block to build.
     TransactionAt(usize),
     /// Position of a transaction in a block.
     TransactionIndex,
     /// Withdrawals of a block.
     Withdrawals,
+}
+
+/// A property of a transaction. `Display` is its name in camel case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Property {
+    /// Authorizations of EIP-7702.
+    AuthorizationList,
+    /// Versioned hashes of the blobs.
+    BlobVersionedHashes,
+    /// Input data, or the initialization code of a contract.
+    Data,
+    /// Sender.
+    From,
+    /// Gas limit.
+    Gas,
+    /// Price per gas of a transaction without fee caps.
+    GasPrice,
+    /// Fee cap per blob gas.
+    MaxFeePerBlobGas,
+    /// Fee cap per gas.
+    MaxFeePerGas,
+    /// Tip cap per gas.
+    MaxPriorityFeePerGas,
+    /// Nonce of the sender.
+    Nonce,
+    /// Recipient.
+    To,
+    /// Value in wei.
+    Value,
+}
+
+impl fmt::Display for Property {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::AuthorizationList => "authorizationList",
+            Self::BlobVersionedHashes => "blobVersionedHashes",
+            Self::Data => "data",
+            Self::From => "from",
+            Self::Gas => "gas",
+            Self::GasPrice => "gasPrice",
+            Self::MaxFeePerBlobGas => "maxFeePerBlobGas",
+            Self::MaxFeePerGas => "maxFeePerGas",
+            Self::MaxPriorityFeePerGas => "maxPriorityFeePerGas",
+            Self::Nonce => "nonce",
+            Self::To => "to",
+            Self::Value => "value",
+        })
+    }
 }
 
 impl fmt::Display for Field {
@@ -138,7 +186,7 @@ impl fmt::Display for Field {
             Self::Topic(position) => return write!(f, "topics[{position}]"),
             Self::Topics => "topics",
             Self::Transaction => "transaction",
-            Self::TransactionProperty(name) => return write!(f, "transaction.{name}"),
+            Self::Property(property) => return write!(f, "transaction.{property}"),
             Self::TransactionAt(index) => return write!(f, "transactions[{index}]"),
             Self::TransactionIndex => "txIndex",
             Self::Withdrawals => "withdrawals",

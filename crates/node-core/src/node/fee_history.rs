@@ -112,7 +112,7 @@ fn faults(block_count: u64, percentiles: &[f64], max_percentiles: usize) -> Vec<
         let message = if !(0.0..=100.0).contains(percentile) {
             "invalid reward percentile: expected a number from 0 to 100".to_owned()
         } else if *percentile < last {
-            format!("invalid reward percentile: expected at least {last}, the one before")
+            format!("invalid reward percentile: expected at least {last}, the preceding percentile")
         } else {
             last = *percentile;
             continue;

@@ -59,12 +59,10 @@ impl BlockRange {
             (None, None) => Field::Request,
         };
         // If the request does not specify the first block, the message explains which one is used.
-        let latest = if self.from.is_none() { ", the latest, as no first block was given," } else { "" };
+        let latest = if self.from.is_none() { " (the latest, the default)" } else { "" };
         Fault::new(
             field,
-            format!(
-                "invalid block range params: the range begins with block {first}{latest} and ends with block {last}, before that"
-            ),
+            format!("invalid block range params: the first block, {first}{latest}, is after the last block, {last}"),
         )
     }
 }

@@ -40,7 +40,7 @@ pub use builder::NodeBuilder;
 pub use config::{Capabilities, ForkConfig, ForkConfigs};
 pub use error::NodeError;
 pub use events::{Event, EventData, EventQuery, EventStart, EventStream};
-pub use fault::{Fault, Field};
+pub use fault::{Fault, Field, Property};
 pub use fee_history::FeeHistory;
 pub use import_progress::ImportProgress;
 use import_progress::Importing;

@@ -25,7 +25,7 @@ pub enum ProducerError {
         timestamp: u64,
     },
     /// The increased time is above the highest timestamp that a block may have.
-    #[error("{seconds} s ahead is too far; the last timestamp of a block is {}", Self::LAST_TIMESTAMP)]
+    #[error("{seconds} s is too far ahead; the last timestamp of a block is {}", Self::LAST_TIMESTAMP)]
     TooFarAhead { seconds: u64 },
     /// The timestamp of the last of several blocks would be too high.
     #[error(
@@ -47,7 +47,7 @@ pub enum ProducerError {
     #[error("transaction {index} cannot be in block {block}: {reason}")]
     NotIncluded { index: usize, block: BlockNumber, reason: TransactionError },
     /// A transaction was given for a block that is not among the replaced ones.
-    #[error("transaction {index} is for replaced block {block}, there are {blocks}")]
+    #[error("transaction {index} is for replaced block {block}, but only {blocks} blocks are replaced")]
     NoSuchBlock {
         index: usize,
         /// Index of the block among the replaced ones, from 0.

@@ -140,7 +140,7 @@ impl Shared {
                     match catch_unwind(AssertUnwindSafe(|| producer.mine(1, None, Vec::new()))) {
                         Ok(Ok(_)) => {}
                         Ok(Err(error)) => tracing::error!(error = %Sources(&error), "cannot seal a block"),
-                        Err(_) => tracing::error!("cannot seal a block: a panic"),
+                        Err(_) => tracing::error!("cannot seal a block: the executor panicked"),
                     }
                     drop(producer);
                     state = self.state.lock();

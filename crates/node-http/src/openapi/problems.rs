@@ -58,7 +58,7 @@ fn examples() -> Vec<Example> {
     let example = |(name, summary, error): (&'static str, &'static str, HttpError)| {
         let described = problem::describe(&error, &sent(name));
         let (status, page) = (described.status.as_u16(), described.page);
-        let problem = report::problem(described, &RequestId::Made(INSTANCE), BASE_URL);
+        let problem = report::problem(described, &RequestId::Generated(INSTANCE), BASE_URL);
         let mut problem = serde_json::to_value(problem).unwrap_or_default();
         problem["$schema"] = report::schema_url(BASE_URL).into();
         Example { name, summary, status, page, problem }

@@ -51,6 +51,7 @@ pub(super) fn operations() -> Vec<Operation> {
 }
 
 fn cost(_: &Node, input: &CallInput) -> Cost {
-    let length = input.transaction.data.as_ref().map_or(0, |data| data.0.len());
-    Cost::of_reading(input.block_number).max(Cost::of_call(length))
+    // Other long parts of a call are refused by the thread that receives it.
+    let digits = input.transaction.data.as_ref().map_or(0, |data| 2 * data.0.len());
+    Cost::of_reading(input.block_number).max(Cost::of_call(digits))
 }

@@ -120,7 +120,7 @@ pub(super) fn operations() -> Vec<Operation> {
         .problems(&[TransactionRejected, ExecutionReverted, ExecutionFailed])
         .links(SENT)
         // Without a gas limit, the gas is estimated.
-        .body(|_, _: &SendTransactionInput| Cost::Code, |node, context, input| {
+        .body(|_, _: &SendTransactionInput| Cost::SEND_UNSIGNED, |node, context, input| {
             let request = convert::input::transaction_request(input.transaction);
             let hash = node.send_transaction(context, NewTransaction::Request(request))?;
             Ok(SendRawTransactionOutput { transaction_hash: Data(hash) })

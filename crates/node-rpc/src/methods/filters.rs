@@ -34,7 +34,7 @@ pub(super) fn methods() -> Vec<Method> {
                 write_logs(out, scope.node.get_logs(scope.context, &filter.query()?)?)
             },
         )
-        .costing(|_, _| Cost::of_logs([None, None])),
+        .costing(|_, _| Cost::LOGS),
         Method::new(
             "eth_newFilter",
             &["filter"],

@@ -226,10 +226,10 @@ impl File for DiskFile {
 #[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum FolderError {
     /// Another process, or another part of this process, has opened it.
-    #[error("the folder {path} is in use by another process")]
+    #[error("the folder is in use by another process")]
     Locked { path: PathBuf },
     /// The operating system reported an error.
-    #[error("cannot open the folder {path}")]
+    #[error("cannot open the folder")]
     Io { path: PathBuf, source: io::Error },
 }
 

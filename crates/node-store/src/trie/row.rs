@@ -194,7 +194,7 @@ impl Decoder {
 
     /// Decodes the paths of leaves, which must be ascending.
     fn leaves(&self, packed: &[u8]) -> Result<Vec<NibblePath>, Malformed> {
-        // At the position of a whole path there is one leaf, of which nothing is left to store.
+        // If the position is a whole path, the row has one leaf, whose remaining path is empty.
         let each = NibblePath::MAX_LEN / 2 - self.position.len() / 2;
         let tails: Vec<&[u8]> = if each == 0 { vec![packed] } else { packed.chunks(each).collect() };
         if tails.is_empty() || tails.len() > MAX_LEAVES || !tails.is_sorted_by(|a, b| a < b) {

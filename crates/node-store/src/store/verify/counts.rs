@@ -194,7 +194,7 @@ fn find(base: &Base<'_>, counted: Counted, block: BlockNumber) -> Result<Stop, S
         let suffix = if counted == Counted::Postings { Suffix::Log.len() } else { 0 };
         let prefix = &key[1..key.len() - suffix];
         for (_, id) in owners.into_iter().filter(|(owner, _)| *owner == block) {
-            // Each is expected once.
+            // A second row for the same id is surplus as well.
             if !expected.remove(&(prefix.to_vec(), id)) {
                 return Ok(surplus(Some(block), table, key, value));
             }
