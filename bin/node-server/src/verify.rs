@@ -9,7 +9,7 @@ use node_core::context::Context;
 use node_core::edits::count_pending_edits;
 use node_evm::Secp256k1Recovery;
 use node_http::Shutdown;
-use node_store::{Difference, Fault, Store, Verified};
+use node_store::{Difference, RowFault, Store, Verified};
 use serde_json::{Value, json};
 
 /// The result of a verification.
@@ -81,9 +81,9 @@ fn difference_value(difference: &Difference) -> Value {
         "message": difference.fault.to_string(), "expected": null, "found": null,
     });
     match &difference.fault {
-        Fault::Missing | Fault::Malformed { .. } => {}
-        Fault::Surplus { found } => value["found"] = hex(found).into(),
-        Fault::Differs { expected, found, .. } => {
+        RowFault::Missing | RowFault::Malformed { .. } => {}
+        RowFault::Surplus { found } => value["found"] = hex(found).into(),
+        RowFault::Differs { expected, found, .. } => {
             value["expected"] = hex(expected).into();
             value["found"] = hex(found).into();
         }

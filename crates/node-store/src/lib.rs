@@ -72,6 +72,6 @@ pub use error::StoreError;
 pub use keys::Table;
 pub use migrate::{Migrated, MigrationProgress, finish_migration, migrate};
 pub use store::{
-    Backup, BackupError, BackupProgress, Difference, Fault, Options, Stats, Store, SyncPolicy, TableStats, Verified,
+    Backup, BackupError, BackupProgress, Difference, Options, RowFault, Stats, Store, SyncPolicy, TableStats, Verified,
     check_destination, check_outside,
 };

@@ -3,7 +3,7 @@
 use crate::error::RpcError;
 use crate::method::Method;
 use crate::scope::Scope;
-use crate::wire::{Log, LogFilter, Object};
+use crate::wire::{FilterObject, Log, Object};
 use node_core::cost::Cost;
 use node_core::filters::{FilterChanges, FilterId, InvalidFilterId};
 use node_core::logs::FoundLog;
@@ -30,7 +30,7 @@ pub(super) fn methods() -> Vec<Method> {
             "eth_getLogs",
             &["filter"],
             "All logs that match.",
-            |scope, (Object(filter),): (Object<LogFilter>,), out| {
+            |scope, (Object(filter),): (Object<FilterObject>,), out| {
                 write_logs(out, scope.node.get_logs(scope.context, &filter.query()?)?)
             },
         )
@@ -39,7 +39,7 @@ pub(super) fn methods() -> Vec<Method> {
             "eth_newFilter",
             &["filter"],
             "Installs a filter that reports logs from now on.",
-            |scope, (Object(filter),): (Object<LogFilter>,)| {
+            |scope, (Object(filter),): (Object<FilterObject>,)| {
                 let range = filter.filter_range().map_err(|reason| RpcError::argument(0, reason))?;
                 Ok(scope.node.new_filter(scope.context, filter.criteria(), range)?.to_string())
             },

@@ -4,7 +4,7 @@ use crate::error::RpcError;
 use crate::method::Method;
 use crate::scope::Scope;
 use crate::session::{Session, Topic};
-use crate::wire::{LogFilter, Object};
+use crate::wire::{FilterObject, Object};
 use node_core::node::{EventQuery, EventStart};
 use serde_json::value::RawValue;
 
@@ -46,7 +46,7 @@ fn topic(kind: &str, options: Option<&RawValue>) -> Result<(Topic, Option<EventQ
     match kind {
         "newHeads" => Ok((Topic::Heads, Some(EventQuery::Blocks { start: EventStart::Now }))),
         "logs" => {
-            let filter: Option<Object<LogFilter>> = serde_json::from_str(text).map_err(invalid)?;
+            let filter: Option<Object<FilterObject>> = serde_json::from_str(text).map_err(invalid)?;
             let filter = filter.map(|Object(filter)| filter).unwrap_or_default().criteria();
             Ok((Topic::Logs, Some(EventQuery::Logs { filter, start: EventStart::Now })))
         }

@@ -2,6 +2,7 @@
 
 use super::BlockNumberParam;
 use crate::error::RpcError;
+use node_core::backend::LogFilter;
 use node_core::node::{BlockRange, LogBlocks, LogQuery};
 use node_types::wire::{Data, HashData};
 use node_types::{Address, H256};
@@ -11,7 +12,7 @@ use serde::de::{DeserializeOwned, Deserializer, Error};
 /// The filter object of eth_getLogs, eth_newFilter and eth_subscribe.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(crate) struct LogFilter {
+pub(crate) struct FilterObject {
     address: OneOrMany<Data<Address>>,
     topics: Option<Vec<OneOrMany<Option<Data<H256>>>>>,
     block_hash: Option<HashData>,
@@ -41,18 +42,18 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for OneOrMany<T> {
     }
 }
 
-impl LogFilter {
+impl FilterObject {
     fn range(&self) -> BlockRange {
         BlockRange { from: self.from_block.map(|bound| bound.0), to: self.to_block.map(|bound| bound.0) }
     }
 
     /// Returns the addresses and the words at each topic position. A null among several words matches any topic.
-    pub(crate) fn criteria(&self) -> node_core::backend::LogFilter {
+    pub(crate) fn criteria(&self) -> LogFilter {
         let position = |words: &OneOrMany<Option<Data<H256>>>| {
             let words: Option<Vec<H256>> = words.0.iter().map(|word| word.map(|word| word.0)).collect();
             words.unwrap_or_default()
         };
-        node_core::backend::LogFilter {
+        LogFilter {
             addresses: self.address.0.iter().map(|address| address.0).collect(),
             topics: self.topics.iter().flatten().map(position).collect(),
         }

@@ -24,7 +24,7 @@ pub(crate) use block_param::{Block32, BlockNumberParam, BlockParam};
 pub(crate) use call::{BlockOverrides, CallArguments, StateOverrides};
 pub(crate) use config::{Capabilities, ForkConfigs};
 pub(crate) use fee_history::{BlockCount, FeeHistory};
-pub(crate) use filter::LogFilter;
+pub(crate) use filter::FilterObject;
 pub(crate) use hex::Hex;
 pub(crate) use log::Log;
 pub(crate) use loose::Loose;

@@ -26,7 +26,7 @@ pub(crate) use manifest::{Listed, Manifest, number_of as manifest_number};
 pub(crate) use meta::Meta;
 pub use options::{Options, SyncPolicy};
 pub use stats::{Stats, TableStats};
-pub use verify::{Difference, Fault, Verified};
+pub use verify::{Difference, RowFault, Verified};
 
 use crate::block_bytes::BlockBytes;
 use crate::chain::ChainVersion;

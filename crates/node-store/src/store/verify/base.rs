@@ -1,6 +1,6 @@
 //! The inputs that all checks share.
 
-use super::difference::{Fault, Stop};
+use super::difference::{RowFault, Stop};
 use crate::chain::ChainVersion;
 use crate::error::StoreError;
 use crate::keys::Key;
@@ -34,8 +34,8 @@ impl Base<'_> {
     /// Compares a row with its expected value.
     pub(super) fn expect(&self, block: BlockNumber, key: &Key, version: u64, value: &[u8]) -> Result<(), Stop> {
         let compared = match self.tables().exactly(&key.versioned(version))? {
-            Some(found) => Fault::unless_equal("value", value, &found),
-            None => Err(Fault::Missing),
+            Some(found) => RowFault::unless_equal("value", value, &found),
+            None => Err(RowFault::Missing),
         };
         compared.map_err(|fault| fault.of(block, key, version))
     }
@@ -50,7 +50,7 @@ pub(super) fn blame(error: StoreError, block: BlockNumber, key: &Key) -> Stop {
                 Some(source) => source.to_string(),
                 None => error.to_string(),
             };
-            Fault::Malformed { reason }.of(block, key, block)
+            RowFault::Malformed { reason }.of(block, key, block)
         }
         error => error.into(),
     }

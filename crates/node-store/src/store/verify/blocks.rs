@@ -3,7 +3,7 @@
 use super::base::{Base, stored};
 use super::content::{self, Part};
 use super::counts::{Counted, Counts};
-use super::difference::{Fault, Stop};
+use super::difference::{RowFault, Stop};
 use crate::error::StoreError;
 use crate::keys::{Key, LogId, Table};
 use crate::postings;
@@ -40,7 +40,7 @@ pub(super) fn check(
     };
     let edits = base.edits(block.header.hash);
     content::check(&block, base.senders, edits).map_err(|(part, fault)| fault.of(number, &key(part), number))?;
-    let header = |fault: Fault| fault.of(number, &key(Part::Header), number);
+    let header = |fault: RowFault| fault.of(number, &key(Part::Header), number);
     check_place(&block.header, number, *parent).map_err(header)?;
     *parent = Some(Parent { hash: block.header.hash, total_difficulty: block.header.total_difficulty });
 
@@ -59,14 +59,14 @@ pub(super) fn check(
 pub(super) fn read(tables: &Tables, number: BlockNumber) -> Result<ExecutedBlock, Stop> {
     let row = |table: Table| -> Result<(Key, Value), Stop> {
         let key = Key::of_block(table, number);
-        let row = stored(tables, &key, number)?.ok_or_else(|| Fault::Missing.of(number, &key, number))?;
+        let row = stored(tables, &key, number)?.ok_or_else(|| RowFault::Missing.of(number, &key, number))?;
         Ok((key, row))
     };
     fn readable<T, E: std::fmt::Display>(key: &Key, number: BlockNumber, read: Result<T, E>) -> Result<T, Stop> {
-        read.map_err(|error| Fault::malformed(error).of(number, key, number))
+        read.map_err(|error| RowFault::malformed(error).of(number, key, number))
     }
     let same = |key: &Key, encoded: &[u8], row: &[u8]| {
-        Fault::unless_equal("value", encoded, row).map_err(|fault| fault.of(number, key, number))
+        RowFault::unless_equal("value", encoded, row).map_err(|fault| fault.of(number, key, number))
     };
     let (key, row_of_header) = row(Table::Headers)?;
     let header = readable(&key, number, values::decode_header(&row_of_header))?;
@@ -86,14 +86,14 @@ pub(super) fn read(tables: &Tables, number: BlockNumber) -> Result<ExecutedBlock
 }
 
 /// Checks the position of a header in the chain.
-fn check_place(header: &SealedHeader, number: BlockNumber, parent: Option<Parent>) -> Result<(), Fault> {
-    Fault::unless_equal("number", number.to_be_bytes(), header.header.number.to_be_bytes())?;
+fn check_place(header: &SealedHeader, number: BlockNumber, parent: Option<Parent>) -> Result<(), RowFault> {
+    RowFault::unless_equal("number", number.to_be_bytes(), header.header.number.to_be_bytes())?;
     let mut total = header.header.difficulty;
     if let Some(parent) = parent {
-        Fault::unless_equal("parent hash", parent.hash, header.header.parent_hash)?;
+        RowFault::unless_equal("parent hash", parent.hash, header.header.parent_hash)?;
         total = total.saturating_add(parent.total_difficulty);
     }
-    Fault::unless_equal("total difficulty", total.to_big_endian(), header.total_difficulty.to_big_endian())
+    RowFault::unless_equal("total difficulty", total.to_big_endian(), header.total_difficulty.to_big_endian())
 }
 
 /// Checks that each log of a block is found by each of its terms, however logs are divided into chunks.
@@ -110,10 +110,10 @@ fn check_postings(
             if chunk.binary_search(id).is_ok() {
                 continue;
             }
-            let missing = || Fault::Missing.of(number, key, id.0);
+            let missing = || RowFault::Missing.of(number, key, id.0);
             chunk = match tables.chunk_from(key, *id, number) {
                 Ok(chunk) => chunk.ok_or_else(missing)?,
-                Err(StoreError::Malformed(error)) => return Err(Fault::malformed(error).of(number, key, id.0)),
+                Err(StoreError::Malformed(error)) => return Err(RowFault::malformed(error).of(number, key, id.0)),
                 Err(error) => return Err(error.into()),
             };
             chunk.binary_search(id).map_err(|_| missing())?;

@@ -1,7 +1,7 @@
 //! Finds rows that belong to no block: counts the rows of each block, and searches the blocks that have surplus rows.
 
 use super::base::{Base, stored};
-use super::difference::{Fault, Stop};
+use super::difference::{RowFault, Stop};
 use super::{blocks, states};
 use crate::keys::{Key, LogId, Suffix, Table, number_of, version_of};
 use crate::values;
@@ -91,7 +91,7 @@ pub(super) fn check(base: &Base<'_>, range: Range, of_blocks: &Counts, of_states
 
 /// Returns the difference for a row that belongs to no block.
 fn surplus(block: Option<BlockNumber>, table: Table, key: &[u8], found: &[u8]) -> Stop {
-    Fault::Surplus { found: found.to_vec() }.at(block, table.name(), key[1..].to_vec())
+    RowFault::Surplus { found: found.to_vec() }.at(block, table.name(), key[1..].to_vec())
 }
 
 /// Checks that there is only one row per block. Its value was checked before.
@@ -134,8 +134,8 @@ fn check_code(base: &Base<'_>) -> Result<(), Stop> {
     let mut rows = base.tables().scan(Table::Code)?;
     while let Some((key, value)) = rows.next()? {
         base.context.check()?;
-        let at = |fault: Fault| fault.at(None, Table::Code.name(), key[1..].to_vec());
-        Fault::unless_equal("hash", &key[1..], keccak256(value)).map_err(at)?;
+        let at = |fault: RowFault| fault.at(None, Table::Code.name(), key[1..].to_vec());
+        RowFault::unless_equal("hash", &key[1..], keccak256(value)).map_err(at)?;
     }
     Ok(())
 }
@@ -201,7 +201,7 @@ fn find(base: &Base<'_>, counted: Counted, block: BlockNumber) -> Result<Stop, S
         }
     }
     let (key, _) = expected.into_iter().next().unwrap_or_default();
-    Ok(Fault::Missing.at(Some(block), table.name(), key))
+    Ok(RowFault::Missing.at(Some(block), table.name(), key))
 }
 
 /// Returns the keys of the rows of one table that a block must have; for postings, the prefixes with the ids of the
@@ -210,9 +210,9 @@ fn expected(base: &Base<'_>, counted: Counted, block: BlockNumber) -> Result<Has
     match counted {
         Counted::Accounts | Counted::Storage | Counted::Trie => {
             let key = Key::of_block(Table::Changes, block);
-            let at = |fault: Fault| fault.of(block, &key, block);
-            let row: Value = stored(base.tables(), &key, block)?.ok_or_else(|| at(Fault::Missing))?;
-            let changes = values::decode_changes_row(&row).map_err(|error| at(Fault::malformed(error)))?;
+            let at = |fault: RowFault| fault.of(block, &key, block);
+            let row: Value = stored(base.tables(), &key, block)?.ok_or_else(|| at(RowFault::Missing))?;
+            let changes = values::decode_changes_row(&row).map_err(|error| at(RowFault::malformed(error)))?;
             let new = states::make(base, block, &changes, None)?;
             let own = new.rows.iter().filter(|(key, _)| key.table() == counted.table());
             Ok(own.map(|(key, _)| (key.versioned(block)[1..].to_vec(), 0)).collect())

@@ -17,12 +17,12 @@ pub struct Difference {
     /// The key of the row.
     pub key: Vec<u8>,
     /// The fault of the row.
-    pub fault: Fault,
+    pub fault: RowFault,
 }
 
 /// How a stored row differs from the row that the blocks determine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum RowFault {
     /// The row is missing.
     Missing,
     /// The row belongs to no block.
@@ -46,7 +46,7 @@ pub enum Fault {
     },
 }
 
-impl Fault {
+impl RowFault {
     /// Compares a part of a row.
     pub(super) fn unless_equal(part: &str, expected: impl AsRef<[u8]>, found: impl AsRef<[u8]>) -> Result<(), Self> {
         let (expected, found) = (expected.as_ref(), found.as_ref());
@@ -101,7 +101,7 @@ impl fmt::Display for Difference {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for RowFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing => f.write_str("the row is missing"),
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn long_values_are_shortened() {
         let part = "value".to_owned();
-        let fault = Fault::Differs { part, expected: (0..40).collect(), found: Vec::new() };
+        let fault = RowFault::Differs { part, expected: (0..40).collect(), found: Vec::new() };
         let difference = Difference { block: Some(7), table: "trie", key: vec![0xab, 0x01], fault };
         let text = "block 7: table trie, key ab01: value: expected 0001020304050607…2021222324252627, found nothing";
         assert_eq!(difference.to_string(), text);

@@ -1,7 +1,7 @@
 //! Checks the earliest stored state, on which the later ones are based: computes every trie from its leaves.
 
 use super::base::blame;
-use super::difference::{Fault, Stop};
+use super::difference::{RowFault, Stop};
 use super::states::{expect_code, header_of};
 use crate::error::StoreError;
 use crate::keys::{Key, Suffix, Table, TrieId, version_of};
@@ -32,7 +32,7 @@ pub(super) fn check(state: Earliest<'_>, surplus: OnSurplus<'_>) -> Result<(), S
     let root = check_trie(state, TrieId::ACCOUNTS, surplus)?;
     let header = header_of(&state.rows.tables, state.block)?;
     let key = node_key(TrieId::ACCOUNTS, &NibblePath::ROOT);
-    let compared = Fault::unless_equal("state root", header.state_root, root);
+    let compared = RowFault::unless_equal("state root", header.state_root, root);
     compared.map_err(|fault| fault.of(state.block, &key, state.block))
 }
 
@@ -48,7 +48,7 @@ fn check_trie(state: Earliest<'_>, trie: TrieId, surplus: OnSurplus<'_>) -> Resu
     let root = trie::recompute(&mut walk).map_err(|error| match error {
         RecomputeError::Read(stop) => stop,
         RecomputeError::WrongReference { position, expected, found } => {
-            let fault = Fault::Differs { part: "reference".to_owned(), expected, found };
+            let fault = RowFault::Differs { part: "reference".to_owned(), expected, found };
             fault.of(state.block, &node_key(trie, &position), state.block)
         }
     })?;
@@ -109,19 +109,19 @@ impl Walk<'_> {
         let is_this = |row: &<Leaves as Iterator>::Item| row.as_ref().is_ok_and(|leaf| leaf.hash == hash);
         let block = self.state.block;
         let Some(row) = self.leaves.next_if(is_this) else {
-            return Err(Fault::Missing.of(block, &self.key(hash), block));
+            return Err(RowFault::Missing.of(block, &self.key(hash), block));
         };
         let Leaf { version, value, .. } = row?;
         let key = self.key(hash);
         if self.trie != TrieId::ACCOUNTS {
             return Ok(trie::encode_word_leaf(&value));
         }
-        let at = |fault: Fault| fault.of(block, &key, version);
-        let account = AccountRow::decode(&value).map_err(|error| at(Fault::malformed(error)))?;
-        let account = account.ok_or_else(|| at(Fault::malformed("an account without a value")))?;
+        let at = |fault: RowFault| fault.of(block, &key, version);
+        let account = AccountRow::decode(&value).map_err(|error| at(RowFault::malformed(error)))?;
+        let account = account.ok_or_else(|| at(RowFault::malformed("an account without a value")))?;
         if let Some((trie, root)) = account.storage {
             let computed = check_trie(self.state, trie, self.surplus)?;
-            Fault::unless_equal("storage root", computed, root).map_err(at)?;
+            RowFault::unless_equal("storage root", computed, root).map_err(at)?;
         }
         if account.state.has_code() {
             expect_code(&self.state.rows.tables, block, account.state.code_hash)?;

@@ -14,7 +14,7 @@ mod states;
 #[cfg(test)]
 mod tests;
 
-pub use difference::{Difference, Fault};
+pub use difference::{Difference, RowFault};
 
 use super::Store;
 use crate::block_bytes::{BlockBytes, decode_block};
@@ -91,10 +91,10 @@ impl Store {
     /// Checks the tables that are not part of the canonical chain.
     fn check_others(&self, base: &Base<'_>) -> Result<(), Stop> {
         let meta = self.shared.archive.meta().ok_or(StoreError::NoChain)?;
-        let name = |fault: Fault| fault.at(None, "meta", b"chain".to_vec());
+        let name = |fault: RowFault| fault.at(None, "meta", b"chain".to_vec());
         let genesis = blocks::hash_of(base.tables(), 0)?.unwrap_or_default();
-        Fault::unless_equal("genesis", genesis, meta.genesis).map_err(name)?;
-        Fault::unless_equal("head", base.chain.head.hash, meta.head.hash).map_err(name)?;
+        RowFault::unless_equal("genesis", genesis, meta.genesis).map_err(name)?;
+        RowFault::unless_equal("head", base.chain.head.hash, meta.head.hash).map_err(name)?;
 
         let mut rows = base.tables().scan(Table::SideBlocks)?;
         while let Some((key, value)) = rows.next()? {
@@ -102,14 +102,14 @@ impl Store {
             let Some((&PRESENT, found)) = value.split_first() else { continue };
             let block = decode_block(&mut Reader::new(found, "a side block"))?;
             let reference = block.header.block_ref();
-            let at = |fault: Fault| fault.at(Some(reference.number), "side_blocks", key[1..].to_vec());
-            Fault::unless_equal("key", Key::of_side_block(reference).as_slice(), key).map_err(at)?;
+            let at = |fault: RowFault| fault.at(Some(reference.number), "side_blocks", key[1..].to_vec());
+            RowFault::unless_equal("key", Key::of_side_block(reference).as_slice(), key).map_err(at)?;
             let mut expected = Vec::new();
             BlockBytes::encode(&block).append(&block, &mut expected);
-            Fault::unless_equal("value", &*expected, found).map_err(at)?;
+            RowFault::unless_equal("value", &*expected, found).map_err(at)?;
             content::check(&block, base.senders, base.edits(reference.hash)).map_err(|(_, fault)| at(fault))?;
             if base.chain.locate(reference.hash.into())?.is_some() {
-                return Err(at(Fault::Surplus { found: found.to_vec() }));
+                return Err(at(RowFault::Surplus { found: found.to_vec() }));
             }
         }
         Ok(())
@@ -124,7 +124,10 @@ impl Base<'_> {
         let first = if whole { 0 } else { earliest + 1 };
         if !whole {
             let state = Earliest { rows: &self.chain.rows, block: earliest, context: self.context };
-            floor::check(state, &mut |key, version, found| Err(Fault::Surplus { found }.of(earliest, key, version)))?;
+            floor::check(
+                state,
+                &mut |key, version, found| Err(RowFault::Surplus { found }.of(earliest, key, version)),
+            )?;
         }
         let (mut of_blocks, mut of_states) = (Counts::default(), Counts::default());
         let mut parent = None;

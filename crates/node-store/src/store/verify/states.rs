@@ -2,7 +2,7 @@
 
 use super::base::{Base, blame, stored};
 use super::counts::{Counted, Counts};
-use super::difference::{Fault, Stop};
+use super::difference::{RowFault, Stop};
 use crate::keys::{Key, Table};
 use crate::rows::Tables;
 use crate::state::{self, Before, NewState, StateParts};
@@ -20,25 +20,27 @@ pub(super) fn check(
     counts: &mut Counts,
 ) -> Result<(), Stop> {
     let key = Key::of_block(Table::Changes, number);
-    let at = |fault: Fault| fault.of(number, &key, number);
-    let row = stored(base.tables(), &key, number)?.ok_or_else(|| at(Fault::Missing))?;
-    let changes = values::decode_changes_row(&row).map_err(|error| at(Fault::malformed(error)))?;
+    let at = |fault: RowFault| fault.of(number, &key, number);
+    let row = stored(base.tables(), &key, number)?.ok_or_else(|| at(RowFault::Missing))?;
+    let changes = values::decode_changes_row(&row).map_err(|error| at(RowFault::malformed(error)))?;
     let new = make(base, number, &changes, Some(parts))?;
     let header = header_of(base.tables(), number)?;
     let edited = base.edits(header.hash()).into_iter().flat_map(|edits| edits.state.accounts.keys());
     for address in edited {
         if !changes.accounts.contains_key(address) {
-            return Err(at(Fault::malformed(format!("account {address:#x} was edited, and is not among the changes"))));
+            return Err(at(RowFault::malformed(format!(
+                "account {address:#x} was edited, and is not among the changes"
+            ))));
         }
     }
-    Fault::unless_equal("state root", header.state_root, new.root).map_err(at)?;
+    RowFault::unless_equal("state root", header.state_root, new.root).map_err(at)?;
     for (key, value) in &new.rows {
         base.expect(number, key, number, value)?;
         counts.add(number, Counted::of(key.table()), 1);
     }
     let accounts = values::encode_accounts(&changes.accounts);
     let expected = values::encode_changes_row(&accounts, changes.code.iter());
-    Fault::unless_equal("value", expected, &row).map_err(at)?;
+    RowFault::unless_equal("value", expected, &row).map_err(at)?;
     let deployed = changes.code.iter().copied();
     let used = changes.accounts.values().filter_map(|change| change.account);
     for hash in deployed.chain(used.filter(|account| account.has_code()).map(|account| account.code_hash)) {
@@ -63,9 +65,9 @@ pub(super) fn make(
 /// Returns the header of canonical block `number`.
 pub(super) fn header_of(tables: &Tables, number: BlockNumber) -> Result<Header, Stop> {
     let key = Key::of_block(Table::Headers, number);
-    let at = |fault: Fault| fault.of(number, &key, number);
-    let row = stored(tables, &key, number)?.ok_or_else(|| at(Fault::Missing))?;
-    Ok(values::decode_header(&row).map_err(|error| at(Fault::malformed(error)))?.header)
+    let at = |fault: RowFault| fault.of(number, &key, number);
+    let row = stored(tables, &key, number)?.ok_or_else(|| at(RowFault::Missing))?;
+    Ok(values::decode_header(&row).map_err(|error| at(RowFault::malformed(error)))?.header)
 }
 
 /// Checks that code with this hash exists. The bytes of all code are checked separately.
@@ -73,6 +75,6 @@ pub(super) fn expect_code(tables: &Tables, number: BlockNumber, hash: H256) -> R
     let key = Key::of_hash(Table::Code, hash);
     match tables.get(&key)? {
         Some(_) => Ok(()),
-        None => Err(Fault::Missing.of(number, &key, number)),
+        None => Err(RowFault::Missing.of(number, &key, number)),
     }
 }

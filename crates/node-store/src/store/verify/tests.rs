@@ -5,7 +5,7 @@ use crate::files::faults::FaultyDisk;
 use crate::keys::{Key, Table, Term, TrieId};
 use crate::postings;
 use crate::tests::OneSender;
-use crate::{Difference, Fault, Options, Store, SyncPolicy};
+use crate::{Difference, Options, RowFault, Store, SyncPolicy};
 use node_core::backend::StateBackend;
 use node_core::backend::suite::{Random, TestChain};
 use node_core::context::Context;
@@ -191,7 +191,7 @@ fn finds_missing_rows() {
     let hashes = [(Table::Numbers, content.header.hash), (Table::Transactions, content.body.transactions[0].hash)];
     for (table, hash) in hashes {
         let found = difference_after(|_| vec![(table, Key::of_hash(table, hash).prefix().to_vec(), None)], 0);
-        assert_eq!((found.block, found.table, found.fault), (Some(block), table.name(), Fault::Missing));
+        assert_eq!((found.block, found.table, found.fault), (Some(block), table.name(), RowFault::Missing));
     }
     for table in [Table::Headers, Table::Bodies, Table::Changes, Table::Fees, Table::Trie, Table::Storage] {
         let found = difference_after(
@@ -202,7 +202,7 @@ fn finds_missing_rows() {
             },
             0,
         );
-        assert_eq!((found.block, found.table, found.fault), (Some(block), table.name(), Fault::Missing));
+        assert_eq!((found.block, found.table, found.fault), (Some(block), table.name(), RowFault::Missing));
     }
     // A log that is missing from the middle of its chunk.
     let found = difference_after(
@@ -220,7 +220,7 @@ fn finds_missing_rows() {
         },
         0,
     );
-    assert_eq!((found.block, found.table, found.fault), (Some(block), "postings", Fault::Missing));
+    assert_eq!((found.block, found.table, found.fault), (Some(block), "postings", RowFault::Missing));
 }
 
 #[test]
@@ -250,7 +250,7 @@ fn finds_surplus_rows() {
                 block: Some(block),
                 table: table.name(),
                 key: key.clone(),
-                fault: Fault::Surplus { found: value.clone() },
+                fault: RowFault::Surplus { found: value.clone() },
             };
             assert_eq!(found, expected, "{name}, floor {floor}");
         }
@@ -265,7 +265,7 @@ fn finds_surplus_rows() {
         },
         0,
     );
-    assert!(matches!(found.fault, Fault::Surplus { .. }) && found.table == "accounts", "{found}");
+    assert!(matches!(found.fault, RowFault::Surplus { .. }) && found.table == "accounts", "{found}");
     // Blocks above the head.
     for table in [Table::Headers, Table::Bodies, Table::Receipts, Table::Changes, Table::Fees] {
         let key = Key::of_block(table, 61).prefix().to_vec();
