@@ -88,7 +88,7 @@ mod tests {
             assert_eq!(name.to_uppercase().parse::<Hardfork>().unwrap().to_string(), name);
         }
         assert_eq!(Hardfork::default().to_string(), "latest");
-        let newest = UPGRADES.last().unwrap().name;
+        let newest = hardforks().last().unwrap().name;
         assert_eq!(Hardfork::default().upgrades(), newest.parse::<Hardfork>().unwrap().upgrades());
         assert_eq!("SpuriousDragon".parse::<Hardfork>().unwrap().fork(), Fork::SpuriousDragon);
         let (merge, paris): (Hardfork, Hardfork) = ("merge".parse().unwrap(), "paris".parse().unwrap());

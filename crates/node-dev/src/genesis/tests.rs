@@ -1,7 +1,7 @@
 use super::*;
 use crate::{AccountOptions, Accounts};
 use node_core::backend::{MemoryBackend, StateBackend};
-use node_core::forks::{BlobParams, UPGRADES};
+use node_core::forks::BlobParams;
 
 fn accounts(count: u32) -> Accounts {
     Accounts::derive(&AccountOptions { count, ..AccountOptions::default() }).unwrap()
@@ -84,7 +84,8 @@ fn blob_parameters_have_names() {
     assert_eq!(params("cancun"), BlobParams::CANCUN);
     assert_eq!((params("prague"), params("osaka")), (BlobParams::PRAGUE, BlobParams::PRAGUE));
     assert_eq!(["bpo1", "bpo2"].map(|name| params(name).max), [15, 21]);
-    assert_eq!(of("latest").spec, of(UPGRADES.last().unwrap().name).spec);
+    let newest = Hardfork::names().filter(|name| *name != "latest").last().unwrap();
+    assert_eq!(of("latest").spec, of(newest).spec);
 }
 
 #[test]
