@@ -34,14 +34,6 @@ pub(super) fn writes_bytes_as_hex<S>() -> bool {
     typeid::of::<S>() == typeid::of::<&mut JsonSerializer<'_>>()
 }
 
-/// Appends `bytes` as [`Data`](super::Data) is written: `0x` and lower-case hex digits, in quotes.
-///
-/// # Errors
-/// None are known; appending to a vector does not fail.
-pub fn append_data(out: &mut Vec<u8>, bytes: &[u8]) -> serde_json::Result<()> {
-    write_data(out, bytes).map_err(serde_json::Error::io)
-}
-
 /// Appends a JSON array. `append` appends each of its elements.
 ///
 /// # Errors
@@ -69,14 +61,14 @@ pub fn append_array<T>(
 ///
 /// # Examples
 /// ```
-/// use node_types::wire::{JsonObject, Quantity, append_data};
+/// use node_types::wire::{JsonObject, Quantity, append_array, append_json};
 ///
 /// let mut out = Vec::new();
 /// let mut object = JsonObject::begin(&mut out);
 /// object.member("Number", &Quantity(7_u64))?;
-/// object.member_with("Data", |out| append_data(out, &[0xab]))?;
+/// object.member_with("List", |out| append_array(out, [1, 2], |out, number| append_json(out, &number)))?;
 /// object.end();
-/// assert_eq!(out, br#"{"Number":"7","Data":"0xab"}"#);
+/// assert_eq!(out, br#"{"Number":"7","List":[1,2]}"#);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Debug)]

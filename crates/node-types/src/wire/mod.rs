@@ -76,7 +76,7 @@ pub use filter::{
     EmptyInput, FilterChanges, FilterIdOutput, FilterObject, GetFilterChangesOutput, GetFilterLogsOutput,
     NewFilterInput, UninstallFilterOutput,
 };
-pub use json::{JsonObject, append_array, append_data, append_json};
+pub use json::{JsonObject, append_array, append_json};
 pub use log::{AddressFilter, GetLogsInput, GetLogsOutput, Log, TopicFilter};
 pub use parameters::{
     AccountInput, BlockNumberInput, DecodeParameters, FilterIdInput, GetBlockByHashInput, GetBlockByNumberInput,
