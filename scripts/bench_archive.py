@@ -62,7 +62,7 @@ class Chain:
 
 
 class Measured(NamedTuple):
-    """Requests per second, the server's processor time per request in microseconds, and the time in milliseconds within which 99% were answered."""
+    """Requests per second, the server's processor time per request in microseconds, and the time in milliseconds within which 99% got a response."""
     rate: float
     cpu: float
     late: float
@@ -87,11 +87,11 @@ class Case:
             check=True, capture_output=True, text=True,
         ).stdout
         used = server.cpu() - before
-        found = re.search(r"answered (\d+) failed (\d+) seconds ([\d.]+) late ([\d.]+)", output)
-        answered, failed, elapsed, late = map(float, found.groups())
-        if failed or not answered:
+        found = re.search(r"completed (\d+) failed (\d+) seconds ([\d.]+) late ([\d.]+)", output)
+        completed, failed, elapsed, late = map(float, found.groups())
+        if failed or not completed:
             sys.exit(f"{self.name}: {failed:.0f} requests failed\n{output}")
-        return Measured(answered / elapsed, used / answered * 1e6, late * 1e3)
+        return Measured(completed / elapsed, used / completed * 1e6, late * 1e3)
 
 
 def is_path(body):

@@ -69,7 +69,7 @@ def wrk(options, url, file, paths, body, depth):
     output = subprocess.run(bound(options.client_cores) + command, check=True, capture_output=True, text=True).stdout
     if failed := number(r"failed (\d+)", output):
         raise Failure(f"{failed:.0f} requests failed")
-    return number(r"answered (\d+)", output) / number(r"seconds ([\d.]+)", output)
+    return number(r"completed (\d+)", output) / number(r"seconds ([\d.]+)", output)
 
 
 def h2load(options, url, file, paths, body):

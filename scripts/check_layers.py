@@ -71,10 +71,10 @@ def matching_lines(files: Iterable[Path], patterns: dict[str, str]) -> list[str]
 
 
 def texts(root: Path) -> list[Path]:
-    """The files with prose: sources and documents, except the one that lists the words."""
+    """The files with prose: sources, scripts and documents, except the two that list the words."""
     files = [path for folder in ("bin", "crates", "tests", "examples") for path in (root / folder).rglob("*.rs")]
-    documents = [*root.glob("*.md"), *root.glob("docs/*.md")]
-    return files + [path for path in documents if path.name != "CONTRIBUTING.md"]
+    others = [path for pattern in ("scripts/*.*", "*.md", "docs/*.md") for path in root.glob(pattern) if path.is_file()]
+    return files + [path for path in others if path.name not in ("CONTRIBUTING.md", Path(__file__).name)]
 
 
 def main() -> int:

@@ -2,7 +2,7 @@
 --
 --   wrk … -s wrk_requests.lua URL -- PATH FILE SEED [DEPTH]
 --
--- If the file is empty it sends GET. With DEPTH it sends as many requests in one piece (HTTP pipelining). At the end it prints the numbers of answered and failed requests, and the time within which 99% were answered.
+-- If the file is empty it sends GET. With DEPTH it sends as many requests in one piece (HTTP pipelining). At the end it prints the numbers of completed and failed requests, and the time within which 99% got a response.
 
 local requests = {}
 local depth = 1
@@ -30,6 +30,6 @@ end
 
 function done(summary, latency, errors)
     local e = summary.errors
-    io.write(string.format("answered %d failed %d seconds %f late %f\n", summary.requests,
+    io.write(string.format("completed %d failed %d seconds %f late %f\n", summary.requests,
         e.status + e.connect + e.read + e.write + e.timeout, summary.duration / 1e6, latency:percentile(99) / 1e6))
 end

@@ -29,6 +29,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
+use tokio_util::either::Either;
 
 /// Maximum number of bytes of a connection that the operating system may hold unsent. Data that clients do not read
 /// stays in responses, which are counted.
@@ -119,10 +120,7 @@ impl Connection {
     /// Reads a part of a request of HTTP/1.1. After a request, the next one is read when the response begins.
     fn poll_read_request(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let Self { stream, framing, peer: Peer { connection, .. }, .. } = self;
-        let mut read = |buf: &mut ReadBuf<'_>| match stream {
-            Stream::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
-            Stream::Encrypted(stream) => Pin::new(stream).poll_read(cx, buf),
-        };
+        let mut read = |buf: &mut ReadBuf<'_>| Pin::new(&mut *stream).poll_read(cx, buf);
         if connection.is_upgraded() {
             framing.upgrade();
         } else if framing.is_complete() {
@@ -186,11 +184,7 @@ impl Connection {
             canned_response(service, peer, &error)
         });
         while !rest.is_empty() {
-            let written = match stream {
-                Stream::Plain(stream) => Pin::new(stream).poll_write(cx, rest),
-                Stream::Encrypted(stream) => Pin::new(stream).poll_write(cx, rest),
-            };
-            match ready!(written)? {
+            match ready!(Pin::new(&mut *stream).poll_write(cx, rest))? {
                 0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
                 written => drop(rest.drain(..written)),
             }
@@ -200,10 +194,7 @@ impl Connection {
 
     /// Writes to the socket without checking limits.
     fn poll_write_raw(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        match &mut self.stream {
-            Stream::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
-            Stream::Encrypted(stream) => Pin::new(stream).poll_write(cx, bytes),
-        }
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
     }
 
     /// Writes `pieces` to an HTTP/2 connection, preceded by the added bytes.
@@ -218,10 +209,7 @@ impl Connection {
             (http2.added, http2.replaced) = (settings, Some(replaced));
             return self.poll_write_http2(cx, pieces);
         }
-        let written = ready!(match &mut self.stream {
-            Stream::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, pieces),
-            Stream::Encrypted(stream) => Pin::new(stream).poll_write_vectored(cx, pieces),
-        })?;
+        let written = ready!(Pin::new(&mut self.stream).poll_write_vectored(cx, pieces))?;
         if let Some(http2) = &mut self.http2 {
             let mut left = written;
             for piece in pieces {
@@ -284,8 +272,8 @@ impl Connection {
     /// Makes the operating system discard unsent data when the connection is closed.
     fn discard_unsent(&self) {
         let socket = match &self.stream {
-            Stream::Plain(socket) => socket,
-            Stream::Encrypted(stream) => stream.socket(),
+            Stream::Left(socket) => socket,
+            Stream::Right(stream) => stream.socket(),
         };
         if let Err(error) = SockRef::from(socket).set_linger(Some(Duration::ZERO)) {
             tracing::debug!(%error, "cannot discard unsent data");
@@ -362,10 +350,8 @@ impl Http2 {
     }
 }
 
-pub(crate) enum Stream {
-    Plain(TcpStream),
-    Encrypted(Box<dyn Encrypted>),
-}
+/// A plain socket, or an encrypted one.
+pub(crate) type Stream = Either<TcpStream, Box<dyn Encrypted>>;
 
 impl AsyncRead for Connection {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
@@ -380,10 +366,7 @@ impl AsyncRead for Connection {
         }
         let Self { stream, http2: Some(http2), .. } = &mut *self else { return self.poll_read_request(cx, buf) };
         let before = buf.filled().len();
-        let read = match stream {
-            Stream::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
-            Stream::Encrypted(stream) => Pin::new(stream).poll_read(cx, buf),
-        };
+        let read = Pin::new(stream).poll_read(cx, buf);
         let guarded = http2.received(&buf.filled()[before..]);
         guarded.map_err(|excess| io::Error::new(io::ErrorKind::InvalidData, excess))?;
         self.check_head(cx)?;
@@ -422,25 +405,19 @@ impl AsyncWrite for Connection {
             let written = self.poll_write_http2(cx, pieces);
             return self.note_write(cx, length, written);
         }
-        let written = match &mut self.stream {
-            Stream::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, pieces),
-            Stream::Encrypted(stream) => Pin::new(stream).poll_write_vectored(cx, pieces),
-        };
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, pieces);
         self.note_write(cx, length, written)
     }
 
     fn is_write_vectored(&self) -> bool {
-        match &self.stream {
-            Stream::Plain(stream) => stream.is_write_vectored(),
-            Stream::Encrypted(stream) => stream.is_write_vectored(),
-        }
+        self.stream.is_write_vectored()
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.stream {
-            // There is nothing to flush.
-            Stream::Plain(_) => Poll::Ready(Ok(())),
-            Stream::Encrypted(stream) => {
+            // There is nothing to flush, and a blocked write stays blocked.
+            Stream::Left(_) => Poll::Ready(Ok(())),
+            Stream::Right(stream) => {
                 let flushed = Pin::new(stream).poll_flush(cx);
                 self.note(cx, flushed)
             }
@@ -448,10 +425,7 @@ impl AsyncWrite for Connection {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.stream {
-            Stream::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
-            Stream::Encrypted(stream) => Pin::new(stream).poll_shutdown(cx),
-        }
+        Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }
 

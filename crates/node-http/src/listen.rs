@@ -58,7 +58,7 @@ pub(crate) async fn accept(
                 let mut start = [0; PREFACE.len()];
                 let length = socket.peek(&mut start).await?;
                 let protocol = if start[..length] == *PREFACE { Protocol::Http2 } else { Protocol::Http1 };
-                Ok((Stream::Plain(socket), protocol))
+                Ok((Stream::Left(socket), protocol))
             }
             Some(tls) => {
                 if is_plain(&socket).await? {
@@ -66,7 +66,7 @@ pub(crate) async fn accept(
                     return Err(io::ErrorKind::InvalidData.into());
                 }
                 let (stream, protocol) = tls.accept(socket).await?;
-                Ok::<_, io::Error>((Stream::Encrypted(stream), protocol))
+                Ok::<_, io::Error>((Stream::Right(stream), protocol))
             }
         }
     };
