@@ -43,11 +43,23 @@ class Crate:
                 code = re.sub(r"#\[cfg\(test\)\]\s*mod tests \{.*\Z", "", text, flags=re.S)
                 self.files[module] = re.sub(r"//.*|pub\(in [^)]*\)", "", code)
         self.exports = {
-            (*module, path.split("::")[-1]): target
+            (*module, name): target
             for module in self.files
             for public, path in self.uses(module)
-            if public and (target := self.absolute(module, path)) is not None
+            if public
+            for name, target in self.exported(module, path)
         }
+
+    def exported(self, module: Module, path: str) -> list[tuple[str, Module]]:
+        """The names that `pub use path` in `module` exports, each with what it stands for."""
+        target = self.absolute(module, path)
+        if target is None:
+            return []
+        if target[-1] != "*":
+            return [(target[-1], target)]
+        # `wire_objects!` declares a struct as `request` or `response`.
+        names = re.findall(r"\b(?:pub (?:struct|enum|trait|type|fn)|request|response) (\w+)", self.files.get(target[:-1], ""))
+        return [(name, (*target[:-1], name)) for name in names]
 
     def uses(self, module: Module) -> list[tuple[bool, str]]:
         found = USE.findall(self.files[module])

@@ -1,7 +1,7 @@
-//! The examples in the OpenAPI document are real: a development chain returns each of them. And `docs/openapi.json`
-//! equals the document that is served.
+//! The examples in the OpenAPI document are real: a development chain returns each of them. `docs/openapi.json` equals
+//! the document that is served, and the table in `docs/operations.md` lists its operations.
 //!
-//! `UPDATE_OPENAPI=1 cargo test --workspace --test openapi` updates both; after a change of the examples it must run
+//! `UPDATE_OPENAPI=1 cargo test --workspace --test openapi` updates them; after a change of the examples it must run
 //! twice, because the document contains them.
 
 #![allow(clippy::unwrap_used)]
@@ -43,9 +43,14 @@ fn read(path: &Path) -> Value {
 /// Compares a file with its expected content, or updates it.
 fn compare(path: &str, expected: &Value) {
     let file = file(path);
+    update(path, &format!("{expected:#}\n"), read(&file) == *expected);
+}
+
+/// Writes a file during an update. Otherwise, fails unless it is up to date.
+fn update(path: &str, content: &str, is_up_to_date: bool) {
     if std::env::var_os("UPDATE_OPENAPI").is_some() {
-        std::fs::write(&file, format!("{expected:#}\n")).unwrap();
-    } else if read(&file) != *expected {
+        std::fs::write(file(path), content).unwrap();
+    } else if !is_up_to_date {
         panic!("{path} is out of date; UPDATE_OPENAPI=1 cargo test --workspace --test openapi writes it again");
     }
 }
@@ -373,4 +378,55 @@ fn the_committed_copy_equals_the_served_document() {
     compare("docs/openapi.json", &document());
     let (_chain, server) = in_process::serve_dev(HttpConfig::default());
     assert_eq!(server.get("/openapi.json").body, document());
+}
+
+/// The beginning and the end of the table in `docs/operations.md`.
+const TABLE: [&str; 2] = [
+    "<!-- The table is made from the program: UPDATE_OPENAPI=1 cargo test --workspace --test openapi -->\n",
+    "<!-- The end of the table. -->\n",
+];
+
+/// Returns a table in Markdown of the operations, except those of the interface description and those that control a
+/// development chain, which are described by hand.
+fn table(document: &Value) -> String {
+    const BY_HAND: &str = "call estimateGas feeHistory getBlockByNumber getLogs getProof getStorageAt newFilter \
+        sendRawTransaction";
+    let mut table = "| Request | What it does | Response |\n|---|---|---|\n".to_owned();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let mut names = BY_HAND.split_whitespace();
+            if !path.starts_with("/dev/") && names.all(|name| operation["operationId"] != *name) {
+                table += &row(document, &format!("{} {path}", method.to_uppercase()), operation);
+            }
+        }
+    }
+    table
+}
+
+/// Returns the row of an operation: the request with its query, the first sentence of the description, and the members
+/// of the response.
+fn row(document: &Value, request: &str, operation: &Value) -> String {
+    let parameters = operation["parameters"].as_array().into_iter().flatten();
+    let query = parameters.filter(|parameter| parameter["in"] == "query");
+    let query: Vec<_> = query.map(|parameter| text(&parameter["name"]) + "=").collect();
+    let query = if query.is_empty() { String::new() } else { format!("?{}", query.join("&")) };
+    let about = text(&operation["description"]);
+    let sentence = about.split(". ").next().and_then(|first| first.lines().next()).unwrap().trim_end_matches('.');
+    let (media, content) = operation["responses"]["200"]["content"].as_object().unwrap().iter().next().unwrap();
+    let schema = document.pointer(content["schema"]["$ref"].as_str().unwrap_or("#").trim_start_matches('#')).unwrap();
+    let members = schema["properties"].as_object().into_iter().flatten().filter(|(name, _)| *name != "$schema");
+    let members: Vec<_> = members.map(|(name, _)| format!("`{name}`")).collect();
+    let response = if members.is_empty() { format!("`{media}`") } else { members.join(", ") };
+    format!("| `{request}{query}` | {sentence} | {response} |\n")
+}
+
+#[test]
+fn the_committed_table_lists_the_operations() {
+    const PAGE: &str = "docs/operations.md";
+    let page = std::fs::read_to_string(file(PAGE)).unwrap();
+    let [begin, end] = TABLE;
+    let (before, rest) = page.split_once(begin).unwrap();
+    let (found, after) = rest.split_once(end).unwrap();
+    let expected = table(&document());
+    update(PAGE, &[before, begin, &expected, end, after].concat(), found == expected);
 }

@@ -35,7 +35,7 @@ pub(super) fn operations(schemas: impl Iterator<Item = String>) -> Vec<Operation
         .content(Content::Text(&["text/html", "text/plain"]))
         .open()
         .handler(problem),
-        Operation::get("openapi", "/openapi.json", "Read this description", "Returns this document (OpenAPI 3.1) as JSON.")
+        Operation::get("openapi", "/openapi.json", "Read this description", "Returns the OpenAPI 3.1 document as JSON.")
             .content(Content::Object("application/json"))
             .open()
             .handler(openapi_json),
@@ -43,7 +43,7 @@ pub(super) fn operations(schemas: impl Iterator<Item = String>) -> Vec<Operation
             "openapiYaml",
             "/openapi.yaml",
             "Read this description as YAML",
-            "Returns this document (OpenAPI 3.1) as YAML.",
+            "Returns the OpenAPI 3.1 document as YAML.",
         )
         .content(Content::Text(&["application/yaml"]))
         .open()

@@ -53,43 +53,26 @@ mod text;
 mod transaction;
 
 pub use alias::{AddressData, BloomData, BytesData, HashData, NonceData, Quantity64, Quantity256};
-pub use block::{
-    Block, BlockHeader, BlockTransactions, GetBlockByHashOutput, GetBlockByNumberOutput, GetHeaderOutput, InvalidBlock,
-    Withdrawal,
-};
-pub use call::{CallInput, CallOutput, EstimateGasInput, EstimateGasOutput, TransactionCall};
-pub use chain::{
-    BlobBaseFeeOutput, BlockNumberOutput, ChainIdOutput, ClientVersionOutput, GasPriceOutput, GetAccountOutput,
-    GetBalanceOutput, GetCodeOutput, HealthOutput, HealthStatus, MaxPriorityFeePerGasOutput, ReadyOutput, SyncStatus,
-    SyncingOutput, TransactionCountOutput, UncleCountOutput,
-};
-pub use control::{
-    ControlOutput, DropTransactionInput, ImpersonateInput, IncreaseTimeInput, MineInput, MineOutput, PoolContentOutput,
-    ReorganizeInput, ReorganizeOutput, SendTransactionInput, SetBalanceInput, SetCodeInput, SetNextBlockBaseFeeInput,
-    SetNextBlockTimestampInput, SetNonceInput, SetStorageInput, SnapshotId, UnsignedTransaction,
-};
+pub use block::*;
+pub use call::*;
+pub use chain::*;
+pub use control::*;
 pub use data::{ByteString, Data, Word};
 pub use decode::{BodyError, Decode, Faults, Faulty, Input, Location, ObjectDecoder, decode_body};
-pub use event::{Event, EventData, EventsInput};
-pub use fee_history::{FeeHistoryInput, FeeHistoryOutput};
-pub use filter::{
-    EmptyInput, FilterChanges, FilterIdOutput, FilterObject, GetFilterChangesOutput, GetFilterLogsOutput,
-    NewFilterInput, UninstallFilterOutput,
-};
+pub use event::*;
+pub use fee_history::*;
+pub use filter::*;
 pub use json::{JsonObject, append_array, append_json};
-pub use log::{AddressFilter, GetLogsInput, GetLogsOutput, Log, TopicFilter};
+pub use log::*;
 pub use parameters::{
     AccountInput, BlockNumberInput, DecodeParameters, FilterIdInput, GetBlockByHashInput, GetBlockByNumberInput,
     GetTransactionByBlockHashAndIndexInput, GetTransactionByBlockNumberAndIndexInput, HashInput, Parameter,
     ParameterDecoder,
 };
-pub use problem::{EchoedValue, ErrorDetail, Problem};
-pub use proof::{GetProofInput, GetProofOutput, GetStorageAtInput, GetStorageAtOutput, StorageEntry, StorageKey};
+pub use problem::*;
+pub use proof::*;
 pub use quantity::{Integer, Quantity};
-pub use receipt::{GetBlockReceiptsOutput, GetRawReceiptsOutput, GetTransactionReceiptOutput, TransactionReceipt};
-pub use state_override::{AccountOverride, EstimateGasObject, StorageSlots};
+pub use receipt::*;
+pub use state_override::*;
 pub use text::TextError;
-pub use transaction::{
-    AccessListItem, Authorization, GetRawTransactionOutput, GetTransactionExtrasOutput, GetTransactionStatusOutput,
-    SendRawTransactionInput, SendRawTransactionOutput, Transaction, TransactionOutput, TransactionStatus,
-};
+pub use transaction::*;
