@@ -159,15 +159,13 @@ impl Part {
         *self = match self {
             Self::Data { missing: 0, is_chunk: true } => Self::ChunkSize(Vec::new()),
             Self::Data { missing: 0, is_chunk: false } => Self::End,
-            Self::Head(head) => match complete(&mut head.line) {
-                Some(line) if !line.trim_ascii().is_empty() => return head.add(&line),
-                // Blank lines before a request are ignored (RFC 9112, section 2.2).
-                Some(_) if head.has_lines => match *head {
-                    Head { is_chunked: true, .. } => Self::ChunkSize(Vec::new()),
-                    Head { length: 0, .. } => Self::End,
-                    Head { length, .. } => Self::Data { missing: length, is_chunk: false },
-                },
-                _ => return,
+            Self::Head(head) if !head.line.ends_with(b"\n") => return,
+            // Blank lines before a request are ignored (RFC 9112, section 2.2).
+            Self::Head(head) if !head.has_lines || !head.line.trim_ascii().is_empty() => return head.end_line(),
+            Self::Head(head) => match *head {
+                Head { is_chunked: true, .. } => Self::ChunkSize(Vec::new()),
+                Head { length: 0, .. } => Self::End,
+                Head { length, .. } => Self::Data { missing: length, is_chunk: false },
             },
             Self::ChunkSize(line) => match complete(line).map(|line| chunk_size(&line)) {
                 Some(Some(0)) => Self::Trailers(Vec::new()),
@@ -187,16 +185,19 @@ impl Part {
 }
 
 impl Head {
-    /// Reads a line of the head. If it is invalid, actix-http refuses the request (RFC 9112, section 6.3).
-    fn add(&mut self, line: &[u8]) {
-        self.has_lines = true;
-        let Some(colon) = line.iter().position(|byte| *byte == b':') else { return };
-        let (name, value) = (&line[..colon], line[colon + 1..].trim_ascii());
-        if name.eq_ignore_ascii_case(b"content-length") {
-            self.length = str::from_utf8(value).ok().and_then(|value| value.parse().ok()).unwrap_or(0);
-        } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
-            self.is_chunked = true;
+    /// Reads the current line, and begins the next one. If it is invalid, actix-http refuses the request (RFC 9112,
+    /// section 6.3).
+    fn end_line(&mut self) {
+        self.has_lines |= !self.line.trim_ascii().is_empty();
+        if let Some(colon) = self.line.iter().position(|byte| *byte == b':') {
+            let (name, value) = (&self.line[..colon], self.line[colon + 1..].trim_ascii());
+            if name.eq_ignore_ascii_case(b"content-length") {
+                self.length = str::from_utf8(value).ok().and_then(|value| value.parse().ok()).unwrap_or(0);
+            } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
+                self.is_chunked = true;
+            }
         }
+        self.line.clear();
     }
 }
 

@@ -20,6 +20,10 @@ const SHORT_RESPONSE: usize = 512;
 /// for the newest blocks.
 const BLOCK_CACHE: usize = 32 * 1024 * 1024;
 
+/// Default limit of the responses of a batch in bytes; geth's is 25 MB. They are in memory until the client has read
+/// them.
+const BATCH_BYTES: usize = 25 * 1024 * 1024;
+
 /// Limits of JSON-RPC messages, and the size of the cache of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RpcLimits {
@@ -33,7 +37,7 @@ pub struct RpcLimits {
 
 impl Default for RpcLimits {
     fn default() -> Self {
-        Self { batch: 1_000, batch_bytes: 25 * 1024 * 1024, block_cache: BLOCK_CACHE }
+        Self { batch: 1_000, batch_bytes: BATCH_BYTES, block_cache: BLOCK_CACHE }
     }
 }
 

@@ -26,6 +26,7 @@ pub struct SessionLimits {
 
 impl Default for SessionLimits {
     fn default() -> Self {
+        // Programs need one for each contract that they watch. Each is read in turn when a block arrives.
         Self { subscriptions: 100 }
     }
 }

@@ -33,6 +33,7 @@ impl Default for Limits {
             addresses: 1_000,
             topics: 1_000,
             storage_keys: 1_024,
+            // Wallets request about five; a hundred is one for each percent.
             percentiles: 100,
             gas_cap: 50_000_000,
             call_timeout: Duration::from_secs(5),
