@@ -2,11 +2,14 @@
 """Compares two builds of the server: requests per second of each, measured side by side.
 
     scripts/bench_versions.py BEFORE AFTER [--work FOLDER] [--rounds N] [--seconds S] [--blocks N] [--least RATIO]
+                              [--operation NAME]…
 
 BEFORE and AFTER are programs. Each imports the same generated chain into a folder of its own and is then asked for
 storage, calls, proofs and logs with wrk (1 thread, 16 connections). A round measures every request once on each build,
 one right after the other and in alternating order, so that other work on the machine slows both. The ratio of a
 request is the median of the ratios of the rounds. A ratio below --least ends with status 1.
+
+With --operation, operations of bench_faces.py are requested instead, over both JSON-RPC and REST.
 
 FOLDER keeps the chain for the next run. Needs wrk.
 """
@@ -19,6 +22,7 @@ import tempfile
 from pathlib import Path
 
 from bench_archive import Chain, cases
+from bench_faces import operations
 from nodes import Server, build, machine
 
 
@@ -32,13 +36,13 @@ def main():
     parser.add_argument("--seconds", type=int, default=2)
     parser.add_argument("--blocks", type=int, default=20_000)
     parser.add_argument("--least", type=float, default=0.95)
+    parser.add_argument("--operation", action="append", default=[], metavar="NAME")
     options = parser.parse_args()
     temporary = None if options.work else tempfile.TemporaryDirectory()
     work = options.work or Path(temporary.name)
     work.mkdir(parents=True, exist_ok=True)
     programs = options.programs or build("node-tests:generate")
     chain = Chain(programs, work, options.blocks, min(6_000, options.blocks * 3 // 10))
-    requests = cases(chain)
     servers = []
     try:
         for name, program in (("before", options.before), ("after", options.after)):
@@ -47,6 +51,7 @@ def main():
             more = ("--data-dir", data, "--genesis", chain.genesis, "--import", chain.file, "--strict")
             servers.append(Server(program, "run", *more))
             print(f"{name}: import {servers[-1].seconds:.2f} s")
+        requests = both_faces(chain, servers[1], options.operation) if options.operation else cases(chain)
         measured = {case.name: [] for case in requests}
         for number in range(options.rounds):
             for case in requests:
@@ -57,15 +62,26 @@ def main():
         for server in servers:
             server.stop()
     print(machine())
-    print(f"{'request':<20}{'before/s':>12}{'after/s':>12}{'ratio':>8}{'CPU ratio':>11}")
+    print(f"{'request':<32}{'before/s':>12}{'after/s':>12}{'ratio':>8}{'CPU ratio':>11}")
     passed = True
     for name, rounds in measured.items():
         before, after = (statistics.median(pair[place].rate for pair in rounds) for place in (0, 1))
         ratio = statistics.median(pair[1].rate / pair[0].rate for pair in rounds)
         cpu = statistics.median(pair[1].cpu / pair[0].cpu for pair in rounds)
         passed &= ratio >= options.least
-        print(f"{name:<20}{before:>12,.0f}{after:>12,.0f}{ratio:>8.2f}{cpu:>11.2f}{'' if ratio >= options.least else '  slower'}")
+        print(f"{name:<32}{before:>12,.0f}{after:>12,.0f}{ratio:>8.2f}{cpu:>11.2f}{'' if ratio >= options.least else '  slower'}")
     sys.exit(0 if passed else 1)
+
+
+def both_faces(chain, server, names):
+    """Returns the requests of the operations with these names, over JSON-RPC and REST."""
+    found = {name: cases for name, *cases in operations(chain, server)}
+    if unknown := set(names) - found.keys():
+        sys.exit(f"unknown operations {sorted(unknown)}: expected {', '.join(found)}")
+    faces = [(face, case) for name in names for face, case in zip(("REST", "JSON-RPC"), found[name], strict=True)]
+    for face, case in faces:
+        case.name += f", {face}"
+    return [case for _, case in faces]
 
 
 if __name__ == "__main__":
