@@ -40,7 +40,6 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
-pub mod accounts;
 pub mod assembly;
 pub mod backend;
 pub mod blobs;
@@ -75,6 +74,7 @@ mod test_world;
 pub mod trace;
 pub mod trie;
 pub mod waiting;
+pub mod wallet;
 
 #[cfg(test)]
 mod test_chain;

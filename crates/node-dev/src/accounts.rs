@@ -88,7 +88,7 @@ impl Accounts {
     }
 }
 
-impl node_core::accounts::Accounts for Accounts {
+impl node_core::wallet::Wallet for Accounts {
     fn addresses(&self) -> Vec<Address> {
         self.accounts.iter().map(DevAccount::address).collect()
     }

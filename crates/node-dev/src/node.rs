@@ -317,7 +317,7 @@ impl DevNodeBuilder {
         let spec = Arc::new(genesis.spec.clone());
         let executor = (self.executor)(EvmExecutor::with_code_cache(spec.clone(), self.code_cache_bytes));
         let node = Node::builder(backend, executor, spec)
-            .accounts(Arc::new(accounts.clone()))
+            .wallet(Arc::new(accounts.clone()))
             .clock(clock)
             .production(self.production)
             .finality(Finality::DEVELOPMENT)

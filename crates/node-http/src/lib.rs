@@ -8,7 +8,7 @@
 //! an actix-web application, and `NodeService` is a `tower::Service` for servers such as axum.
 //!
 //! * [`HttpConfig`] defines the options; [`values`] parses them from text.
-//! * [`Problem`] is the response to an error, for use in your own routes.
+//! * [`ProblemResponse`] is the response to an error, for use in your own routes.
 //! * [`openapi`] returns the document that describes the interface.
 //!
 //! # Examples
@@ -29,7 +29,7 @@
 //! No feature is enabled by default.
 //!
 //! * `tower`: `NodeService`.
-//! * `axum`: `tower`, and [`Problem`] as a response of axum 0.8.
+//! * `axum`: `tower`, and [`ProblemResponse`] as a response of axum 0.8.
 //! * `clap`: [`HttpConfig`] as a group of command-line options.
 //! * `tls`: TLS connections.
 //! * `compression`: `br` and `zstd` in addition to `gzip` and `deflate`.
@@ -108,7 +108,7 @@ pub use mount::{Routes, check, configure};
 pub use openapi::{openapi, openapi_yaml};
 pub use priority::lower as lower_priority;
 pub use rate::{InvalidRate, RateLimit};
-pub use report::Problem;
+pub use report::ProblemResponse;
 pub use serve::serve;
 pub use server::{Handle, ServeError, Server};
 pub use shutdown::Shutdown;

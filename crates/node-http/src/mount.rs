@@ -5,7 +5,7 @@ use crate::config::HttpConfig;
 use crate::gauge_readings;
 use crate::openapi;
 use crate::phase::Phase;
-use crate::report::Problem;
+use crate::report::ProblemResponse;
 use crate::routes::{self, spelling::Spellings};
 use crate::server::ServeError;
 use crate::service::Service;
@@ -158,7 +158,7 @@ impl Routes {
 
 /// Returns a problem unless the routes that `request` has reached are mounted under `base`, with which links in
 /// responses begin.
-fn misplacement(request: &ServiceRequest, base: &str) -> Option<Problem> {
+fn misplacement(request: &ServiceRequest, base: &str) -> Option<ProblemResponse> {
     let path = request.match_info();
     let mounted = path.as_str().strip_suffix(path.unprocessed()).unwrap_or_default().trim_end_matches('/');
     if mounted == base {
@@ -166,5 +166,5 @@ fn misplacement(request: &ServiceRequest, base: &str) -> Option<Problem> {
     }
     let detail = format!("the routes are below {mounted:?} in this application, but the option base_path is {base:?}");
     tracing::error!("{detail}");
-    Some(Problem::plain(StatusCode::INTERNAL_SERVER_ERROR, detail))
+    Some(ProblemResponse::plain(StatusCode::INTERNAL_SERVER_ERROR, detail))
 }

@@ -17,29 +17,29 @@ pub(crate) const PROBLEM_JSON: &str = "application/problem+json";
 
 /// The problem (RFC 9457) with which this crate responds to an error, for use in your own routes that call the node.
 ///
-/// It is an error response in actix-web, and with the feature `axum` in axum, so handlers can return `Result<_,
-/// Problem>` and use `?` on errors of a node. Locations of faults refer to a request body, as in this crate's own
-/// operations. The URL of the problem's page is relative to the base path.
+/// It is an error response in actix-web, and with the feature `axum` in axum, so handlers can return
+/// `Result<_, ProblemResponse>` and use `?` on errors of a node. Locations of faults refer to a request body, as in this
+/// crate's own operations. The URL of the problem's page is relative to the base path.
 ///
 /// # Examples
 /// ```
 /// use node_core::node::NodeError;
-/// use node_http::Problem;
+/// use node_http::ProblemResponse;
 ///
-/// let problem = Problem::from(&NodeError::FilterNotFound);
+/// let problem = ProblemResponse::from(&NodeError::FilterNotFound);
 /// assert_eq!((problem.status, problem.problem_type.as_str()), (404, "/problems/filter-not-found"));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem(pub wire::Problem);
+pub struct ProblemResponse(pub wire::Problem);
 
-impl From<&NodeError> for Problem {
+impl From<&NodeError> for ProblemResponse {
     fn from(error: &NodeError) -> Self {
         Self(self::problem(problem::describe_node(error, &Sent::default()), &RequestId::new(), ""))
     }
 }
 
 /// Logs an error that is not the client's fault, because the problem does not contain its text.
-impl From<NodeError> for Problem {
+impl From<NodeError> for ProblemResponse {
     fn from(error: NodeError) -> Self {
         let problem = Self::from(&error);
         if problem.status == StatusCode::INTERNAL_SERVER_ERROR.as_u16() {
@@ -49,7 +49,7 @@ impl From<NodeError> for Problem {
     }
 }
 
-impl Problem {
+impl ProblemResponse {
     /// Returns a problem without a page.
     pub(crate) fn plain(status: StatusCode, detail: String) -> Self {
         Self(self::problem(Description { status, page: None, detail, errors: Vec::new() }, &RequestId::new(), ""))
@@ -61,15 +61,15 @@ impl Problem {
 }
 
 /// Displays the detail.
-impl fmt::Display for Problem {
+impl fmt::Display for ProblemResponse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.detail)
     }
 }
 
-impl std::error::Error for Problem {}
+impl std::error::Error for ProblemResponse {}
 
-impl ResponseError for Problem {
+impl ResponseError for ProblemResponse {
     fn status_code(&self) -> StatusCode {
         StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
@@ -80,8 +80,8 @@ impl ResponseError for Problem {
 }
 
 #[cfg(feature = "tower")]
-impl From<Problem> for http::Response<String> {
-    fn from(problem: Problem) -> Self {
+impl From<ProblemResponse> for http::Response<String> {
+    fn from(problem: ProblemResponse) -> Self {
         let mut response = Self::new(String::from_utf8(problem.json()).unwrap_or_default());
         *response.status_mut() =
             problem.status_code().as_u16().try_into().unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
@@ -91,19 +91,19 @@ impl From<Problem> for http::Response<String> {
 }
 
 #[cfg(feature = "axum")]
-impl axum::response::IntoResponse for Problem {
+impl axum::response::IntoResponse for ProblemResponse {
     fn into_response(self) -> axum::response::Response {
         http::Response::<String>::from(self).into_response()
     }
 }
 
-impl From<Problem> for wire::Problem {
-    fn from(problem: Problem) -> Self {
+impl From<ProblemResponse> for wire::Problem {
+    fn from(problem: ProblemResponse) -> Self {
         problem.0
     }
 }
 
-impl Deref for Problem {
+impl Deref for ProblemResponse {
     type Target = wire::Problem;
 
     fn deref(&self) -> &wire::Problem {

@@ -4,7 +4,7 @@
 use crate::config::HttpConfig;
 use crate::mount;
 use crate::phase::Phase;
-use crate::report::Problem;
+use crate::report::ProblemResponse;
 use crate::server::{self, ServeError};
 use crate::service::Service;
 use actix_http::error::PayloadError;
@@ -113,7 +113,7 @@ where
 
 /// Returns a problem as a response, for requests to which the routes did not respond.
 fn refuse(status: StatusCode, detail: &str) -> http::Response<ResponseBody> {
-    let response = http::Response::<String>::from(Problem::plain(status, detail.to_owned()));
+    let response = http::Response::<String>::from(ProblemResponse::plain(status, detail.to_owned()));
     let (sender, receiver) = mpsc::channel(1);
     response.map(|body| {
         // The channel has room for one piece.

@@ -48,7 +48,7 @@ mod wire;
 
 pub use block_cache::{BlockCache, BlockKey, Interface};
 pub use error::RpcError;
-pub use message::{Message, Request};
+pub use message::{Message, RpcRequest};
 pub use method::Method;
 pub use methods::{InvalidDump, read_dump, table, table_of, unavailable, write_dump};
 pub use parameters::Parameters;

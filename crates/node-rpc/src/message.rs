@@ -25,14 +25,14 @@ pub(crate) type Table = HashMap<&'static str, Arc<Method>>;
 #[derive(Clone, Debug)]
 pub enum Message {
     /// One request.
-    Single(Request),
+    Single(RpcRequest),
     /// Several requests with one response.
-    Batch(Vec<Request>),
+    Batch(Vec<RpcRequest>),
 }
 
 /// One request.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct RpcRequest {
     /// The id of the request; `None` for a notification, which has no response.
     pub(crate) id: Option<Id>,
     /// The method with its parameters, or why the request is invalid.
@@ -75,18 +75,18 @@ impl Message {
         if first != Some(&b'[') {
             // serde_json does not check the UTF-8 of skipped values in a slice.
             if let Some(request) = str::from_utf8(body).ok().and_then(|text| serde_json::from_str(text).ok()) {
-                return Ok(Self::Single(Request::of(table, request)));
+                return Ok(Self::Single(RpcRequest::of(table, request)));
             }
             // The message is not a request, or not JSON.
             let raw: &RawValue = serde_json::from_slice(body).map_err(|error| parse_error(&error))?;
-            return Ok(Self::Single(Request::read(table, raw)));
+            return Ok(Self::Single(RpcRequest::read(table, raw)));
         }
         let mut deserializer = serde_json::Deserializer::from_slice(body);
         let raw = Bounded { limit }.deserialize(&mut deserializer);
         let raw = raw.and_then(|raw| deserializer.end().map(|()| raw)).map_err(|error| parse_error(&error))?;
         match raw {
             Some(raw) if raw.is_empty() => Err(RpcError::new(RpcError::INVALID_REQUEST, "empty batch")),
-            Some(raw) => Ok(Self::Batch(raw.into_iter().map(|raw| Request::read(table, raw)).collect())),
+            Some(raw) => Ok(Self::Batch(raw.into_iter().map(|raw| RpcRequest::read(table, raw)).collect())),
             None => {
                 let message = format!("batch too large: at most {limit} requests (`max-batch`)");
                 Err(RpcError { limit: Some("max-batch"), ..RpcError::new(RpcError::INVALID_REQUEST, message) })
@@ -109,15 +109,15 @@ impl Message {
     /// Returns the name of the message in logs and metrics, which is from a small fixed set.
     pub fn operation(&self) -> &'static str {
         match self {
-            Self::Single(Request { call: Ok(call), .. }) => call.method.name(),
-            Self::Single(Request { call: Err(_), .. }) => "rpc",
+            Self::Single(RpcRequest { call: Ok(call), .. }) => call.method.name(),
+            Self::Single(RpcRequest { call: Err(_), .. }) => "rpc",
             Self::Batch(_) => "batch",
         }
     }
 
     /// Returns whether any request of the message controls a development chain.
     pub fn controls(&self) -> bool {
-        let controls = |request: &Request| request.call.as_ref().is_ok_and(|call| call.method.controls());
+        let controls = |request: &RpcRequest| request.call.as_ref().is_ok_and(|call| call.method.controls());
         match self {
             Self::Single(request) => controls(request),
             Self::Batch(requests) => requests.iter().any(controls),
@@ -133,7 +133,7 @@ impl Message {
     }
 }
 
-impl Request {
+impl RpcRequest {
     fn read(table: &Table, raw: &RawValue) -> Self {
         if !raw.get().starts_with('{') {
             return Self::invalid(None, "expected an object");

@@ -2,7 +2,7 @@
 
 use crate::block_cache::BlockCache;
 use crate::error::RpcError;
-use crate::message::{Call, Message, Request, Table};
+use crate::message::{Call, Message, RpcRequest, Table};
 use crate::method::Method;
 use crate::methods;
 use crate::response;
@@ -152,7 +152,7 @@ impl Rpc {
         write(message, |request, out| refuse(request, error.clone(), out))
     }
 
-    fn respond_to(&self, scope: Scope<'_>, request: &Request, out: &mut Vec<u8>) -> Result<(), RpcError> {
+    fn respond_to(&self, scope: Scope<'_>, request: &RpcRequest, out: &mut Vec<u8>) -> Result<(), RpcError> {
         let run = |out: &mut Vec<u8>| match &request.call {
             Ok(call) => self.run(scope, call, out),
             Err(error) => Err(error.clone()),
@@ -193,7 +193,7 @@ impl Rpc {
 }
 
 /// Responds to a request with an error, without running it.
-fn refuse(request: &Request, error: RpcError, out: &mut Vec<u8>) -> Result<(), RpcError> {
+fn refuse(request: &RpcRequest, error: RpcError, out: &mut Vec<u8>) -> Result<(), RpcError> {
     match &request.id {
         Some(id) => response::respond(out, id, |_| Err(error)),
         None => Err(error),
@@ -201,10 +201,10 @@ fn refuse(request: &Request, error: RpcError, out: &mut Vec<u8>) -> Result<(), R
 }
 
 /// Collects the output of `write` for each request of a message.
-fn write(message: &Message, mut write: impl FnMut(&Request, &mut Vec<u8>) -> Result<(), RpcError>) -> Reply {
+fn write(message: &Message, mut write: impl FnMut(&RpcRequest, &mut Vec<u8>) -> Result<(), RpcError>) -> Reply {
     let mut out = Vec::with_capacity(SHORT_RESPONSE);
     let mut calls = Vec::with_capacity(message.requests());
-    let mut each = |request: &Request, out: &mut Vec<u8>| {
+    let mut each = |request: &RpcRequest, out: &mut Vec<u8>| {
         let started = Instant::now();
         let error = write(request, out).err();
         let method = request.call.as_ref().ok().map(|call| call.method.name());

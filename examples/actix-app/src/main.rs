@@ -10,7 +10,7 @@ use actix_web::{App, Error, HttpServer, web};
 use node_core::context::Context;
 use node_core::node::Node;
 use node_dev::DevNode;
-use node_http::{HttpConfig, Problem, Routes};
+use node_http::{HttpConfig, ProblemResponse, Routes};
 use std::sync::Arc;
 
 #[actix_web::main]
@@ -58,7 +58,7 @@ fn app(
 }
 
 /// Reading the head takes microseconds; calls and other long work belong into `web::block`.
-async fn height(node: web::Data<Node>) -> Result<String, Problem> {
+async fn height(node: web::Data<Node>) -> Result<String, ProblemResponse> {
     Ok(node.block_number(&Context::unbounded())?.to_string())
 }
 

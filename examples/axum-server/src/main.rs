@@ -9,7 +9,7 @@ use example_sqlite_backend::SqliteBackend;
 use node_core::backend::{MemoryBackend, StateBackend};
 use node_core::{context::Context, node::Node};
 use node_dev::{AccountOptions, Accounts, DevGenesis};
-use node_http::{HttpConfig, NodeService, Problem};
+use node_http::{HttpConfig, NodeService, ProblemResponse};
 use node_types::{Address, BlockId};
 use std::{error::Error, net::SocketAddr, panic::resume_unwind, sync::Arc};
 
@@ -40,7 +40,7 @@ fn router(path: Option<String>) -> Result<(Router, NodeService), Box<dyn Error>>
 }
 
 /// Returns the balance of an account in wei. Operations of a node block, so they run on a thread for blocking work.
-async fn balance(State(node): State<Arc<Node>>, Path(of): Path<Address>) -> Result<String, Problem> {
+async fn balance(State(node): State<Arc<Node>>, Path(of): Path<Address>) -> Result<String, ProblemResponse> {
     let read = move || node.get_balance(&Context::unbounded(), of, BlockId::latest());
     let balance = tokio::task::spawn_blocking(read).await.unwrap_or_else(|error| resume_unwind(error.into_panic()))?;
     Ok(balance.to_string())

@@ -146,7 +146,7 @@ fn a_service_refuses_options_with_which_it_could_serve_nothing() {
 #[test]
 fn problems_are_responses() {
     let response =
-        axum::response::IntoResponse::into_response(Problem::from(node_core::node::NodeError::FilterNotFound));
+        axum::response::IntoResponse::into_response(ProblemResponse::from(node_core::node::NodeError::FilterNotFound));
     assert_eq!(response.status(), StatusCode::NOT_FOUND);
     assert_eq!(response.headers()["content-type"], "application/problem+json");
 }

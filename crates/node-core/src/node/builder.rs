@@ -2,7 +2,6 @@
 
 use super::trace::TraceTurns;
 use super::{Finality, Limits, Node};
-use crate::accounts::Accounts;
 use crate::assembly::{NextHeader, ProtocolHeader};
 use crate::backend::{BackendError, HeadListener, Record, RecordKind, RecordWrite, StateBackend};
 use crate::clock::{Clock, SystemClock};
@@ -13,6 +12,7 @@ use crate::forks::ChainSpec;
 use crate::listeners::Listeners;
 use crate::pool::{Pool, PoolLimits, PoolParts};
 use crate::producer::{BlockSettings, Producer, ProducerParts, Production};
+use crate::wallet::Wallet;
 use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
 
@@ -22,7 +22,7 @@ pub struct NodeBuilder {
     backend: Arc<dyn StateBackend>,
     execution: Arc<dyn Execution>,
     spec: Arc<ChainSpec>,
-    accounts: Option<Arc<dyn Accounts>>,
+    wallet: Option<Arc<dyn Wallet>>,
     clock: Arc<dyn Clock>,
     production: Option<Production>,
     finality: Finality,
@@ -61,7 +61,7 @@ impl Node {
             backend,
             execution,
             spec,
-            accounts: None,
+            wallet: None,
             clock: Arc::new(SystemClock),
             production: None,
             finality: Finality::Head,
@@ -76,8 +76,8 @@ impl Node {
 impl NodeBuilder {
     /// Sets the accounts whose keys the node has and for which it signs. Default: none.
     #[must_use]
-    pub fn accounts(self, accounts: Arc<dyn Accounts>) -> Self {
-        Self { accounts: Some(accounts), ..self }
+    pub fn wallet(self, wallet: Arc<dyn Wallet>) -> Self {
+        Self { wallet: Some(wallet), ..self }
     }
 
     /// Sets the clock. Default: the system clock.
@@ -172,7 +172,7 @@ impl NodeBuilder {
             backend,
             executor: execution.clone(),
             recovery: execution,
-            accounts: self.accounts,
+            wallet: self.wallet,
             next_header,
             spec,
             finality: self.finality,

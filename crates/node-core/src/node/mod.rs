@@ -56,7 +56,6 @@ use trace::TraceTurns;
 pub use trace::{TraceOptions, TransactionTrace};
 pub use transaction::{FoundTransaction, TransactionStatus};
 
-use crate::accounts::Accounts;
 use crate::assembly::NextHeader;
 use crate::backend::{HeadListener, StateBackend};
 use crate::caches::CacheUse;
@@ -69,6 +68,7 @@ use crate::forks::ChainSpec;
 use crate::listeners::Listeners;
 use crate::pool::Pool;
 use crate::producer::Producer;
+use crate::wallet::Wallet;
 use node_types::BlockId;
 use parking_lot::Mutex;
 use pending::CachedPending;
@@ -80,7 +80,7 @@ pub struct Node {
     backend: Arc<dyn StateBackend>,
     executor: Arc<dyn Executor>,
     recovery: Arc<dyn SenderRecovery>,
-    accounts: Option<Arc<dyn Accounts>>,
+    wallet: Option<Arc<dyn Wallet>>,
     next_header: Arc<dyn NextHeader>,
     spec: Arc<ChainSpec>,
     finality: Finality,

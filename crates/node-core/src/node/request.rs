@@ -1,7 +1,6 @@
 //! Transactions that the node completes and signs.
 
 use super::{Field, Node, NodeError};
-use crate::accounts::personal_message_hash;
 use crate::backend::{LayeredView, View};
 use crate::block::RecoveredTransaction;
 use crate::call::Call;
@@ -9,6 +8,7 @@ use crate::context::Context;
 use crate::executor::TransactionError;
 use crate::fees;
 use crate::pool::{PoolError, Rejection};
+use crate::wallet::personal_message_hash;
 use node_types::consensus::{
     AccessListItem, Authorization, BlobSidecar, PooledTransaction, Signature, Transaction, TransactionBody,
     TransactionType, versioned_hash,
@@ -128,7 +128,7 @@ fn rejected(reason: TransactionError) -> NodeError {
 impl Node {
     /// Returns the accounts whose keys the node has.
     pub fn accounts(&self) -> Vec<Address> {
-        self.accounts.as_ref().map(|accounts| accounts.addresses()).unwrap_or_default()
+        self.wallet.as_ref().map(|wallet| wallet.addresses()).unwrap_or_default()
     }
 
     /// Signs a hash with the key of an account.
@@ -136,7 +136,7 @@ impl Node {
     /// # Errors
     /// [`NodeError::UnknownAccount`] if the node has no such key.
     pub fn sign_hash(&self, address: Address, hash: H256) -> Result<Signature, NodeError> {
-        let signature = self.accounts.as_ref().and_then(|accounts| accounts.sign(address, hash));
+        let signature = self.wallet.as_ref().and_then(|wallet| wallet.sign(address, hash));
         signature.ok_or(NodeError::UnknownAccount(address))
     }
 

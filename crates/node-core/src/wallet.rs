@@ -4,7 +4,7 @@ use node_types::consensus::Signature;
 use node_types::{Address, H256, keccak256};
 
 /// Signs for accounts without asking for confirmation. Meant for development.
-pub trait Accounts: Send + Sync {
+pub trait Wallet: Send + Sync {
     /// Returns the accounts in the order in which their keys are derived.
     fn addresses(&self) -> Vec<Address>;
 
