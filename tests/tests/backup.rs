@@ -208,6 +208,11 @@ fn commands_that_read_change_nothing_and_need_no_lock() {
     for words in ["verify", "stats"] {
         assert_eq!(run(&mut command(words, &data)).unwrap()["head"]["number"], 35, "{words}");
     }
+    let stats = run(&mut command("stats", &data)).unwrap();
+    let sizes = |end: &str| -> u64 { before.iter().filter(|file| file.0.ends_with(end)).map(|file| file.1).sum() };
+    assert_eq!(stats["run_bytes"], sizes(".rows"), "{stats}");
+    // Opening the snapshot adds an empty segment to its copy of the log.
+    assert!((0..=64).contains(&(stats["log_file_bytes"].as_u64().unwrap() - sizes(".log"))), "{stats}");
     assert_eq!(run(command("export", &data).arg(&chain)).unwrap()["to"], 35);
     backup(&data, &folder.path().join("copy")).unwrap();
     assert_eq!(files(&data), before);

@@ -236,9 +236,18 @@ pub(crate) fn evm(spec: &Arc<ChainSpec>, caches: &CacheOptions) -> Arc<EvmExecut
 /// Opens a snapshot of an existing chain for `command`, whose name appears in errors. A server may continue to use
 /// the folder.
 pub(crate) fn open_snapshot(chain: &ExistingChain, command: &'static str) -> Result<Store, CommandError> {
+    open_snapshot_with(chain, command, store_options(&chain.storage.caches))
+}
+
+/// Like [`open_snapshot`], but rows that are only in the log stay in memory until the store is flushed.
+pub(crate) fn open_snapshot_of_files(chain: &ExistingChain, command: &'static str) -> Result<Store, CommandError> {
+    let options = Options { commit_rows: usize::MAX, memory_bytes: usize::MAX, ..store_options(&chain.storage.caches) };
+    open_snapshot_with(chain, command, options)
+}
+
+fn open_snapshot_with(chain: &ExistingChain, command: &'static str, options: Options) -> Result<Store, CommandError> {
     let path = existing_folder(chain, command)?;
-    let store = Store::open_snapshot(&path, store_options(&chain.storage.caches));
-    checked(store, &path, chain)
+    checked(Store::open_snapshot(&path, options), &path, chain)
 }
 
 /// Opens the chain in `path` with the options of `chain`.

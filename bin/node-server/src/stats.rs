@@ -10,10 +10,11 @@ use std::fmt;
 
 /// Counts the rows and bytes of each table.
 pub(crate) fn run(options: &InspectOptions) -> Result<(), CommandError> {
-    let store = open::open_snapshot(&options.chain, "stats")?;
-    // Moves rows that are still in memory to runs, so that they are counted.
+    let store = open::open_snapshot_of_files(&options.chain, "stats")?;
+    let files = store.stats()?;
+    // Moves the rows of the log to runs, so that they are counted.
     store.flush()?;
-    let stats = store.stats()?;
+    let stats = Stats { tables: store.stats()?.tables, ..files };
     report::result("stats", options.output.json, Text(&stats), value(&stats))
 }
 
