@@ -10,6 +10,7 @@ use std::sync::Arc;
 /// Maximum distance in generations between a block and the sibling of its ommer.
 pub const MAX_OMMER_DEPTH: usize = 6;
 
+/// Maximum number of ommers of a block (Yellow Paper, section 11.1).
 const MAX_OMMERS: usize = 2;
 
 /// An ancestor of the checked block.

@@ -37,7 +37,7 @@ pub struct ForkConfig {
     pub system_contracts: Vec<NamedContract>,
 }
 
-/// For each kind of data, the first block for which it is kept.
+/// The head, and the earliest block whose state is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
     /// The newest mined block.
@@ -83,7 +83,7 @@ impl Node {
         }
     }
 
-    /// Returns for each kind of data the first block for which it is kept.
+    /// Returns the head, and the earliest block whose state is kept.
     ///
     /// # Errors
     /// [`NodeError::Backend`].

@@ -14,6 +14,7 @@ pub(super) struct DroppedReasons {
 }
 
 impl DroppedReasons {
+    /// About as many transactions as the pool holds by default.
     const CAPACITY: usize = 16_384;
 
     pub(super) fn insert(&mut self, hash: H256, reason: DropReason) {
@@ -45,6 +46,7 @@ pub(super) struct ArrivalLog {
 }
 
 impl ArrivalLog {
+    /// A filter that is not polled during this many arrivals loses the oldest ones. They take 3 MB.
     const CAPACITY: usize = 65_536;
 
     /// Starts numbering at the current time in microseconds, so that numbers ascend across restarts even if no

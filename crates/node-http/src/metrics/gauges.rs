@@ -56,9 +56,9 @@ impl Gauges {
         gauge("storage_merging", "Whether such files are being merged, 1 or 0", &self.storage_merging);
         registry.register("storage_merged_bytes", "Bytes that merging has written", self.storage_merged.clone());
         let mut gauges = |name, help, gauges: &LabeledGauges| registry.register(name, help, gauges.clone());
-        gauges("executor_threads", "Threads for long work", &self.executor_threads);
-        gauges("executor_busy", "Threads for long work that are busy", &self.executor_busy);
-        gauges("executor_queue", "Requests waiting for a thread", &self.executor_queue);
+        gauges("executor_threads", "Threads of a pool", &self.executor_threads);
+        gauges("executor_busy", "Threads of a pool that are busy", &self.executor_busy);
+        gauges("executor_queue", "Requests waiting for a thread of a pool", &self.executor_queue);
         gauges("txpool_transactions", "Transactions in the pool", &self.pool_transactions);
         gauges("cache_bytes", "Bytes in a cache", &self.cache_bytes);
         gauges("storage_failing", "Whether the storage fails at present, 1 or 0", &self.storage_failing);

@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 const HEADERS: [(&str, &str, &str, &str); 10] = [
     (
         "X-Request-Id",
-        "Identifies this request in the server's log and in the `instance` of a problem.",
-        "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
+        "Identifies this request in the server's log and in the `instance` of a problem: a UUID, or the id in the request.",
+        "^[A-Za-z0-9._~:+/=@-]{1,128}$",
         "5d9c3f6e-9f0c-4a53-8a53-0f3f6f0c2a11",
     ),
     (
@@ -27,7 +27,7 @@ const HEADERS: [(&str, &str, &str, &str); 10] = [
     ("ETag", "Identifies the content of the response, for `If-None-Match`.", "", "\"a94a8fe5ccb19ba6\""),
     (
         "Cache-Control",
-        "How long the response may be stored: `immutable` if it describes a final block.",
+        "How long the response may be stored: `immutable` for a block requested by its hash.",
         "",
         "no-cache",
     ),

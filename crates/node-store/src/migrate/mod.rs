@@ -1,4 +1,4 @@
-//! Migration of a folder of layout 1 to the current layout.
+//! Migration of a folder of layout 1 to layout 2, which this version reads and writes like layout 3.
 
 #[cfg(any(test, feature = "layout-1"))]
 mod copy;

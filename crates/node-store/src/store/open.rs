@@ -107,10 +107,10 @@ impl Store {
         Self::open_or_begin(folder, Some(Start { genesis, state: Some(&mut state) }), options)
     }
 
-    /// Opens the chain in `path` with the given genesis block, or creates it if the folder is empty.
+    /// Opens the chain in `path`. Never creates one.
     ///
     /// # Errors
-    /// As [`Self::open`]; also if there is no chain, in which case none is created.
+    /// As [`Self::open`]; also if there is no chain.
     pub fn open_existing(path: impl AsRef<Path>, options: Options) -> Result<Self, BackendError> {
         require_chain(path.as_ref())?;
         let folder = DiskFolder::open(path.as_ref()).map_err(StoreError::from)?;

@@ -7,6 +7,7 @@ use crate::files::{File, Folder};
 use std::io;
 use std::sync::Arc;
 
+/// Number of bytes that are read at once.
 const WINDOW: usize = 64 << 10;
 
 /// Reads the frames of a segment in order.

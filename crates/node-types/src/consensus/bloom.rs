@@ -29,11 +29,6 @@ impl Bloom {
             *mine |= theirs;
         }
     }
-
-    /// Returns whether `item` may have been added. Never returns `false` for an item that was added.
-    pub fn may_contain(&self, item: &[u8]) -> bool {
-        bits(keccak256(item)).all(|(byte, mask)| self.0[byte] & mask != 0)
-    }
 }
 
 impl Default for Bloom {
