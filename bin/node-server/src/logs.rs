@@ -4,6 +4,7 @@
 //! some are dropped, and their number is reported at the end. Nothing waits for a reader that has stopped reading.
 
 use crate::dev::RequestLayer;
+use crate::log_fields::PlainFields;
 use crate::otlp::TraceLayer;
 use clap::ValueEnum;
 use parking_lot::Mutex;
@@ -98,7 +99,8 @@ impl Logs {
         let _ = DROPPED.set(writer.error_counter());
         let lines = tracing_subscriber::fmt::layer().with_writer(writer);
         let lines = match format {
-            LogFormat::Text => lines.with_ansi(io::stderr().is_terminal()).boxed(),
+            LogFormat::Text if io::stderr().is_terminal() => lines.boxed(),
+            LogFormat::Text => lines.with_ansi(false).fmt_fields(PlainFields).boxed(),
             LogFormat::Json => lines.json().flatten_event(true).with_current_span(false).with_span_list(false).boxed(),
         };
         let of_requests = Targets::new().with_target(RequestLayer::TARGET, LevelFilter::INFO);

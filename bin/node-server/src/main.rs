@@ -12,6 +12,7 @@ mod export;
 mod files;
 mod health;
 mod import;
+mod log_fields;
 mod logs;
 mod memory;
 mod metrics;

@@ -17,6 +17,9 @@ pub enum ImportError {
     /// The parent is not stored.
     #[error("block {block}: its parent {parent:#x} is not known")]
     UnknownParent { block: BlockRef, parent: H256 },
+    /// The first block of another chain.
+    #[error("block 1 follows the genesis block {parent:#x}, but that of this chain is {genesis:#x}")]
+    OtherGenesis { parent: H256, genesis: H256 },
     /// The block breaks a rule.
     #[error("block {block} is invalid")]
     Invalid { block: BlockRef, source: BlockError },

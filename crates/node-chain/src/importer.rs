@@ -110,7 +110,12 @@ impl BlockImporter {
         }
         let (reference, parent_hash) = (block.block_ref(), block.header.parent_hash);
         let unknown_parent = || ImportError::UnknownParent { block: reference, parent: parent_hash };
-        let parent = view.header(BlockHashOrNumber::Hash(parent_hash))?.ok_or_else(unknown_parent)?;
+        let Some(parent) = view.header(BlockHashOrNumber::Hash(parent_hash))? else {
+            return Err(match view.canonical_hash(0)? {
+                Some(genesis) if reference.number == 1 => ImportError::OtherGenesis { parent: parent_hash, genesis },
+                _ => unknown_parent(),
+            });
+        };
         if head.hash == parent_hash {
             let executed = self.execute(context, &*view, &parent, block)?;
             self.backend.append(executed).map_err(|error| wrong_state_root(reference, error))?;

@@ -34,6 +34,13 @@ fn rejects_unknown_parents() {
     };
     let error = chain.import_block(&context(), orphan).unwrap_err();
     assert!(matches!(error, ImportError::UnknownParent { parent, .. } if parent == H256::repeat_byte(7)), "{error}");
+    let foreign = Block {
+        header: Header { number: 1, parent_hash: H256::repeat_byte(7), ..Header::default() },
+        ..Block::default()
+    };
+    let error = chain.import_block(&context(), foreign).unwrap_err();
+    let expected = genesis_header(&chain).hash;
+    assert!(matches!(error, ImportError::OtherGenesis { genesis, .. } if genesis == expected), "{error}");
     let error = chain.set_head(H256::repeat_byte(7)).unwrap_err();
     assert!(matches!(error, ImportError::UnknownBlock(_)), "{error}");
 }
