@@ -99,6 +99,11 @@ pub(crate) fn start(file: Option<&Path>, storage: &StorageOptions, context: &Con
         (None, Some(DataDir::Folder(folder))) => {
             Ok(recorded_genesis(folder, &storage.caches)?.unwrap_or_else(dev_genesis).into())
         }
+        (file, Some(DataDir::Folder(folder))) if Store::exists(folder) => {
+            // A folder that is in use is refused at once, not after a large file was read.
+            DiskFolder::open(folder).map_err(|error| CommandError::store(folder, StoreError::from(error).into()))?;
+            Start::read(file, context)
+        }
         (file, _) => Start::read(file, context),
     }
 }
