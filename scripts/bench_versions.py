@@ -9,7 +9,7 @@ storage, calls, proofs and logs with wrk (1 thread, 16 connections). A round mea
 one right after the other and in alternating order, so that other work on the machine slows both. The ratio of a
 request is the median of the ratios of the rounds. A ratio below --least ends with status 1.
 
-With --operation, operations of bench_faces.py are requested instead, over both JSON-RPC and REST.
+With --operation, operations of bench_interfaces.py are requested instead, over both JSON-RPC and REST.
 
 FOLDER keeps the chain for the next run. Needs wrk.
 """
@@ -22,7 +22,7 @@ import tempfile
 from pathlib import Path
 
 from bench_archive import Chain, cases
-from bench_faces import operations
+from bench_interfaces import operations
 from nodes import Server, build, machine
 
 
@@ -51,7 +51,7 @@ def main():
             more = ("--data-dir", data, "--genesis", chain.genesis, "--import", chain.file, "--strict")
             servers.append(Server(program, "run", *more))
             print(f"{name}: import {servers[-1].seconds:.2f} s")
-        requests = both_faces(chain, servers[1], options.operation) if options.operation else cases(chain)
+        requests = both_interfaces(chain, servers[1], options.operation) if options.operation else cases(chain)
         measured = {case.name: [] for case in requests}
         for number in range(options.rounds):
             for case in requests:
@@ -73,15 +73,15 @@ def main():
     sys.exit(0 if passed else 1)
 
 
-def both_faces(chain, server, names):
+def both_interfaces(chain, server, names):
     """Returns the requests of the operations with these names, over JSON-RPC and REST."""
     found = {name: cases for name, *cases in operations(chain, server)}
     if unknown := set(names) - found.keys():
         sys.exit(f"unknown operations {sorted(unknown)}: expected {', '.join(found)}")
-    faces = [(face, case) for name in names for face, case in zip(("REST", "JSON-RPC"), found[name], strict=True)]
-    for face, case in faces:
-        case.name += f", {face}"
-    return [case for _, case in faces]
+    cases = [(interface, case) for name in names for interface, case in zip(("REST", "JSON-RPC"), found[name], strict=True)]
+    for interface, case in cases:
+        case.name += f", {interface}"
+    return [case for _, case in cases]
 
 
 if __name__ == "__main__":

@@ -176,7 +176,7 @@ fn join(server: JoinHandle<Result<(), CommandError>>) -> Result<(), CommandError
 /// cannot be read, which the import reports.
 fn highest_block(paths: &[PathBuf], context: &Context) -> BlockNumber {
     let files = paths.iter().filter(|path| path.is_file()).filter_map(|path| File::open(path).ok());
-    files.map_while(|file| node_chain::highest_block(file, context).ok()).max().unwrap_or_default()
+    files.map_while(|file| node_chain::highest_block(file, context).ok()).flatten().max().unwrap_or_default()
 }
 
 /// Imports the chain files, and then drops old states.

@@ -144,17 +144,17 @@ impl<R: Read + Seek> BlockStream<BufReader<R>> {
     }
 }
 
-/// Returns the highest block number in a chain file, or 0 if the file is empty. Reads only the headers, and ends where
-/// the file is damaged.
+/// Returns the highest block number in a chain file, or `None` if there are no blocks. Reads only the headers, and ends
+/// where the file is damaged.
 ///
 /// # Errors
 /// If `context` interrupts it.
-pub fn highest_block(file: impl Read + Seek, context: &Context) -> Result<BlockNumber, Interrupted> {
+pub fn highest_block(file: impl Read + Seek, context: &Context) -> Result<Option<BlockNumber>, Interrupted> {
     let mut stream = BlockStream::new(BufReader::with_capacity(HEADERS_BUFFER, file));
-    let mut highest = 0;
+    let mut highest = None;
     // The import reports what is wrong with the file.
     while let Ok(Some(number)) = stream.skip_block() {
-        highest = highest.max(number);
+        highest = highest.max(Some(number));
         context.check()?;
     }
     Ok(highest)
@@ -251,12 +251,12 @@ mod tests {
         let blocks =
             [(1, 0), (2, 70_000), (9, 300), (3, HEADERS_BUFFER)].map(|(number, length)| numbered(number, length));
         let file = blocks.concat();
-        assert_eq!(highest(&file), 9);
-        assert_eq!(highest(&[]), 0);
+        assert_eq!(highest(&file), Some(9));
+        assert_eq!(highest(&[]), None);
         // What follows a damaged place is not imported.
-        assert_eq!(highest(&[&blocks[0][..], &[0x80], &blocks[2]].concat()), 1);
-        assert_eq!(highest(&[&blocks[0][..], &item(30), &blocks[2]].concat()), 1);
-        assert_eq!(highest(&file[..blocks[0].len() + 20]), 1);
+        assert_eq!(highest(&[&blocks[0][..], &[0x80], &blocks[2]].concat()), Some(1));
+        assert_eq!(highest(&[&blocks[0][..], &item(30), &blocks[2]].concat()), Some(1));
+        assert_eq!(highest(&file[..blocks[0].len() + 20]), Some(1));
 
         let cancelled = Context::unbounded();
         cancelled.cancel();

@@ -8,15 +8,15 @@ use std::sync::Arc;
 /// The options of a trace.
 #[derive(Clone, Debug)]
 pub struct Tracing {
-    /// The tracer with its settings.
-    pub tracer: TracerJson,
+    /// The tracer with its settings; `None` for the defaults.
+    pub tracer: Option<TracerJson>,
     /// Maximum memory for recording the trace, in bytes. Serializing it takes about two and a half times as much.
     pub max_bytes: u64,
 }
 
-/// geth's trace options, such as `tracer`, `tracerConfig` and `enableMemory`, as the text of a JSON object; `None`
-/// for the defaults. The executor's tracers define them, as well as the format of a trace.
-pub type TracerJson = Option<Arc<RawValue>>;
+/// geth's trace options, such as `tracer`, `tracerConfig` and `enableMemory`, as the text of a JSON object. The
+/// executor's tracers define them, as well as the format of a trace.
+pub type TracerJson = Arc<RawValue>;
 
 /// A trace as JSON text in geth's format.
 pub type Trace = Box<RawValue>;

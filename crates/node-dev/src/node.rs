@@ -47,8 +47,8 @@ use std::sync::Arc;
 /// }));
 /// let hash = chain.send_transaction(&context, transfer)?;
 ///
-/// let (receipts, _) = chain.get_receipt(&context, hash)?.ok_or("not mined")?;
-/// assert_eq!(receipts.block.header.header.number, 1);
+/// let found = chain.get_receipt(&context, hash)?.ok_or("not mined")?;
+/// assert_eq!(found.receipts.block.header.header.number, 1);
 /// let before = chain.get_balance(&context, bob.address(), BlockId::number(0))?;
 /// let after = chain.get_balance(&context, bob.address(), BlockId::latest())?;
 /// assert_eq!(after - before, 7.into());

@@ -176,7 +176,7 @@ fn every_block_matches_its_header() {
 struct RecordedTrace {
     name: String,
     block: u64,
-    options: TracerJson,
+    options: Option<TracerJson>,
     /// A trace for each transaction.
     traces: Vec<Value>,
 }

@@ -19,7 +19,7 @@ pub enum BackendError {
     #[error("there are no proofs for block {0}, which is not on the canonical chain")]
     NoProofs(BlockNumber),
     /// The account was changed after the block was sealed, so no header commits to it.
-    #[error("the account was edited after block {0}, and no header commits to it until the next block is mined")]
+    #[error("no header commits to the account after block {0}")]
     Uncommitted(BlockNumber),
     /// The first block of a chain must have number 0.
     #[error("block {0} is not a genesis block")]

@@ -47,7 +47,7 @@ use import_progress::Importing;
 pub use kind::ErrorKind;
 pub use limits::{Limit, Limits};
 pub use logs::{BlockRange, InvalidCursor, LogBlocks, LogCursor, LogPage, LogQuery};
-pub use receipt::{FoundReceipts, ReceiptInBlock};
+pub use receipt::{FoundReceipt, FoundReceipts, ReceiptInBlock};
 pub use request::{ReplacementTransaction, TransactionRequest};
 pub use resolve::Finality;
 pub use send::NewTransaction;

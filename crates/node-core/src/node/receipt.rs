@@ -34,6 +34,15 @@ pub struct ReceiptInBlock<'a> {
     pub first_log: u64,
 }
 
+/// The receipts of the block that contains a mined transaction.
+#[derive(Clone, Debug)]
+pub struct FoundReceipt {
+    /// The receipts of the block.
+    pub receipts: FoundReceipts,
+    /// Position of the transaction in the block.
+    pub index: usize,
+}
+
 impl FoundReceipts {
     /// Reads the receipts of a canonical block.
     fn read(context: &Context, snapshot: &RequestView, number: BlockNumber) -> Result<Self, NodeError> {
@@ -61,17 +70,15 @@ fn receipts_in_block<'a>(body: &'a Body, receipts: &'a [Receipt]) -> impl Iterat
 }
 
 impl Node {
-    /// Returns the receipts of the block that contains a mined transaction, and the index of the transaction in it,
-    /// or `None` if no canonical block contains the transaction.
+    /// Returns the receipts of the block that contains a mined transaction, or `None` if no canonical block contains it.
     ///
     /// # Errors
     /// [`NodeError::Backend`].
-    pub fn get_receipt(&self, context: &Context, hash: H256) -> Result<Option<(FoundReceipts, usize)>, NodeError> {
+    pub fn get_receipt(&self, context: &Context, hash: H256) -> Result<Option<FoundReceipt>, NodeError> {
         let snapshot = self.snapshot(context)?;
-        match snapshot.view.transaction_position(hash)? {
-            Some(position) => Ok(Some((FoundReceipts::read(context, &snapshot, position.block)?, position.index))),
-            None => Ok(None),
-        }
+        let Some(position) = snapshot.view.transaction_position(hash)? else { return Ok(None) };
+        let receipts = FoundReceipts::read(context, &snapshot, position.block)?;
+        Ok(Some(FoundReceipt { receipts, index: position.index }))
     }
 
     /// Returns the receipts of a canonical block, or of the pending one.

@@ -19,8 +19,8 @@ use std::time::Duration;
 /// Options of a trace request.
 #[derive(Clone, Debug, Default)]
 pub struct TraceOptions {
-    /// The tracer and its options.
-    pub tracer: TracerJson,
+    /// The tracer and its options; `None` for the defaults.
+    pub tracer: Option<TracerJson>,
     /// Maximum duration; at most the timeout of calls, which is the default.
     pub timeout: Option<Duration>,
 }

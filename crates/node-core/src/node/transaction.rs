@@ -170,7 +170,7 @@ mod tests {
             assert_eq!(place, expected, "{status:?}");
             assert_eq!(found.map(|found| found.recovered().hash), expected.map(|_| hash), "{status:?}");
             let receipt = node.get_receipt(&context, hash).unwrap();
-            assert_eq!(receipt.map(|(_, index)| index), expected.flatten().map(|(_, index)| index), "{status:?}");
+            assert_eq!(receipt.map(|found| found.index), expected.flatten().map(|(_, index)| index), "{status:?}");
             assert_eq!(node.get_transaction_status(&context, hash).unwrap(), status);
         }
         for (index, expected) in [(1, Some(mined.hash)), (2, None), (u64::MAX, None)] {

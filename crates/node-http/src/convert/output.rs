@@ -6,7 +6,9 @@ use node_core::fees::{self, GAS_PER_BLOB};
 use node_core::filters::{ChangedLog, FilterChanges};
 use node_core::forks::ChainSpec;
 use node_core::logs::FoundLog;
-use node_core::node::{FeeHistory, FoundBlock, FoundReceipts, FoundTransaction, ReceiptInBlock, TransactionStatus};
+use node_core::node::{
+    FeeHistory, FoundBlock, FoundReceipt, FoundReceipts, FoundTransaction, ReceiptInBlock, TransactionStatus,
+};
 use node_core::pool::{PoolStatus, PoolTransaction};
 use node_types::consensus::{Account, Authorization, Log, ReceiptOutcome, TransactionBody};
 use node_types::wire::{self, BlockTransactions, Data, Quantity, Word};
@@ -239,10 +241,10 @@ pub(crate) fn receipts(found: &FoundReceipts) -> Vec<wire::TransactionReceipt> {
     found.iter().map(|receipt| transaction_receipt(&place, receipt)).collect()
 }
 
-/// Converts the receipt at an index in a block.
-pub(crate) fn receipt(found: &FoundReceipts, index: usize) -> Option<wire::TransactionReceipt> {
-    let place = Place::of(&found.block.header, found.block.pending);
-    found.iter().nth(index).map(|receipt| transaction_receipt(&place, receipt))
+/// Converts the receipt of a transaction.
+pub(crate) fn receipt(FoundReceipt { receipts, index }: &FoundReceipt) -> Option<wire::TransactionReceipt> {
+    let place = Place::of(&receipts.block.header, receipts.block.pending);
+    receipts.iter().nth(*index).map(|receipt| transaction_receipt(&place, receipt))
 }
 
 fn transaction_receipt(place: &Place, found: ReceiptInBlock<'_>) -> wire::TransactionReceipt {

@@ -91,7 +91,7 @@ pub(super) fn operations() -> Vec<Operation> {
             instant,
             |node, context, input| {
                 let found = node.get_receipt(context, input.hash.0)?;
-                let transaction_receipt = found.and_then(|(receipts, index)| output::receipt(&receipts, index));
+                let transaction_receipt = found.and_then(|found| output::receipt(&found));
                 Ok(GetTransactionReceiptOutput { transaction_receipt })
             },
         ),

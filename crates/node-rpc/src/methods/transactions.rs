@@ -156,7 +156,7 @@ fn at(scope: Scope<'_>, block: BlockId, index: Hex<u64>) -> Result<Option<Transa
 
 fn receipt(scope: Scope<'_>, hash: H256) -> Result<Option<Receipt>, RpcError> {
     let found = scope.node.get_receipt(scope.context, hash)?;
-    Ok(found.and_then(|(receipts, index)| Receipt::at(scope.node.spec(), &receipts, index)))
+    Ok(found.and_then(|found| Receipt::of_transaction(scope.node.spec(), &found)))
 }
 
 /// Returns the receipt of a transaction once it is mined (EIP-7966).

@@ -3,7 +3,7 @@
 use super::{Hex, Log};
 use node_core::fees::{self, GAS_PER_BLOB};
 use node_core::forks::ChainSpec;
-use node_core::node::{FoundReceipts, ReceiptInBlock};
+use node_core::node::{FoundReceipt, FoundReceipts, ReceiptInBlock};
 use node_types::U256;
 use node_types::consensus::{Bloom, ReceiptOutcome};
 use node_types::wire::{AddressData, Data, HashData};
@@ -43,9 +43,9 @@ impl Receipt {
         found.iter().map(|receipt| Self::of(spec, found, receipt)).collect()
     }
 
-    /// Converts the receipt at a position.
-    pub(crate) fn at(spec: &ChainSpec, found: &FoundReceipts, index: usize) -> Option<Self> {
-        found.iter().nth(index).map(|receipt| Self::of(spec, found, receipt))
+    /// Converts the receipt of a transaction.
+    pub(crate) fn of_transaction(spec: &ChainSpec, FoundReceipt { receipts, index }: &FoundReceipt) -> Option<Self> {
+        receipts.iter().nth(*index).map(|receipt| Self::of(spec, receipts, receipt))
     }
 
     fn of(spec: &ChainSpec, found: &FoundReceipts, placed: ReceiptInBlock<'_>) -> Self {

@@ -159,7 +159,7 @@ fn converts_receipts_of_mined_and_pending_blocks() {
     assert_eq!(summary, [(GAS, Some(1), false, vec![0]), (60_000, None, true, vec![1])]);
     assert_eq!(got[0].effective_gas_price, Quantity((BASE_FEE + 3).into()));
     assert_eq!((got[0].transaction_type, got[1].transaction_type), (Quantity(2), Quantity(0)));
-    assert_eq!(super::receipt(&found(false), 1).as_ref(), Some(&got[1]));
+    assert_eq!(super::receipt(&FoundReceipt { receipts: found(false), index: 1 }).as_ref(), Some(&got[1]));
 
     let pending = &receipts(&found(true))[0];
     assert_eq!((pending.block_hash, pending.block_number, pending.transaction_index), (None, None, None));

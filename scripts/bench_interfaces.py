@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Compare what an operation costs over JSON-RPC and over REST, for every operation that reads and has both.
 
-Imports a generated chain into a folder, restarts the server so that all blocks are in runs, and sends the same reads to both faces in
+Imports a generated chain into a folder, restarts the server so that all blocks are in runs, and sends the same reads to both interfaces in
 turn, with wrk over 16 connections: random heights, accounts, blocks and transactions. The ratio of an operation is the median of the
-rounds' ratios of rates; the processor time is the server's, in microseconds per request. The exit status is 1 if a face has less than
+rounds' ratios of rates; the processor time is the server's, in microseconds per request. The exit status is 1 if an interface has less than
 nine tenths of the other's rate.
 
 --work FOLDER stores the chain and the data folder for the next run. Needs wrk.
@@ -20,7 +20,7 @@ from bench_archive import CONTRACT, Case, Chain, DISTINCT
 from nodes import Server, build
 
 ZERO = "0x" + "00" * 32
-# Least rate of a face, as a share of the other's.
+# Least rate of an interface, as a share of the other's.
 BAR = 0.9
 
 
@@ -129,7 +129,7 @@ def main():
     with tempfile.TemporaryDirectory() as temporary:
         work = options.work or Path(temporary)
         chain = Chain(programs, work, options.blocks, DISTINCT)
-        folder = ["--genesis", chain.genesis, "--data-dir", work / f"faces-{options.blocks}"]
+        folder = ["--genesis", chain.genesis, "--data-dir", work / f"interfaces-{options.blocks}"]
         with Server(programs / "node-server", "run", *folder, "--import", chain.file):
             pass
         with Server(programs / "node-server", "run", *folder, "--api", "eth,debug,web3") as server:
