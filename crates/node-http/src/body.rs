@@ -61,6 +61,10 @@ fn declared_length(headers: &HeaderMap) -> Option<u64> {
 /// Returns whether the body is declared as JSON. The declaration is required because browsers send other types across
 /// origins without a CORS preflight.
 pub(crate) fn is_json(request: &impl HttpMessage) -> bool {
+    // Most clients send exactly this, which need not be parsed.
+    if request.headers().get(CONTENT_TYPE).is_some_and(|value| value == "application/json") {
+        return true;
+    }
     let Ok(Some(media_type)) = request.mime_type() else { return false };
     media_type.type_() == mime::APPLICATION && media_type.suffix().unwrap_or(media_type.subtype()) == mime::JSON
 }
