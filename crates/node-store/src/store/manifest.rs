@@ -162,8 +162,10 @@ pub(crate) fn seal(number: u64, mut content: Vec<u8>) -> Vec<u8> {
 
 /// Returns the content of the first intact copy, without its checksum.
 fn intact(number: u64, bytes: &[u8]) -> Option<&[u8]> {
-    let copies = bytes.split_at_checked(bytes.len() / 2)?;
-    [copies.0, copies.1].into_iter().find_map(|copy| {
+    let (first, second) = bytes.split_at_checked(bytes.len() / 2)?;
+    // If the file is truncated, what remains of the second copy is the beginning of the first one.
+    let ends = (bytes.len() / 2..=bytes.len()).filter(|end| bytes.starts_with(&bytes[*end..]));
+    [first, second].into_iter().chain(ends.map(|end| &bytes[..end])).find_map(|copy| {
         let (content, sum) = copy.split_last_chunk()?;
         (XxHash3_64::oneshot_with_seed(number, content) == u64::from_be_bytes(*sum)).then_some(content)
     })
@@ -224,8 +226,13 @@ mod tests {
             disk.flip_bit(&name, bit);
             disk.flip_bit(&name, other);
         }
-        disk.truncate(&name, length - 1);
-        Manifest::read(&*disk.folder()).unwrap_err();
+        for left in (0..length).rev() {
+            disk.truncate(&name, left);
+            match Manifest::read(&*disk.folder()) {
+                Ok(found) => assert!(found == Some(manifest(4)) && left >= length / 2, "{left} of {length}"),
+                Err(error) => assert!(left < length / 2, "{left} of {length}: {error}"),
+            }
+        }
         assert_eq!(Manifest::read(&*FaultyDisk::new().folder()).unwrap(), None);
     }
 }
