@@ -35,7 +35,7 @@ FIRING = [
     ("NodeErrors", {'ethnode_http_requests_total{operation="call",status="500"}': "_x20 1x40"}, 6),
     ("NodeErrors", {'ethnode_rpc_calls_total{method="eth_call",code="-32603"}': "_x20 1x40"}, 6),
     ("NodeErrors", {'ethnode_rpc_calls_total{method="eth_call",code="-32603"}': "3x30 4x30"}, 9),
-    ("NodeOverloaded", {'ethnode_executor_queue{pool="code"}': "60x60"}, 8),
+    ("NodeOverloaded", {'ethnode_executor_queue{pool="call"}': "60x60"}, 8),
     ("NodeOverloaded", {'ethnode_executor_refused_total{pool="work"}': "0x20 1+1x40"}, 9),
     ("NodeLimits", {'ethnode_http_refused_total{limit="rate-limit"}': "0+20x60"}, 12),
     ("NodeLogDropped", {"ethnode_log_lines_dropped_total": "0x20 5x40"}, 6),
@@ -47,7 +47,7 @@ QUIET = {
     "ethnode_storage_free_bytes": "2000000000x80", "ethnode_head_age_seconds": "12x80", "ethnode_reorganizations_total": "1x80",
     'ethnode_http_requests_total{operation="call",status="500"}': "1x80", 'ethnode_http_requests_total{operation="call",status="200"}': "0+9x80",
     'ethnode_rpc_calls_total{method="eth_call",code="-32603"}': "1x80", 'ethnode_rpc_calls_total{method="eth_call",code="-32000"}': "0+9x80",
-    'ethnode_executor_queue{pool="code"}': "3x80", 'ethnode_executor_refused_total{pool="code"}': "4x80",
+    'ethnode_executor_queue{pool="call"}': "3x80", 'ethnode_executor_refused_total{pool="call"}': "4x80",
     'ethnode_http_refused_total{limit="max-body"}': "200x80", "ethnode_log_lines_dropped_total": "7x80",
     "process_open_fds": "30x80", "process_max_fds": "100x80",
 }

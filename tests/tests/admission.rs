@@ -771,7 +771,7 @@ fn serves_the_documented_metrics() {
         "ethnode_head_number 5",
         "ethnode_blocks_added_total 5",
         "ethnode_blocks_removed_total 0",
-        r#"ethnode_executor_queue{pool="code"} 0"#,
+        r#"ethnode_executor_queue{pool="call"} 0"#,
         r#"ethnode_txpool_transactions{state="pending"} 0"#,
     ] {
         assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");

@@ -57,7 +57,7 @@ fn begin_endless_call(server: &Server, metrics: u16) -> TcpStream {
     let head = "POST /call/ HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length:";
     write!(stream, "{head} {}\r\n\r\n{body}", body.len()).unwrap();
     let metrics = Server::at(([127, 0, 0, 1], metrics).into());
-    while !metrics.get("/metrics").text.contains("ethnode_executor_busy{pool=\"code\"} 1") {
+    while !metrics.get("/metrics").text.contains("ethnode_executor_busy{pool=\"call\"} 1") {
         thread::sleep(Duration::from_millis(1));
     }
     stream

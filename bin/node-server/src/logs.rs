@@ -128,7 +128,7 @@ impl Drop for Logs {
 
 /// Why a log filter is invalid.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum FilterError {
+pub(crate) enum InvalidLineFilter {
     /// A part of it is neither a level nor `target=level`.
     #[error(transparent)]
     Parse(#[from] ParseError),
@@ -139,27 +139,27 @@ pub(crate) enum FilterError {
 
 /// The value of `--log`.
 #[derive(Clone, Debug)]
-pub(crate) struct LogFilter {
+pub(crate) struct LineFilter {
     text: String,
     /// The lines that it selects. Messages from actix about connections are left out, unless the filter mentions actix.
     pub(crate) targets: Targets,
 }
 
-impl LogFilter {
+impl LineFilter {
     /// Returns whether this is the default value.
     pub(crate) fn is_default(&self) -> bool {
         self.text == DEFAULT_LOG
     }
 }
 
-impl FromStr for LogFilter {
-    type Err = FilterError;
+impl FromStr for LineFilter {
+    type Err = InvalidLineFilter;
 
     /// Refuses a word that is not a level: [`Targets`] would interpret it as a target and log only that target.
-    fn from_str(text: &str) -> Result<Self, FilterError> {
+    fn from_str(text: &str) -> Result<Self, InvalidLineFilter> {
         let is_level = |word: &str| word.is_empty() || word.contains('=') || word.parse::<LevelFilter>().is_ok();
         if let Some(word) = text.split(',').map(str::trim).find(|word| !is_level(word)) {
-            return Err(FilterError::NotALevel(word.to_owned()));
+            return Err(InvalidLineFilter::NotALevel(word.to_owned()));
         }
         let mut targets: Targets = text.parse()?;
         if !text.contains("actix") {
@@ -299,7 +299,7 @@ mod tests {
             ];
             lines.map(|(target, level)| targets.would_enable(target, &level))
         };
-        let enabled = |filter: &str| of(&filter.parse::<LogFilter>().unwrap().targets);
+        let enabled = |filter: &str| of(&filter.parse::<LineFilter>().unwrap().targets);
         assert_eq!(enabled("info,request=off"), [false, true, false, true, true]);
         assert_eq!(enabled("debug"), [false, true, false, true, true]);
         assert_eq!(enabled("warn"), [false, true, false, false, true]);
@@ -313,10 +313,10 @@ mod tests {
     #[test]
     fn a_word_that_is_not_a_level_is_refused() {
         for filter in ["warning", "info,debugg", "[["] {
-            assert!(matches!(filter.parse::<LogFilter>(), Err(FilterError::NotALevel(_))), "{filter}");
+            assert!(matches!(filter.parse::<LineFilter>(), Err(InvalidLineFilter::NotALevel(_))), "{filter}");
         }
-        assert!(matches!("info,node=loud".parse::<LogFilter>(), Err(FilterError::Parse(_))));
-        assert!("info, request=off,".parse::<LogFilter>().is_ok());
+        assert!(matches!("info,node=loud".parse::<LineFilter>(), Err(InvalidLineFilter::Parse(_))));
+        assert!("info, request=off,".parse::<LineFilter>().is_ok());
     }
 
     #[test]

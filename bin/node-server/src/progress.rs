@@ -15,7 +15,7 @@ const LOG_INTERVAL: Duration = Duration::from_secs(10);
 const STATUS_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Shows the progress of one import.
-pub(crate) struct ImportProgress {
+pub(crate) struct ImportReporter {
     title: String,
     /// Counts bytes. Hidden if standard error is not a terminal.
     bar: ProgressBar,
@@ -27,7 +27,7 @@ pub(crate) struct ImportProgress {
     last_status: Duration,
 }
 
-impl ImportProgress {
+impl ImportReporter {
     /// Starts showing the progress of the file at `path`, which has `length` bytes, in a server with the
     /// configuration `http`.
     pub(crate) fn start(path: &Path, length: u64, http: &HttpConfig) -> Self {

@@ -7,7 +7,7 @@ use crate::metrics;
 use crate::notify;
 use crate::open;
 use crate::options::{GenesisOptions, PruneBefore, ServerOptions, StorageOptions};
-use crate::progress::{ImportProgress, Rates};
+use crate::progress::{ImportReporter, Rates};
 use crate::prune::{check_floor, prune};
 use crate::reload;
 use crate::wiring::Wiring;
@@ -201,7 +201,7 @@ fn import(
         tracing::info!("importing {}", path.display());
         let (file, length) = files::open(path, context)?;
         let failed_writes = backend.health().failed_writes;
-        match import_opened(chain, file, ImportProgress::start(path, length, http), &http.metrics, context) {
+        match import_opened(chain, file, ImportReporter::start(path, length, http), &http.metrics, context) {
             Ok(summary) => {
                 let ImportSummary { imported, gas, elapsed, .. } = summary;
                 tracing::info!("imported {}: {imported} blocks, {}", path.display(), Rates(imported, gas, elapsed));
@@ -232,7 +232,7 @@ fn import(
 fn import_opened(
     chain: &BlockImporter,
     file: Input,
-    mut progress: ImportProgress,
+    mut progress: ImportReporter,
     metrics: &Metrics,
     context: &Context,
 ) -> Result<ImportSummary, FileError> {

@@ -52,7 +52,7 @@ impl Pools {
 
     /// Returns the usage of each pool with its name.
     pub(crate) fn usage(&self) -> [(&'static str, PoolUsage); 3] {
-        [("work", self.work.usage()), ("disk", self.disk.usage()), ("code", self.code.usage())]
+        [("work", self.work.usage()), ("disk", self.disk.usage()), ("call", self.code.usage())]
     }
 }
 

@@ -35,7 +35,7 @@ impl<'a> Refusal<'a> {
         let mut refusal = Self::default();
         match error {
             ImportError::Decode(source) => refusal.decode = Some(source),
-            ImportError::UnknownParent { .. } => refusal.unknown_parent = true,
+            ImportError::UnknownParent { .. } | ImportError::OtherGenesis { .. } => refusal.unknown_parent = true,
             ImportError::Invalid { source, .. } => {
                 (refusal.block, refusal.header) = (Some(source), Some(source));
                 match source {

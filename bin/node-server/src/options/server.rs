@@ -2,7 +2,7 @@
 
 use crate::error::CommandError;
 use crate::files;
-use crate::logs::{DEFAULT_LOG, LogFilter, LogFormat};
+use crate::logs::{DEFAULT_LOG, LineFilter, LogFormat};
 use crate::values;
 use clap::Args;
 use listenfd::ListenFd;
@@ -104,7 +104,7 @@ pub(crate) struct OperationOptions {
     pub(crate) metrics_addr: Option<SocketAddr>,
     /// Log filter: `debug` logs everything, `info,request=warn` leaves out the line for each request
     #[arg(long, value_name = "FILTER", default_value = DEFAULT_LOG)]
-    pub(crate) log: LogFilter,
+    pub(crate) log: LineFilter,
     /// Format of log lines
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) log_format: LogFormat,

@@ -8,7 +8,7 @@ use std::io;
 use std::sync::Arc;
 
 /// Contents of frames by run and offset. They never change, so entries are never invalidated.
-pub(crate) struct BlockCache(Cache<(RunId, u64), Arc<[u8]>, Bytewise>);
+pub(crate) struct FrameCache(Cache<(RunId, u64), Arc<[u8]>, Bytewise>);
 
 /// Bytes of an entry without its content.
 const ENTRY: u64 = 96;
@@ -24,7 +24,7 @@ impl Weighter<(RunId, u64), Arc<[u8]>> for Bytewise {
     }
 }
 
-impl BlockCache {
+impl FrameCache {
     /// Creates a cache of `bytes` bytes.
     pub(crate) fn new(bytes: u64) -> Self {
         Self(Cache::with_weighter((bytes >> 13) as usize, bytes, Bytewise))

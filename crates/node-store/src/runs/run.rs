@@ -1,7 +1,7 @@
 //! Reading a run.
 
 use super::block::{Block, Entry};
-use super::cache::BlockCache;
+use super::cache::FrameCache;
 use super::failures::FailedReads;
 use super::format::{FOOTER, Handle, RunId, read_footer, read_frame};
 use super::{Properties, TableSize, filter};
@@ -25,14 +25,14 @@ pub(crate) struct Run {
 
 /// The cache and the failures that all runs of a store share.
 pub(crate) struct RunsShared {
-    pub(crate) cache: BlockCache,
+    pub(crate) cache: FrameCache,
     pub(crate) failed: FailedReads,
 }
 
 impl RunsShared {
     /// Returns an empty cache of `bytes` bytes, and no failures.
     pub(crate) fn new(bytes: u64) -> Arc<Self> {
-        Arc::new(Self { cache: BlockCache::new(bytes), failed: FailedReads::default() })
+        Arc::new(Self { cache: FrameCache::new(bytes), failed: FailedReads::default() })
     }
 }
 
