@@ -2,7 +2,7 @@
 """Compare what an operation costs over JSON-RPC and over REST, for every operation that reads and has both.
 
 Imports a generated chain into a folder, restarts the server so that all blocks are in runs, and sends the same reads to both interfaces in
-turn, with wrk over 16 connections: random heights, accounts, blocks and transactions. The ratio of an operation is the median of the
+turn, with wrk over 16 connections: random heights from 50 to 60% of the chain, accounts, blocks and transactions. The ratio of an operation is the median of the
 rounds' ratios of rates; the processor time is the server's, in microseconds per request. The exit status is 1 if an interface has less than
 nine tenths of the other's rate.
 
