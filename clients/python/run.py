@@ -134,7 +134,13 @@ def blocks(block):
     assert ok("get_block_by_hash_with_hashes", hash_=block).block == short
     assert len(ok("get_block_receipts", block_number="latest").transaction_receipts[0].logs) == 1
     assert ok("get_header", block_number=block).header.hash_ == block
+    assert ok("get_raw_header", block_number=block).data.startswith("0xf9")
+    assert ok("get_raw_block", block_number=block).data.startswith("0xf9")
     assert len(ok("get_raw_receipts", block_number=block).receipts) == 1
+    assert ok("get_block_transaction_count_by_hash", hash_=block).transaction_count == "1"
+    assert ok("get_block_transaction_count_by_number", block_number="latest").transaction_count == "1"
+    assert ok("get_uncle_count_by_block_hash", hash_=block).uncle_count == "0"
+    assert ok("get_uncle_count_by_block_number", block_number="latest").uncle_count == "0"
 
 
 def transactions(sent, block):
@@ -179,6 +185,8 @@ def chain():
     assert int(ok("block_number").block_number) >= 4
     assert ok("chain_id").chain_id == "31337"
     assert int(ok("gas_price").gas_price) > 0
+    assert int(ok("max_priority_fee_per_gas").max_priority_fee_per_gas) >= 0
+    assert int(ok("blob_base_fee").base_fee) >= 1
     assert ok("syncing").sync_status is None
     assert ok("client_version").client_version.startswith("anvil/node-server/")
     assert len(post("fee_history", BlockCount="2", RewardPercentiles=[50]).base_fee_per_gas) == 3
@@ -196,7 +204,7 @@ def server():
 
 def others():
     """Calls the operations that were not called yet with the parameters of their examples. The chain has other blocks than
-    the examples, so the response may be a problem."""
+    the examples, so an operation with a path that names something may not find it."""
     for path, item in DOCUMENT["paths"].items():
         for method, described in item.items():
             operation = next(name for name in OPERATIONS if name.replace("_", "") == described["operationId"].lower())
@@ -209,7 +217,8 @@ def others():
                 body = described["requestBody"]["content"]["application/json"]["example"]
                 arguments["body"] = input_of(operation).from_dict(body)
             response = ask(operation, **arguments)
-            assert response.status_code in (200, 404), f"{method} {path}: {response.status_code} {response.content!r}"
+            expected = (200, 404) if "{" in path else (200,)
+            assert response.status_code in expected, f"{method} {path}: {response.status_code} {response.content!r}"
             assert response.parsed is not None, operation
 
 
