@@ -99,7 +99,7 @@ impl Logs {
         let _ = DROPPED.set(writer.error_counter());
         let lines = tracing_subscriber::fmt::layer().with_writer(writer);
         let lines = match format {
-            LogFormat::Text if io::stderr().is_terminal() => lines.boxed(),
+            LogFormat::Text if io::stderr().is_terminal() => lines.with_ansi(true).boxed(),
             LogFormat::Text => lines.with_ansi(false).fmt_fields(PlainFields).boxed(),
             LogFormat::Json => lines.json().flatten_event(true).with_current_span(false).with_span_list(false).boxed(),
         };

@@ -14,8 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Collects the accounts and slots that a run touches.
 ///
 /// Sender, recipient, precompiles and authorities (EIP-7702), which are always warm, are left out unless one of their
-/// slots is touched. Slots of the initial list stay in the result, even if the run does not
-/// touch them.
+/// slots is touched. Slots of the initial list stay in the result, even if the run does not touch them.
 pub(crate) struct Collector {
     warm: HashSet<Address>,
     touched: BTreeMap<Address, BTreeSet<B256>>,

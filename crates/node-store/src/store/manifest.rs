@@ -164,7 +164,7 @@ pub(crate) fn seal(number: u64, mut content: Vec<u8>) -> Vec<u8> {
 fn intact(number: u64, bytes: &[u8]) -> Option<&[u8]> {
     let (first, second) = bytes.split_at_checked(bytes.len() / 2)?;
     // If the file is truncated, what remains of the second copy is the beginning of the first one.
-    let ends = (bytes.len() / 2..=bytes.len()).filter(|end| bytes.starts_with(&bytes[*end..]));
+    let ends = (bytes.len() / 2 + 1..=bytes.len()).filter(|end| bytes.starts_with(&bytes[*end..]));
     [first, second].into_iter().chain(ends.map(|end| &bytes[..end])).find_map(|copy| {
         let (content, sum) = copy.split_last_chunk()?;
         (XxHash3_64::oneshot_with_seed(number, content) == u64::from_be_bytes(*sum)).then_some(content)
