@@ -1,7 +1,7 @@
 //! Blocks with their hashes, senders and totals, so that these are computed only once.
 
 use crate::state::StateChanges;
-use node_types::consensus::{Block, Header, Log, Receipt, Signature, Transaction, TransactionBody, Withdrawal};
+use node_types::consensus::{Block, Header, Receipt, Signature, Transaction, TransactionBody, Withdrawal};
 use node_types::{Address, BlockNumber, H256, U256, keccak256};
 use rlp::RlpStream;
 use std::fmt;
@@ -157,41 +157,6 @@ pub struct TransactionPosition {
     pub block: BlockNumber,
     /// Index among the block's transactions, from 0.
     pub index: usize,
-}
-
-/// All logs of one block.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BlockLogs {
-    /// Hash of the block.
-    pub hash: H256,
-    /// Timestamp of the block, in Unix seconds.
-    pub timestamp: u64,
-    /// The logs in order.
-    pub logs: Vec<BlockLog>,
-}
-
-/// A log with the transaction that emitted it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BlockLog {
-    /// Index of the transaction in the block, from 0.
-    pub transaction_index: usize,
-    /// Hash of the transaction.
-    pub transaction_hash: H256,
-    /// The log.
-    pub log: Log,
-}
-
-impl BlockLogs {
-    /// Collects the logs of a block.
-    pub fn of(header: &SealedHeader, body: &Body, receipts: &[Receipt]) -> Self {
-        let mut logs = Vec::new();
-        for (transaction_index, (transaction, receipt)) in body.transactions.iter().zip(receipts).enumerate() {
-            let of_receipt = receipt.logs.iter().cloned();
-            let transaction_hash = transaction.hash;
-            logs.extend(of_receipt.map(|log| BlockLog { transaction_index, transaction_hash, log }));
-        }
-        Self { hash: header.hash, timestamp: header.header.timestamp, logs }
-    }
 }
 
 /// Position of a log on the canonical chain. Positions are ordered as on the chain.

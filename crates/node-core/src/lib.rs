@@ -45,6 +45,7 @@ pub mod backend;
 pub mod blobs;
 pub mod block;
 mod block_bytes;
+pub mod block_logs;
 pub mod caches;
 pub mod call;
 pub mod clock;

@@ -2,9 +2,10 @@
 
 use crate::backend::{BackendError, LogFilter, View};
 use crate::block::{BlockRef, LogPosition};
+use crate::block_logs::LogRef;
 use crate::context::Context;
 use node_types::consensus::Log;
-use node_types::{BlockNumber, H256};
+use node_types::{Address, BlockNumber, H256};
 
 /// Maximum number of candidates requested at once; the context is checked in between.
 const CHUNK: usize = 2048;
@@ -14,7 +15,7 @@ const BLOCKS: usize = 32;
 
 /// A log with its position on the chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FoundLog {
+pub struct FoundLog<L = Log> {
     /// The block that contains it.
     pub block: BlockRef,
     /// Timestamp of the block, in Unix seconds.
@@ -28,7 +29,15 @@ pub struct FoundLog {
     /// Hash of its transaction.
     pub transaction_hash: H256,
     /// The log.
-    pub log: Log,
+    pub log: L,
+}
+
+impl FoundLog<LogRef<'_>> {
+    /// Copies the log.
+    pub fn to_found_log(&self) -> FoundLog {
+        let Self { block, timestamp, pending, log_index, transaction_index, transaction_hash, ref log } = *self;
+        FoundLog { block, timestamp, pending, log_index, transaction_index, transaction_hash, log: log.to_log() }
+    }
 }
 
 /// The room for logs on a page.
@@ -59,12 +68,12 @@ impl PageSize {
         self.entries > 0 && self.bytes > 0
     }
 
-    /// Takes the room for `log`. Returns `false` if there is none.
-    pub(crate) fn take(&mut self, log: &Log) -> bool {
+    /// Takes the room for a log with this data. Returns `false` if there is none.
+    pub(crate) fn take(&mut self, data: &[u8]) -> bool {
         let fits = self.has_room();
         if fits {
             self.entries -= 1;
-            self.bytes = self.bytes.saturating_sub(log.data.len());
+            self.bytes = self.bytes.saturating_sub(data.len());
         }
         fits
     }
@@ -82,9 +91,14 @@ pub struct LogScan {
 impl LogFilter {
     /// Returns whether `log` matches this filter.
     pub fn matches(&self, log: &Log) -> bool {
-        (self.addresses.is_empty() || self.addresses.contains(&log.address))
-            && self.topics.len() <= log.topics.len()
-            && self.topics.iter().zip(&log.topics).all(|(words, topic)| words.is_empty() || words.contains(topic))
+        self.matches_parts(&log.address, log.topics.iter().map(|topic| &topic.0))
+    }
+
+    fn matches_parts<'a>(&self, address: &Address, topics: impl ExactSizeIterator<Item = &'a [u8; 32]>) -> bool {
+        let has = |words: &[H256], topic: &[u8; 32]| words.is_empty() || words.iter().any(|word| word.0 == *topic);
+        (self.addresses.is_empty() || self.addresses.contains(address))
+            && self.topics.len() <= topics.len()
+            && self.topics.iter().zip(topics).all(|(words, topic)| has(words, topic))
     }
 }
 
@@ -96,11 +110,29 @@ pub fn scan(
     view: &dyn View,
     context: &Context,
     filter: &LogFilter,
+    from: LogPosition,
+    to: BlockNumber,
+    page: PageSize,
+) -> Result<LogScan, BackendError> {
+    let mut logs = Vec::new();
+    let next = visit(view, context, filter, from, to, page, |found| logs.push(found.to_found_log()))?;
+    Ok(LogScan { logs, next })
+}
+
+/// Passes the logs of a page to `visit`, in chain order, where [`scan`] returns copies of them. Returns the position of
+/// the next matching log, or `None` if there are no more.
+///
+/// # Errors
+/// Those of [`scan`]. `visit` may have got logs before.
+pub(crate) fn visit(
+    view: &dyn View,
+    context: &Context,
+    filter: &LogFilter,
     mut from: LogPosition,
     to: BlockNumber,
     mut page: PageSize,
-) -> Result<LogScan, BackendError> {
-    let mut scan = LogScan::default();
+    mut visit: impl FnMut(FoundLog<LogRef<'_>>),
+) -> Result<Option<LogPosition>, BackendError> {
     while from.block <= to {
         context.check()?;
         // One more than still fits, to determine whether more logs match.
@@ -112,20 +144,20 @@ pub fn scan(
             let numbers: Vec<_> = by_block.iter().map(|positions| positions[0].block).collect();
             for (positions, block) in by_block.iter().zip(view.logs(&numbers)?) {
                 for position in *positions {
-                    let log = usize::try_from(position.log_index).ok().and_then(|index| block.logs.get(index));
-                    let Some(found) = log.filter(|found| filter.matches(&found.log)) else { continue };
-                    if !page.take(&found.log) {
-                        scan.next = Some(*position);
-                        return Ok(scan);
+                    let log = usize::try_from(position.log_index).ok().and_then(|index| block.get(index));
+                    let matches = |log: &LogRef<'_>| filter.matches_parts(&log.address, log.topics.iter());
+                    let Some(found) = log.filter(|found| matches(&found.log)) else { continue };
+                    if !page.take(found.log.data) {
+                        return Ok(Some(*position));
                     }
-                    scan.logs.push(FoundLog {
+                    visit(FoundLog {
                         block: BlockRef { number: position.block, hash: block.hash },
                         timestamp: block.timestamp,
                         pending: false,
                         log_index: position.log_index,
                         transaction_index: found.transaction_index,
                         transaction_hash: found.transaction_hash,
-                        log: found.log.clone(),
+                        log: found.log,
                     });
                 }
             }
@@ -137,7 +169,7 @@ pub fn scan(
             _ => break,
         }
     }
-    Ok(scan)
+    Ok(None)
 }
 
 #[cfg(test)]

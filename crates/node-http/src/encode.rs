@@ -81,17 +81,18 @@ pub(crate) fn rest_of<'a>(schema_url: &str, json: &'a [u8]) -> &'a [u8] {
 
 /// Returns the JSON of `output`, which must be an object, with `$schema` added as the first key.
 pub(crate) fn with_schema<T: Serialize>(schema_url: &str, output: &T) -> Result<Vec<u8>, HttpError> {
-    with_schema_by(schema_url, |out| append_json(out, output))
+    let (json, ()) = with_schema_by(schema_url, |out| append_json(out, output).map_err(HttpError::Encode))?;
+    Ok(json)
 }
 
-/// Returns the JSON object that `append` appends, with `$schema` added as the first key.
-pub(crate) fn with_schema_by(
+/// Returns the JSON object that `append` appends, with `$schema` added as the first key, and what `append` returns.
+pub(crate) fn with_schema_by<T>(
     schema_url: &str,
-    append: impl FnOnce(&mut Vec<u8>) -> serde_json::Result<()>,
-) -> Result<Vec<u8>, HttpError> {
+    append: impl FnOnce(&mut Vec<u8>) -> Result<T, HttpError>,
+) -> Result<(Vec<u8>, T), HttpError> {
     let mut json = opening(schema_url, 1_024);
     let start = json.len();
-    append(&mut json).map_err(HttpError::Encode)?;
+    let returned = append(&mut json)?;
     debug_assert_eq!(json[start], b'{', "every output is an object");
     if json.ends_with(b"{}") {
         json.truncate(start);
@@ -99,7 +100,7 @@ pub(crate) fn with_schema_by(
     } else {
         json[start] = b',';
     }
-    Ok(json)
+    Ok((json, returned))
 }
 
 /// Returns the JSON of a schema, with `$id`, its own URL, added as the first key.

@@ -3,7 +3,8 @@
 use crate::chain::NextState;
 use crate::keys::Key;
 use crate::rows::{SnapshotId, Value};
-use node_core::block::{BlockLog, BlockLogs, Body, RecoveredTransaction, SealedHeader};
+use node_core::block::{Body, RecoveredTransaction, SealedHeader};
+use node_core::block_logs::BlockLogs;
 use node_core::caches::CacheUse;
 use node_types::consensus::Receipt;
 use node_types::{BlockNumber, Bytes, H256, U256};
@@ -25,9 +26,9 @@ pub(crate) struct Caches {
     pub(crate) bodies: ByHash<Arc<Body>>,
     pub(crate) receipts: ByHash<Arc<Vec<Receipt>>>,
     /// Logs of blocks that are in memory.
-    pub(crate) new_logs: ByHash<Arc<BlockLogs>>,
+    pub(crate) new_logs: ByHash<BlockLogs>,
     /// Logs of blocks in a snapshot of the runs, by number, because many searches do not need the hash of a block.
-    pub(crate) logs: Cached<(SnapshotId, BlockNumber), Arc<BlockLogs>>,
+    pub(crate) logs: Cached<(SnapshotId, BlockNumber), BlockLogs>,
     pub(crate) tips: ByHash<Arc<Vec<(U256, u64)>>>,
     pub(crate) code: ByHash<Bytes>,
     /// The newest row of an account or slot in a snapshot of the runs, with its block; `None` if there is no row. A
@@ -165,10 +166,9 @@ impl Decoded for Arc<Vec<Receipt>> {
     }
 }
 
-impl Decoded for Arc<BlockLogs> {
+impl Decoded for BlockLogs {
     fn bytes(&self, _encoded: usize) -> usize {
-        let of_log = |log: &BlockLog| size_of::<BlockLog>() + size_of_val(&*log.log.topics) + log.log.data.len();
-        self.logs.iter().map(of_log).sum()
+        self.size()
     }
 }
 

@@ -4,9 +4,8 @@ use super::candidates::Candidates;
 use super::fees::fee_row;
 use super::state_cache::{CachedState, StateCache};
 use super::{AccountProof, BackendError, FeeRow, LogFilter, StateView, View, has_storage_after};
-use crate::block::{
-    BlockHashOrNumber, BlockLogs, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition,
-};
+use crate::block::{BlockHashOrNumber, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition};
+use crate::block_logs::BlockLogs;
 use crate::context::Context;
 use crate::state::{AccountChange, AccountState, StateChanges};
 use node_types::consensus::Receipt;
@@ -160,12 +159,12 @@ impl View for LayeredView {
         self.read(number.into(), |layer| layer.header.hash, |base| base.canonical_hash(number))
     }
 
-    fn logs(&self, numbers: &[BlockNumber]) -> Result<Vec<Arc<BlockLogs>>, BackendError> {
+    fn logs(&self, numbers: &[BlockNumber]) -> Result<Vec<BlockLogs>, BackendError> {
         let (of_base, of_layers) = numbers.split_at(numbers.partition_point(|number| *number <= self.ancestor));
         let mut logs = self.base.logs(of_base)?;
         for number in of_layers {
             let layer = self.layer(*number).ok_or(BackendError::UnknownBlock(*number))?;
-            logs.push(Arc::new(BlockLogs::of(&layer.header, &layer.body, &layer.receipts)));
+            logs.push(BlockLogs::of(&layer.header, &layer.body, &layer.receipts));
         }
         Ok(logs)
     }

@@ -1,9 +1,8 @@
 //! Reading a chain and its states.
 
 use super::BackendError;
-use crate::block::{
-    BlockHashOrNumber, BlockLogs, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition,
-};
+use crate::block::{BlockHashOrNumber, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition};
+use crate::block_logs::BlockLogs;
 use crate::context::Context;
 use crate::state::{AccountChange, AccountState, StateChanges};
 use node_types::consensus::{Account, Receipt};
@@ -65,7 +64,7 @@ pub trait View: Send + Sync {
     ///
     /// # Errors
     /// [`BackendError::UnknownBlock`] if one is above the head.
-    fn logs(&self, numbers: &[BlockNumber]) -> Result<Vec<Arc<BlockLogs>>, BackendError>;
+    fn logs(&self, numbers: &[BlockNumber]) -> Result<Vec<BlockLogs>, BackendError>;
 
     /// Returns the side block `hash`, or `None` if no side block has this hash.
     fn side_block(&self, hash: H256) -> Result<Option<ExecutedBlock>, BackendError>;

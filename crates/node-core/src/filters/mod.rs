@@ -20,9 +20,10 @@ pub use subscription::{ChainPosition, Cursor, Subscription};
 
 use crate::backend::{BackendError, RecordKind, StateBackend};
 use crate::block::LogPosition;
+use crate::block_logs::LogRef;
 use crate::clock::Clock;
 use crate::context::{ClientId, Context, is_fair_share};
-use crate::logs::{self, LogScan, PageSize};
+use crate::logs::{self, FoundLog, PageSize};
 use crate::pool::Pool;
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -225,12 +226,18 @@ impl Filters {
         Ok(true)
     }
 
-    /// Returns the first `limit` logs in the whole range of a log filter up to the head, regardless of what it has
-    /// reported.
+    /// Passes the first `limit` logs in the whole range of a log filter up to the head to `visit`, regardless of what
+    /// it has reported. Returns whether these are all.
     ///
     /// # Errors
     /// [`FilterError::NotFound`] or [`FilterError::NotALogFilter`], and failures of the backend.
-    pub fn logs(&self, context: &Context, id: FilterId, limit: usize) -> Result<LogScan, FilterError> {
+    pub fn visit_logs(
+        &self,
+        context: &Context,
+        id: FilterId,
+        limit: usize,
+        visit: impl FnMut(FoundLog<LogRef<'_>>),
+    ) -> Result<bool, FilterError> {
         let filter = self.find(id)?;
         let criteria = match filter.state.lock().as_ref().ok_or(FilterError::NotFound(id))? {
             Subscription { criteria: FilterCriteria::Logs(criteria), .. } => criteria.clone(),
@@ -239,9 +246,10 @@ impl Filters {
         let view = self.backend.view()?;
         let last = criteria.to.unwrap_or(u64::MAX).min(view.head().number);
         let first = LogPosition { block: criteria.from, log_index: 0 };
-        let scan = logs::scan(view.as_ref(), context, &criteria.filter, first, last, PageSize::of_entries(limit))?;
+        let size = PageSize::of_entries(limit);
+        let next = logs::visit(view.as_ref(), context, &criteria.filter, first, last, size, visit)?;
         filter.last_used.store(self.now(), Ordering::Relaxed);
-        Ok(scan)
+        Ok(next.is_none())
     }
 
     /// Removes a filter. Returns whether it existed.

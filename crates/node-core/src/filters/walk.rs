@@ -89,7 +89,7 @@ pub(super) fn log_changes(
         let was_told = |found: &FoundLog| position.covers(found.log_index) && criteria.filter.matches(&found.log);
         let logs: Vec<_> = logs_of(block).filter(was_told).collect();
         for found in logs.into_iter().rev() {
-            if !page.take(&found.log) {
+            if !page.take(&found.log.data) {
                 return Some(after(&found));
             }
             changes.push(ChangedLog { found, removed: true, reached: None });

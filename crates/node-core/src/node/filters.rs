@@ -3,6 +3,7 @@
 use super::logs::{BlockRange, filter_faults};
 use super::{Node, NodeError};
 use crate::backend::LogFilter;
+use crate::block_logs::LogRef;
 use crate::context::Context;
 use crate::filters::{FilterChanges, FilterCriteria, FilterId, LogCriteria};
 use crate::logs::FoundLog;
@@ -76,9 +77,24 @@ impl Node {
     /// [`NodeError::FilterNotFound`], [`NodeError::Invalid`] if it is not a log filter, or
     /// [`NodeError::TooManyFilterLogs`].
     pub fn get_filter_logs(&self, context: &Context, id: FilterId) -> Result<Vec<FoundLog>, NodeError> {
+        let mut logs = Vec::new();
+        self.visit_filter_logs(context, id, |found| logs.push(found.to_found_log()))?;
+        Ok(logs)
+    }
+
+    /// Passes all logs in the range of a log filter to `visit`, in the order of the chain, without copying them.
+    ///
+    /// # Errors
+    /// Those of [`get_filter_logs`](Self::get_filter_logs). `visit` may have got logs before.
+    pub fn visit_filter_logs(
+        &self,
+        context: &Context,
+        id: FilterId,
+        visit: impl FnMut(FoundLog<LogRef<'_>>),
+    ) -> Result<(), NodeError> {
         let limit = self.limits.logs;
-        let scan = self.filters.logs(context, id, limit)?;
-        if scan.next.is_some() { Err(NodeError::TooManyFilterLogs { limit }) } else { Ok(scan.logs) }
+        let all = self.filters.visit_logs(context, id, limit, visit)?;
+        if all { Ok(()) } else { Err(NodeError::TooManyFilterLogs { limit }) }
     }
 
     /// Uninstalls a filter. Returns whether it existed.

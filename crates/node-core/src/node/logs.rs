@@ -5,8 +5,9 @@ use super::resolve::RequestView;
 use super::{Limit, Limits, Node, NodeError};
 use crate::backend::{BackendError, LogFilter};
 use crate::block::LogPosition;
+use crate::block_logs::LogRef;
 use crate::context::Context;
-use crate::logs::{FoundLog, LogScan, PageSize, scan};
+use crate::logs::{self, FoundLog, PageSize};
 use node_types::{BlockId, BlockNumber, BlockNumberOrTag, H256, keccak256};
 use rlp::RlpStream;
 use std::fmt;
@@ -95,10 +96,25 @@ impl Node {
     /// [`NodeError::TooManyLogs`] if more than [`Limits::logs`] match, [`NodeError::TooManyBlocks`] if the range is
     /// longer than [`Limits::block_range`], and [`NodeError::Invalid`] if the range or filter is invalid.
     pub fn get_logs(&self, context: &Context, query: &LogQuery) -> Result<Vec<FoundLog>, NodeError> {
-        let (_, range, found) = self.find_logs(context, query, None, PageSize::of_entries(self.limits.logs))?;
-        match found.next {
-            None => Ok(found.logs),
-            Some(next) => Err(NodeError::TooManyLogs {
+        let mut logs = Vec::new();
+        self.visit_logs(context, query, |found| logs.push(found.to_found_log()))?;
+        Ok(logs)
+    }
+
+    /// Passes all logs that match to `visit`, in the order of the chain, without copying them.
+    ///
+    /// # Errors
+    /// Those of [`get_logs`](Self::get_logs). `visit` may have got logs before.
+    pub fn visit_logs(
+        &self,
+        context: &Context,
+        query: &LogQuery,
+        visit: impl FnMut(FoundLog<LogRef<'_>>),
+    ) -> Result<(), NodeError> {
+        let size = PageSize::of_entries(self.limits.logs);
+        match self.find_logs(context, query, None, size, visit)? {
+            (.., None) => Ok(()),
+            (_, range, Some(next)) => Err(NodeError::TooManyLogs {
                 limit: self.limits.logs,
                 to_block: next.block.checked_sub(1).filter(|last| range.contains(last)),
                 field: match query.blocks {
@@ -121,17 +137,28 @@ impl Node {
         query: &LogQuery,
         cursor: Option<LogCursor>,
     ) -> Result<LogPage, NodeError> {
+        let mut logs = Vec::new();
+        let next = self.visit_logs_page(context, query, cursor, |found| logs.push(found.to_found_log()))?;
+        Ok(LogPage { logs, next })
+    }
+
+    /// Passes the logs of a page to `visit`, without copying them. Returns the start of the next page, or `None` if
+    /// this is the last one.
+    ///
+    /// # Errors
+    /// Those of [`get_logs_page`](Self::get_logs_page). `visit` may have got logs before.
+    pub fn visit_logs_page(
+        &self,
+        context: &Context,
+        query: &LogQuery,
+        cursor: Option<LogCursor>,
+        visit: impl FnMut(FoundLog<LogRef<'_>>),
+    ) -> Result<Option<LogCursor>, NodeError> {
         let size = PageSize::bounded(self.limits.logs.max(1));
-        let (snapshot, _, found) = self.find_logs(context, query, cursor, size)?;
-        let next = match found.next {
-            None => None,
-            Some(position) => Some(LogCursor {
-                position,
-                block: identity(&snapshot, position.block)?.ok_or(BackendError::UnknownBlock(position.block))?,
-                query: digest(query),
-            }),
-        };
-        Ok(LogPage { logs: found.logs, next })
+        let (snapshot, _, next) = self.find_logs(context, query, cursor, size, visit)?;
+        let Some(position) = next else { return Ok(None) };
+        let block = identity(&snapshot, position.block)?.ok_or(BackendError::UnknownBlock(position.block))?;
+        Ok(Some(LogCursor { position, block, query: digest(query) }))
     }
 
     fn find_logs(
@@ -140,7 +167,8 @@ impl Node {
         query: &LogQuery,
         cursor: Option<LogCursor>,
         page: PageSize,
-    ) -> Result<(RequestView, RangeInclusive<BlockNumber>, LogScan), NodeError> {
+        mut visit: impl FnMut(FoundLog<LogRef<'_>>),
+    ) -> Result<(RequestView, RangeInclusive<BlockNumber>, Option<LogPosition>), NodeError> {
         let mut faults = filter_faults(&query.filter, &self.limits);
         let pending = Some(BlockNumberOrTag::Pending);
         let with_pending =
@@ -168,11 +196,10 @@ impl Node {
             }
             from = from.max(cursor.position);
         }
-        let mut found = scan(&*snapshot.view, context, &query.filter, from, *range.end(), page)?;
-        for log in &mut found.logs {
-            log.pending = snapshot.is_pending(log.block.number);
-        }
-        Ok((snapshot, range, found))
+        let next = logs::visit(&*snapshot.view, context, &query.filter, from, *range.end(), page, |found| {
+            visit(FoundLog { pending: snapshot.is_pending(found.block.number), ..found });
+        })?;
+        Ok((snapshot, range, next))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use node_core::backend::AccountProof;
 use node_core::block::{RecoveredTransaction, SealedHeader};
+use node_core::block_logs::LogRef;
 use node_core::fees::{self, GAS_PER_BLOB};
 use node_core::filters::{ChangedLog, FilterChanges};
 use node_core::forks::ChainSpec;
@@ -11,7 +12,7 @@ use node_core::node::{
 };
 use node_core::pool::{PoolStatus, PoolTransaction};
 use node_types::consensus::{Account, Authorization, Log, ReceiptOutcome, TransactionBody};
-use node_types::wire::{self, BlockTransactions, Data, Quantity, Word};
+use node_types::wire::{self, BlockTransactions, Data, JsonArray, JsonObject, Quantity, Word, append_data};
 use node_types::{Address, Bytes, H256, U256};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -278,6 +279,31 @@ fn transaction_receipt(place: &Place, found: ReceiptInBlock<'_>) -> wire::Transa
 pub(crate) fn log(found: FoundLog) -> wire::Log {
     let place = Place { mined: (!found.pending).then_some((found.block.hash, found.block.number)), base_fee: None };
     placed_log(&place, found.log, found.log_index, found.transaction_hash, found.transaction_index)
+}
+
+/// Appends the JSON of the log that [`log`] returns, in a fraction of the time that serializing it takes.
+pub(crate) fn append_log(out: &mut Vec<u8>, found: &FoundLog<LogRef<'_>>) {
+    let FoundLog { block, timestamp: _, pending, log_index, transaction_index, transaction_hash, log } = found;
+    let mined = !pending;
+    let mut object = JsonObject::begin(out);
+    let data = |object: &mut JsonObject<'_>, name, value: H256| {
+        if mined { object.data(name, &value.0) } else { object.null(name) }
+    };
+    let quantity = |object: &mut JsonObject<'_>, name, value: u64| {
+        if mined { object.quantity(name, value) } else { object.null(name) }
+    };
+    object.data("Address", &log.address.0);
+    data(&mut object, "BlockHash", block.hash);
+    quantity(&mut object, "BlockNumber", block.number);
+    object.data("Data", log.data);
+    quantity(&mut object, "LogIndex", *log_index);
+    object.boolean("Removed", false);
+    let mut topics = JsonArray::begin(object.member("Topics"));
+    log.topics.iter().for_each(|topic| append_data(topics.element(), topic));
+    topics.end();
+    data(&mut object, "TransactionHash", *transaction_hash);
+    quantity(&mut object, "TransactionIndex", *transaction_index as u64);
+    object.end();
 }
 
 /// Converts a log that was added or removed.

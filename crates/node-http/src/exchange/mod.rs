@@ -10,7 +10,7 @@ mod operation;
 mod response;
 
 pub(crate) use input::DecodeBody;
-pub(crate) use operation::{Job, Reply};
+pub(crate) use operation::Job;
 
 use crate::admission::{self, Access};
 use crate::caching::Caching;

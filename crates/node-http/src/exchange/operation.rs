@@ -15,7 +15,7 @@ use node_core::context::Context;
 use node_core::cost::Cost;
 use node_core::node::{Node, NodeError};
 use node_rpc::BlockKey;
-use node_types::wire::{GetBlockByHashOutput, append_json};
+use node_types::wire::GetBlockByHashOutput;
 use serde::Serialize;
 
 /// The output of an operation, with additional data for the response.
@@ -48,18 +48,22 @@ impl Job {
         cost: Cost,
         work: impl Fn(&Node, &Context) -> Result<Reply<O>, NodeError> + Send + 'static,
     ) -> Self {
-        Self::writing(cost, work, |output, out| append_json(out, output))
-    }
-
-    /// Like [`new`](Self::new), but the output is appended to the response by `append`.
-    pub(crate) fn writing<O: 'static>(
-        cost: Cost,
-        work: impl Fn(&Node, &Context) -> Result<Reply<O>, NodeError> + Send + 'static,
-        append: fn(&O, &mut Vec<u8>) -> serde_json::Result<()>,
-    ) -> Self {
         let work = move |service: &Service, context: &Context, schema: &str| {
             let Reply { output, next } = work(&service.node, context)?;
-            Ok(Reply { output: encode::with_schema_by(schema, |out| append(&output, out))?, next })
+            Ok(Reply { output: encode::with_schema(schema, &output)?, next })
+        };
+        Self { cost, work: Box::new(work) }
+    }
+
+    /// Creates a job whose response is the JSON object that `work` appends. `work` returns [`Reply::next`].
+    pub(crate) fn writing(
+        cost: Cost,
+        work: impl Fn(&Node, &Context, &mut Vec<u8>) -> Result<Option<String>, NodeError> + Send + 'static,
+    ) -> Self {
+        let work = move |service: &Service, context: &Context, schema: &str| {
+            let append = |out: &mut Vec<u8>| Ok(work(&service.node, context, out)?);
+            let (output, next) = encode::with_schema_by(schema, append)?;
+            Ok(Reply { output, next })
         };
         Self { cost, work: Box::new(work) }
     }

@@ -2,14 +2,16 @@
 
 use super::operation::Operation;
 use crate::convert::{self, output};
-use crate::exchange::{Exchange, Job, Reply};
+use crate::exchange::{Exchange, Job};
 use crate::problem::HttpError;
 use crate::problem_page::ProblemPage::{BlockNotFound, ExecutionFailed, LimitExceeded};
 use actix_web::HttpResponse;
+use node_core::block_logs::LogRef;
 use node_core::context::Context;
 use node_core::cost::Cost;
+use node_core::logs::FoundLog;
 use node_core::node::{LogCursor, Node};
-use node_types::wire::{self, ErrorDetail, GetLogsInput, GetLogsOutput};
+use node_types::wire::{self, ErrorDetail, GetLogsInput, GetLogsOutput, JsonArray, JsonObject};
 use serde_json::json;
 use std::sync::Arc;
 
@@ -53,16 +55,21 @@ async fn get_logs(mut exchange: Exchange) -> HttpResponse {
         let input: GetLogsInput = wire::decode_body(body).map_err(HttpError::Body)?;
         let cost = Cost::of_logs([input.from_block, input.to_block]);
         let query = convert::input::log_query(input);
-        let work = move |node: &Node, context: &Context| {
-            let (logs, next) = if in_pages {
-                let page = node.get_logs_page(context, &query, cursor)?;
-                (page.logs, page.next.map(|cursor| format!("getLogs/?cursor={cursor}")))
+        let work = move |node: &Node, context: &Context, out: &mut Vec<u8>| {
+            let mut output = JsonObject::begin(out);
+            let mut logs = JsonArray::begin(output.member("Logs"));
+            let visit = |found: FoundLog<LogRef<'_>>| output::append_log(logs.element(), &found);
+            let next = if in_pages {
+                node.visit_logs_page(context, &query, cursor, visit)?
             } else {
-                (node.get_logs(context, &query)?, None)
+                node.visit_logs(context, &query, visit)?;
+                None
             };
-            Ok(Reply { output: GetLogsOutput { logs: output::logs(logs) }, next })
+            logs.end();
+            output.end();
+            Ok(next.map(|cursor| format!("getLogs/?cursor={cursor}")))
         };
-        Ok(Job::writing(cost, work, GetLogsOutput::append_json))
+        Ok(Job::writing(cost, work))
     };
     let job = exchange.decode_body(true, Arc::new(decode)).await;
     exchange.run(job).await

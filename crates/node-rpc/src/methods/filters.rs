@@ -3,12 +3,13 @@
 use crate::error::RpcError;
 use crate::method::Method;
 use crate::scope::Scope;
-use crate::wire::{FilterObject, Log, Object};
+use crate::wire::{FilterObject, Log, Object, append_log};
+use node_core::block_logs::LogRef;
 use node_core::cost::Cost;
 use node_core::filters::{FilterChanges, FilterId, InvalidFilterId};
 use node_core::logs::FoundLog;
 use node_core::node::NodeError;
-use node_types::wire::{Data, HashData};
+use node_types::wire::{Data, HashData, JsonArray};
 use serde::Serialize;
 
 /// The result of eth_getFilterChanges.
@@ -19,11 +20,6 @@ enum Changes {
     Logs(Vec<Log>),
 }
 
-/// Writes the result of a search, which may have thousands of logs.
-fn write_logs(out: &mut Vec<u8>, found: Vec<FoundLog>) -> Result<(), RpcError> {
-    Log::append_all(out, found.into_iter().map(Log::from)).map_err(|error| RpcError::internal(&error))
-}
-
 pub(super) fn methods() -> Vec<Method> {
     vec![
         Method::writing(
@@ -31,7 +27,10 @@ pub(super) fn methods() -> Vec<Method> {
             &["filter"],
             "All logs that match.",
             |scope, (Object(filter),): (Object<FilterObject>,), out| {
-                write_logs(out, scope.node.get_logs(scope.context, &filter.query()?)?)
+                let mut logs = JsonArray::begin(out);
+                scope.node.visit_logs(scope.context, &filter.query()?, |found| append_log(logs.element(), &found))?;
+                logs.end();
+                Ok(())
             },
         )
         .costing(|_, _| Cost::LOGS),
@@ -84,9 +83,12 @@ pub(super) fn methods() -> Vec<Method> {
             &["id"],
             "All logs in the range of a filter for logs.",
             |scope, (id,): (String,), out| {
-                let found = scope.node.get_filter_logs(scope.context, parse(&id)?)?;
+                let mut logs = JsonArray::begin(out);
+                let visit = |found: FoundLog<LogRef<'_>>| append_log(logs.element(), &found);
+                scope.node.visit_filter_logs(scope.context, parse(&id)?, visit)?;
+                logs.end();
                 scope.context.release_view();
-                write_logs(out, found)
+                Ok(())
             },
         )
         .costing(|_, _| Cost::FILTER),

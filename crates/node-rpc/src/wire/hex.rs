@@ -3,7 +3,7 @@
 use node_types::U256;
 use node_types::wire::{Integer, Quantity, TextError};
 use serde::de::{Deserializer, Error};
-use serde::{Deserialize, Serialize, Serializer, ser};
+use serde::{Deserialize, Serialize, Serializer};
 use std::borrow::Cow;
 
 /// A number that is encoded as `0x` and hex digits without leading zeros. Decoding accepts leading zeros.
@@ -16,8 +16,19 @@ impl<T: Integer> Serialize for Hex<T> {
         if value.bits() > 64 {
             return serializer.collect_str(&format_args!("{value:#x}"));
         }
-        // Most numbers are short, for which `fmt` is slower than this.
-        let (mut text, mut start, mut rest) = ([0; 18], 18, value.low_u64());
+        serializer.serialize_str(HexDigits::of(value.low_u64()).as_str())
+    }
+}
+
+/// The text of a number. Most numbers are short, for which `fmt` is slower than this.
+pub(super) struct HexDigits {
+    text: [u8; 18],
+    start: usize,
+}
+
+impl HexDigits {
+    pub(super) fn of(number: u64) -> Self {
+        let (mut text, mut start, mut rest) = ([0; 18], 18, number);
         loop {
             start -= 1;
             text[start] = b"0123456789abcdef"[(rest & 0xf) as usize];
@@ -26,8 +37,13 @@ impl<T: Integer> Serialize for Hex<T> {
                 break;
             }
         }
-        text[start - 2..start].copy_from_slice(b"0x");
-        serializer.serialize_str(std::str::from_utf8(&text[start - 2..]).map_err(ser::Error::custom)?)
+        start -= 2;
+        text[start..start + 2].copy_from_slice(b"0x");
+        Self { text, start }
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.text[self.start..]).unwrap_or_default()
     }
 }
 

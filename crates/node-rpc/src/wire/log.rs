@@ -1,9 +1,11 @@
 //! Logs.
 
 use super::Hex;
+use super::hex::HexDigits;
+use node_core::block_logs::LogRef;
 use node_core::filters::ChangedLog;
 use node_core::logs::FoundLog;
-use node_types::wire::{AddressData, BytesData, Data, HashData, JsonObject, append_array};
+use node_types::wire::{AddressData, BytesData, Data, HashData, JsonArray, JsonObject, append_data};
 use serde::Serialize;
 
 /// A log with its position on the chain.
@@ -22,27 +24,29 @@ pub(crate) struct Log {
     pub(crate) removed: bool,
 }
 
-impl Log {
-    /// Appends the JSON of a list of logs, in half the time that serializing it takes.
-    pub(crate) fn append_all(out: &mut Vec<u8>, logs: impl Iterator<Item = Self>) -> serde_json::Result<()> {
-        append_array(out, logs, |out, log| log.append(out))
+/// Appends the JSON of `Log::from(found)`, in a fraction of the time that serializing it takes.
+pub(crate) fn append_log(out: &mut Vec<u8>, found: &FoundLog<LogRef<'_>>) {
+    let FoundLog { block, timestamp, pending, log_index, transaction_index, transaction_hash, log } = found;
+    let mut object = JsonObject::begin(out);
+    object.data("address", &log.address.0);
+    let mut topics = JsonArray::begin(object.member("topics"));
+    log.topics.iter().for_each(|topic| append_data(topics.element(), topic));
+    topics.end();
+    object.data("data", log.data);
+    if *pending {
+        for name in ["blockNumber", "transactionHash", "transactionIndex", "blockHash", "blockTimestamp", "logIndex"] {
+            object.null(name);
+        }
+    } else {
+        object.text("blockNumber", HexDigits::of(block.number).as_str());
+        object.data("transactionHash", &transaction_hash.0);
+        object.text("transactionIndex", HexDigits::of(*transaction_index as u64).as_str());
+        object.data("blockHash", &block.hash.0);
+        object.text("blockTimestamp", HexDigits::of(*timestamp).as_str());
+        object.text("logIndex", HexDigits::of(*log_index).as_str());
     }
-
-    fn append(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
-        let mut object = JsonObject::begin(out);
-        object.member("address", &self.address)?;
-        object.member("topics", &self.topics)?;
-        object.member("data", &self.data)?;
-        object.member("blockNumber", &self.block_number)?;
-        object.member("transactionHash", &self.transaction_hash)?;
-        object.member("transactionIndex", &self.transaction_index)?;
-        object.member("blockHash", &self.block_hash)?;
-        object.member("blockTimestamp", &self.block_timestamp)?;
-        object.member("logIndex", &self.log_index)?;
-        object.member("removed", &self.removed)?;
-        object.end();
-        Ok(())
-    }
+    object.boolean("removed", false);
+    object.end();
 }
 
 impl From<FoundLog> for Log {
@@ -75,27 +79,26 @@ impl From<ChangedLog> for Log {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use node_core::block::BlockRef;
     use node_types::wire::append_json;
     use node_types::{Address, H256};
 
     #[test]
     fn appends_what_is_serialized() {
-        let log = |topics: u8, mined: bool| Log {
-            address: Data(Address::repeat_byte(1)),
-            topics: (0..topics).map(|topic| Data(H256::repeat_byte(topic))).collect(),
-            data: Data(vec![7; usize::from(topics) * 50].into()),
-            block_number: mined.then_some(Hex(8)),
-            transaction_hash: mined.then_some(Data(H256::repeat_byte(9))),
-            transaction_index: mined.then_some(Hex(0)),
-            block_hash: mined.then_some(Data(H256::repeat_byte(10))),
-            block_timestamp: mined.then_some(Hex(u64::MAX)),
-            log_index: mined.then_some(Hex(300)),
-            removed: !mined,
-        };
-        for logs in [vec![], vec![log(0, true)], (0..5).map(|topics| log(topics, topics % 2 == 0)).collect()] {
+        for (count, pending) in [(0, true), (0, false), (1, true), (3, false), (4, false)] {
+            let (topics, data) = (vec![[7; 32]; count], vec![9; 50 * count]);
+            let found = FoundLog {
+                block: BlockRef { number: 8, hash: H256::repeat_byte(10) },
+                timestamp: u64::MAX,
+                pending,
+                log_index: 300,
+                transaction_index: 0,
+                transaction_hash: H256::repeat_byte(11),
+                log: LogRef { address: Address::repeat_byte(1), topics: &topics, data: &data },
+            };
             let (mut appended, mut serialized) = Default::default();
-            append_json(&mut serialized, &logs).unwrap();
-            Log::append_all(&mut appended, logs.into_iter()).unwrap();
+            append_log(&mut appended, &found);
+            append_json(&mut serialized, &Log::from(found.to_found_log())).unwrap();
             assert_eq!(String::from_utf8(appended), String::from_utf8(serialized));
         }
     }

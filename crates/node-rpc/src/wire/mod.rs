@@ -26,7 +26,7 @@ pub(crate) use config::{Capabilities, ForkConfigs};
 pub(crate) use fee_history::{BlockCount, FeeHistory};
 pub(crate) use filter::FilterObject;
 pub(crate) use hex::Hex;
-pub(crate) use log::Log;
+pub(crate) use log::{Log, append_log};
 pub(crate) use loose::Loose;
 pub(crate) use object::Object;
 pub(crate) use payload::{BuiltPayload, PayloadAttributes};

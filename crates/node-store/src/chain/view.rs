@@ -10,8 +10,9 @@ use crate::trie;
 use crate::values::{self, AccountRow};
 use node_core::backend::{AccountProof, BackendError, FeeRow, LogFilter, StateView, StorageProof, View};
 use node_core::block::{
-    BlockHashOrNumber, BlockLogs, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition,
+    BlockHashOrNumber, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition,
 };
+use node_core::block_logs::BlockLogs;
 use node_core::context::Context;
 use node_core::state::{AccountState, StateChanges};
 use node_core::trie::NibblePath;
@@ -65,11 +66,11 @@ impl View for ChainVersion {
         Ok(self.canonical(number)?)
     }
 
-    fn logs(&self, numbers: &[BlockNumber]) -> Result<Vec<Arc<BlockLogs>>, BackendError> {
+    fn logs(&self, numbers: &[BlockNumber]) -> Result<Vec<BlockLogs>, BackendError> {
         let Rows { tables, limit, .. } = &self.rows;
         let mut rows = [Table::Headers, Table::Bodies, Table::Receipts].map(|table| tables.of_blocks(table));
         let decode = |header: &[u8], body: &[u8], receipts: &[u8]| -> Result<_, StoreError> {
-            Ok((Arc::new(values::decode_block_logs(header, body, receipts)?), receipts.len()))
+            Ok((values::decode_block_logs(header, body, receipts)?, receipts.len()))
         };
         let mut of_block = |number: BlockNumber| -> Result<_, StoreError> {
             // Blocks in runs up to the limit are canonical.

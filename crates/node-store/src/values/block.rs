@@ -2,9 +2,10 @@
 
 use crate::codec::{Malformed, Reader, put_bytes, put_u256, put_varint};
 use crate::error::StoreError;
-use node_core::block::{BlockLog, BlockLogs, Body, RecoveredTransaction, SealedHeader};
+use node_core::block::{Body, RecoveredTransaction, SealedHeader};
+use node_core::block_logs::{BlockLogs, BlockLogsBuilder};
 use node_types::consensus::{Bloom, Header, Log, Receipt, ReceiptOutcome, Transaction, TransactionType, Withdrawal};
-use node_types::{Bytes, H256};
+use node_types::{Address, Bytes, H256};
 
 /// Encodes hash, total difficulty, size and RLP of a header.
 pub(crate) fn encode_header(header: &SealedHeader) -> Vec<u8> {
@@ -83,17 +84,18 @@ pub(crate) fn decode_block_logs(header: &[u8], body: &[u8], receipts: &[u8]) -> 
     let (hash, timestamp) = hash_and_timestamp(header)?;
     let (mut body, mut receipts) = (Reader::new(body, "a body"), Reader::new(receipts, "receipts"));
     body.count(53)?;
-    let mut logs = Vec::new();
+    let mut logs = BlockLogsBuilder::default();
     for transaction_index in 0..receipts.count(5)? {
         let (transaction_hash, _sender, _encoding) = (body.h256()?, body.address()?, body.bytes()?);
         read_outcome(&mut receipts)?;
         skip_bloom(&mut receipts)?;
         for _ in 0..receipts.count(22)? {
-            logs.push(BlockLog { transaction_index, transaction_hash, log: decode_log(&mut receipts)? });
+            let (address, topics, data) = read_log(&mut receipts)?;
+            logs.push(transaction_index, transaction_hash, address, topics.iter(), data);
         }
     }
     receipts.finish()?;
-    Ok(BlockLogs { hash, timestamp, logs })
+    Ok(logs.finish(hash, timestamp))
 }
 
 fn decode_withdrawal(reader: &mut Reader<'_>) -> Result<Withdrawal, Malformed> {
@@ -161,13 +163,15 @@ fn read_outcome(reader: &mut Reader<'_>) -> Result<(TransactionType, ReceiptOutc
 }
 
 fn decode_log(reader: &mut Reader<'_>) -> Result<Log, Malformed> {
+    let (address, topics, data) = read_log(reader)?;
+    Ok(Log { address, topics: topics.iter().copied().map(H256).collect(), data: Bytes::from(data) })
+}
+
+/// Returns the contract of a log, its topics and its data.
+fn read_log<'a>(reader: &mut Reader<'a>) -> Result<(Address, &'a [[u8; 32]], &'a [u8]), Malformed> {
     let address = reader.address()?;
-    let count = reader.count(32)?;
-    let mut topics = Vec::with_capacity(count);
-    for _ in 0..count {
-        topics.push(reader.h256()?);
-    }
-    Ok(Log { address, topics, data: Bytes::from(reader.bytes()?) })
+    let topics = reader.count(32)?;
+    Ok((address, reader.take(32 * topics)?.as_chunks().0, reader.bytes()?))
 }
 
 /// Filters with more than this many bytes set are stored whole.

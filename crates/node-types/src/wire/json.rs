@@ -34,42 +34,35 @@ pub(super) fn writes_bytes_as_hex<S>() -> bool {
     typeid::of::<S>() == typeid::of::<&mut JsonSerializer<'_>>()
 }
 
-/// Appends a JSON array. `append` appends each of its elements.
-///
-/// # Errors
-/// Those of `append`.
-pub fn append_array<T>(
-    out: &mut Vec<u8>,
-    elements: impl IntoIterator<Item = T>,
-    mut append: impl FnMut(&mut Vec<u8>, T) -> serde_json::Result<()>,
-) -> serde_json::Result<()> {
-    out.push(b'[');
-    for (index, element) in elements.into_iter().enumerate() {
-        if index > 0 {
-            out.push(b',');
-        }
-        append(out, element)?;
-    }
-    out.push(b']');
-    Ok(())
+/// Appends the JSON of [`Data`](super::Data): a string of `0x` and two digits for each byte.
+pub fn append_data(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.extend_from_slice(b"\"0x");
+    let start = out.len();
+    out.resize(start + 2 * bytes.len(), b'0');
+    let encoded = const_hex::encode_to_slice(bytes, &mut out[start..]);
+    debug_assert!(encoded.is_ok(), "the digits have as much room as they need");
+    out.push(b'"');
 }
 
 /// Appends a JSON object member by member.
 ///
-/// The result is that of [`append_json`] for a struct with these members, in half the time, because the names are not
-/// searched for characters that JSON escapes. It is for objects of which a response has thousands.
+/// It takes a fraction of the time of [`append_json`] and needs no struct, but escapes nothing. It is for objects of
+/// which a response has thousands.
 ///
 /// # Examples
 /// ```
-/// use node_types::wire::{JsonObject, Quantity, append_array, append_json};
+/// use node_types::wire::{JsonArray, JsonObject};
 ///
 /// let mut out = Vec::new();
 /// let mut object = JsonObject::begin(&mut out);
-/// object.member("Number", &Quantity(7_u64))?;
-/// object.member_with("List", |out| append_array(out, [1, 2], |out, number| append_json(out, &number)))?;
+/// object.quantity("Number", 7);
+/// object.data("Data", &[0xab, 0x01]);
+/// let mut list = JsonArray::begin(object.member("List"));
+/// list.element().extend_from_slice(b"null");
+/// list.element().extend_from_slice(b"{}");
+/// list.end();
 /// object.end();
-/// assert_eq!(out, br#"{"Number":"7","List":[1,2]}"#);
-/// # Ok::<(), serde_json::Error>(())
+/// assert_eq!(out, br#"{"Number":"7","Data":"0xab01","List":[null,{}]}"#);
 /// ```
 #[derive(Debug)]
 pub struct JsonObject<'a> {
@@ -84,30 +77,45 @@ impl<'a> JsonObject<'a> {
         Self { out, separator: b'{' }
     }
 
-    /// Appends a member. Its name must have no characters that JSON escapes.
-    ///
-    /// # Errors
-    /// Those of [`append_json`].
-    pub fn member<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> serde_json::Result<()> {
-        self.member_with(name, |out| append_json(out, value))
-    }
-
-    /// Appends a member whose value `append` appends.
-    ///
-    /// # Errors
-    /// Those of `append`.
+    /// Begins a member, and returns the buffer to whose end its value must be appended. The name must have no characters
+    /// that JSON escapes.
     #[inline]
-    pub fn member_with(
-        &mut self,
-        name: &'static str,
-        append: impl FnOnce(&mut Vec<u8>) -> serde_json::Result<()>,
-    ) -> serde_json::Result<()> {
-        debug_assert!(!name.contains(|c: char| c.is_control() || matches!(c, '"' | '\\')), "{name:?}");
+    pub fn member(&mut self, name: &'static str) -> &mut Vec<u8> {
+        debug_assert!(needs_no_escape(name), "{name:?}");
         self.out.extend_from_slice(&[self.separator, b'"']);
         self.out.extend_from_slice(name.as_bytes());
         self.out.extend_from_slice(b"\":");
         self.separator = b',';
-        append(self.out)
+        self.out
+    }
+
+    /// Appends a member whose value is a string without characters that JSON escapes.
+    pub fn text(&mut self, name: &'static str, text: &str) {
+        debug_assert!(needs_no_escape(text), "{text:?}");
+        let out = self.member(name);
+        out.push(b'"');
+        out.extend_from_slice(text.as_bytes());
+        out.push(b'"');
+    }
+
+    /// Appends a member whose value is that of a [`Quantity`](super::Quantity).
+    pub fn quantity(&mut self, name: &'static str, value: u64) {
+        self.text(name, itoa::Buffer::new().format(value));
+    }
+
+    /// Appends a member whose value is that of [`Data`](super::Data).
+    pub fn data(&mut self, name: &'static str, bytes: &[u8]) {
+        append_data(self.member(name), bytes);
+    }
+
+    /// Appends a member whose value is a boolean.
+    pub fn boolean(&mut self, name: &'static str, value: bool) {
+        self.member(name).extend_from_slice(if value { b"true" } else { b"false" });
+    }
+
+    /// Appends a member whose value is null.
+    pub fn null(&mut self, name: &'static str) {
+        self.member(name).extend_from_slice(b"null");
     }
 
     /// Ends the object.
@@ -116,6 +124,38 @@ impl<'a> JsonObject<'a> {
             self.out.push(b'{');
         }
         self.out.push(b'}');
+    }
+}
+
+fn needs_no_escape(text: &str) -> bool {
+    !text.contains(|c: char| c.is_control() || matches!(c, '"' | '\\'))
+}
+
+/// Appends a JSON array element by element.
+#[derive(Debug)]
+pub struct JsonArray<'a> {
+    out: &'a mut Vec<u8>,
+    is_empty: bool,
+}
+
+impl<'a> JsonArray<'a> {
+    /// Begins an array at the end of `out`.
+    pub fn begin(out: &'a mut Vec<u8>) -> Self {
+        out.push(b'[');
+        Self { out, is_empty: true }
+    }
+
+    /// Begins an element, and returns the buffer to whose end it must be appended.
+    pub fn element(&mut self) -> &mut Vec<u8> {
+        if !std::mem::take(&mut self.is_empty) {
+            self.out.push(b',');
+        }
+        self.out
+    }
+
+    /// Ends the array.
+    pub fn end(self) {
+        self.out.push(b']');
     }
 }
 
@@ -209,9 +249,36 @@ mod tests {
     #[test]
     fn objects_and_arrays_may_be_empty() {
         let mut out = Vec::new();
-        append_array(&mut out, [0_u64; 0], |out, number| append_json(out, &number)).unwrap();
-        append_array(&mut out, [1_u64, 2], |out, number| append_json(out, &number)).unwrap();
+        JsonArray::begin(&mut out).end();
         JsonObject::begin(&mut out).end();
-        assert_eq!(out, b"[][1,2]{}");
+        assert_eq!(out, b"[]{}");
+    }
+
+    #[test]
+    fn objects_are_written_member_by_member() {
+        for length in [0, 1, 31, 32, 33, 500] {
+            let bytes: Vec<_> = (0..length).map(|byte: u64| byte as u8).collect();
+            let mut out = Vec::new();
+            let mut object = JsonObject::begin(&mut out);
+            object.data("data", &bytes);
+            object.text("text", "0x1");
+            object.quantity("quantity", u64::MAX - length);
+            object.boolean("boolean", length == 0);
+            object.null("null");
+            let mut array = JsonArray::begin(object.member("array"));
+            (0..length % 4).for_each(|_| append_data(array.element(), &bytes));
+            array.end();
+            object.end();
+            let data = Data(Bytes::from(bytes));
+            let expected = serde_json::json!({
+                "data": data,
+                "text": "0x1",
+                "quantity": Quantity(u64::MAX - length),
+                "boolean": length == 0,
+                "null": null,
+                "array": vec![data; (length % 4) as usize],
+            });
+            assert_eq!(serde_json::from_slice::<serde_json::Value>(&out).unwrap(), expected);
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::decode::{Decode, Faults, Input, decode_array, deserialize_by_decoding, wire_objects};
 use super::text::TextError;
-use super::{AddressData, ByteString, BytesData, Data, HashData, JsonObject, Quantity64, append_array};
+use super::{AddressData, ByteString, BytesData, Data, HashData, Quantity64};
 use crate::{Address, BlockNumberOrTag, H256};
 use serde::{Serialize, Serializer};
 use std::fmt;
@@ -74,36 +74,6 @@ wire_objects! {
         transaction_hash: Option<HashData>,
         /// Index of its transaction in the block; null while it is pending.
         transaction_index: Option<Quantity64>,
-    }
-}
-
-impl GetLogsOutput {
-    /// Appends the JSON that [`append_json`](super::append_json) appends, in half the time.
-    ///
-    /// # Errors
-    /// Those of [`append_json`](super::append_json).
-    pub fn append_json(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
-        let mut object = JsonObject::begin(out);
-        object.member_with("Logs", |out| append_array(out, &self.logs, |out, log| log.append_json(out)))?;
-        object.end();
-        Ok(())
-    }
-}
-
-impl Log {
-    fn append_json(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
-        let mut object = JsonObject::begin(out);
-        object.member("Address", &self.address)?;
-        object.member("BlockHash", &self.block_hash)?;
-        object.member("BlockNumber", &self.block_number)?;
-        object.member("Data", &self.data)?;
-        object.member("LogIndex", &self.log_index)?;
-        object.member("Removed", &self.removed)?;
-        object.member("Topics", &self.topics)?;
-        object.member("TransactionHash", &self.transaction_hash)?;
-        object.member("TransactionIndex", &self.transaction_index)?;
-        object.end();
-        Ok(())
     }
 }
 
@@ -243,32 +213,3 @@ impl Decode for Topics {
 }
 
 deserialize_by_decoding!(AddressFilter, TopicFilter);
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-    use crate::wire::{Quantity, append_json};
-
-    #[test]
-    fn appends_what_is_serialized() {
-        let log = |topics: u8, mined: bool| Log {
-            address: Data(Address::repeat_byte(1)),
-            block_hash: mined.then_some(Data(H256::repeat_byte(10))),
-            block_number: mined.then_some(Quantity(8)),
-            data: Data(vec![7; usize::from(topics) * 50].into()),
-            log_index: mined.then_some(Quantity(u64::MAX)),
-            removed: !mined,
-            topics: (0..topics).map(|topic| Data(H256::repeat_byte(topic))).collect(),
-            transaction_hash: mined.then_some(Data(H256::repeat_byte(9))),
-            transaction_index: mined.then_some(Quantity(0)),
-        };
-        for logs in [vec![], vec![log(0, true)], (0..5).map(|topics| log(topics, topics % 2 == 0)).collect()] {
-            let output = GetLogsOutput { logs };
-            let (mut appended, mut serialized) = Default::default();
-            append_json(&mut serialized, &output).unwrap();
-            output.append_json(&mut appended).unwrap();
-            assert_eq!(String::from_utf8(appended), String::from_utf8(serialized));
-        }
-    }
-}

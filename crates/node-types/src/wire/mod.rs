@@ -62,7 +62,7 @@ pub use decode::{BodyError, Decode, Faults, Faulty, Input, Location, ObjectDecod
 pub use event::*;
 pub use fee_history::*;
 pub use filter::*;
-pub use json::{JsonObject, append_array, append_json};
+pub use json::{JsonArray, JsonObject, append_data, append_json};
 pub use log::*;
 pub use parameters::{
     AccountInput, BlockNumberInput, DecodeParameters, FilterIdInput, GetBlockByHashInput, GetBlockByNumberInput,

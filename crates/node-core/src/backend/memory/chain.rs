@@ -4,9 +4,8 @@ use super::state::States;
 use super::stored::StoredBlock;
 use crate::backend::candidates::Candidates;
 use crate::backend::{AccountProof, BackendError, FeeRow, HeadChange, LogFilter, StateView, View};
-use crate::block::{
-    BlockHashOrNumber, BlockLogs, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition,
-};
+use crate::block::{BlockHashOrNumber, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition};
+use crate::block_logs::BlockLogs;
 use crate::context::Context;
 use crate::state::{AccountState, StateChanges};
 use node_types::consensus::Receipt;
@@ -189,10 +188,10 @@ impl View for MemoryChain {
         Ok(self.canonical(number).map(|block| block.header.hash))
     }
 
-    fn logs(&self, numbers: &[BlockNumber]) -> Result<Vec<Arc<BlockLogs>>, BackendError> {
+    fn logs(&self, numbers: &[BlockNumber]) -> Result<Vec<BlockLogs>, BackendError> {
         let logs = |number: &BlockNumber| {
             let block = self.canonical(*number).ok_or(BackendError::UnknownBlock(*number))?;
-            Ok(Arc::new(BlockLogs::of(&block.header, &block.body, &block.receipts)))
+            Ok(BlockLogs::of(&block.header, &block.body, &block.receipts))
         };
         numbers.iter().map(logs).collect()
     }

@@ -3,9 +3,9 @@
 use super::sentence::{Succeeds, equals, returns};
 use super::{ModelState, Random, TestChain};
 use crate::backend::{BackendError, View, has_storage_after};
-use crate::block::{BlockHashOrNumber, BlockLog, BlockLogs, TransactionPosition};
+use crate::block::{BlockHashOrNumber, TransactionPosition};
+use crate::block_logs::{BlockLog, BlockLogs};
 use crate::state::StateChanges;
-use std::sync::Arc;
 
 /// Panics unless `view` shows exactly the canonical chain `chain` with all its states.
 pub fn check_view(view: &dyn View, chain: &TestChain) {
@@ -28,15 +28,18 @@ fn check_blocks(view: &dyn View, chain: &TestChain) {
         }
         let hash = view.canonical_hash(reference.number);
         returns(format_args!("the hash of block {}", reference.number), hash, Some(reference.hash));
-        let mut logs = Vec::new();
+        let mut expected = Vec::new();
         for (index, receipt) in block.receipts.iter().enumerate() {
-            let transaction_hash = block.body.transactions[index].hash;
-            let of_receipt = receipt.logs.iter().cloned();
-            logs.extend(of_receipt.map(|log| BlockLog { transaction_index: index, transaction_hash, log }));
+            let transaction = block.body.transactions[index].hash;
+            expected.extend(receipt.logs.iter().map(|log| (index, transaction, log.clone())));
         }
-        let expected = BlockLogs { hash: reference.hash, timestamp: block.header.header.timestamp, logs };
-        let logs = view.logs(&[reference.number]);
-        returns(format_args!("the logs of block {}", reference.number), logs, vec![Arc::new(expected)]);
+        let logs = view.logs(&[reference.number]).map(|blocks| {
+            let of_log = |log: BlockLog<'_>| (log.transaction_index, log.transaction_hash, log.log.to_log());
+            let of_block = |logs: &BlockLogs| (logs.hash, logs.timestamp, logs.iter().map(of_log).collect());
+            blocks.iter().map(of_block).collect()
+        });
+        let expected = vec![(reference.hash, block.header.header.timestamp, expected)];
+        returns(format_args!("the logs of block {}", reference.number), logs, expected);
         let is_side_block = view.side_block(reference.hash).map(|block| block.is_some());
         returns(format_args!("whether the canonical block {reference} is a side block"), is_side_block, false);
         for (index, transaction) in block.body.transactions.iter().enumerate() {

@@ -70,8 +70,9 @@ fn logs_are_delivered_once_from_creation_on() {
     world.mine(plan(0, &[4]));
     assert_eq!(poll(&filters, id), [(2, 2), (2, 3), (3, 4)]);
     assert_eq!(poll(&filters, id), []);
-    let whole = filters.logs(&Context::unbounded(), id, 100).unwrap();
-    assert_eq!(whole.logs.iter().map(|found| found.log.data[0]).collect::<Vec<_>>(), [1, 2, 3, 4]);
+    let mut whole = Vec::new();
+    assert!(filters.visit_logs(&Context::unbounded(), id, 100, |found| whole.push(found.log.data[0])).unwrap());
+    assert_eq!(whole, [1, 2, 3, 4]);
 }
 
 #[test]
@@ -266,7 +267,7 @@ fn removed_filters_are_unknown() {
     let world = World::new(Fork::Osaka);
     let filters = open(&world, FilterLimits::default());
     let id = filters.install(&context(), FilterCriteria::Blocks).unwrap();
-    assert!(matches!(filters.logs(&Context::unbounded(), id, 1), Err(FilterError::NotALogFilter(_))));
+    assert!(matches!(filters.visit_logs(&Context::unbounded(), id, 1, |_| ()), Err(FilterError::NotALogFilter(_))));
     assert!(filters.uninstall(id).unwrap());
     assert!(!filters.uninstall(id).unwrap());
     assert!(matches!(filters.changes(&Context::unbounded(), id), Err(FilterError::NotFound(_))));

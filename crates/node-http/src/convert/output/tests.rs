@@ -1,9 +1,10 @@
 use super::*;
-use node_core::block::Body;
+use node_core::block::{BlockRef, Body};
 use node_types::consensus::{
     AccessListItem, AccessListTransaction, Bloom, DynamicFeeTransaction, Header, LegacyTransaction, Receipt, Signature,
     Transaction, TransactionType, Withdrawal,
 };
+use node_types::wire::append_json;
 
 const BASE_FEE: u64 = 1_000;
 const GAS: u64 = 21_000;
@@ -164,4 +165,24 @@ fn converts_receipts_of_mined_and_pending_blocks() {
     let pending = &receipts(&found(true))[0];
     assert_eq!((pending.block_hash, pending.block_number, pending.transaction_index), (None, None, None));
     assert_eq!((pending.logs[0].block_hash, pending.logs[0].transaction_hash), (None, None));
+}
+
+#[test]
+fn appends_the_json_of_a_log() {
+    for (count, pending) in [(0, true), (0, false), (1, true), (3, false), (4, false)] {
+        let (topics, data) = (vec![[7; 32]; count], vec![9; 50 * count]);
+        let found = FoundLog {
+            block: BlockRef { number: 8, hash: word(10) },
+            timestamp: 9,
+            pending,
+            log_index: u64::MAX,
+            transaction_index: 0,
+            transaction_hash: word(11),
+            log: LogRef { address: address(1), topics: &topics, data: &data },
+        };
+        let (mut appended, mut serialized) = Default::default();
+        append_log(&mut appended, &found);
+        append_json(&mut serialized, &log(found.to_found_log())).unwrap();
+        assert_eq!(String::from_utf8(appended), String::from_utf8(serialized));
+    }
 }
