@@ -311,10 +311,6 @@ pub(crate) fn changed_log(change: ChangedLog) -> wire::Log {
     wire::Log { removed: change.removed, ..log(change.found) }
 }
 
-pub(crate) fn logs(found: Vec<FoundLog>) -> Vec<wire::Log> {
-    found.into_iter().map(log).collect()
-}
-
 /// Converts the changes that a filter reports.
 pub(crate) fn filter_changes(changes: FilterChanges) -> wire::FilterChanges {
     match changes {

@@ -1,7 +1,9 @@
 //! Filters. Even reading a filter advances it or extends its lifetime.
 
+use super::logs::write_logs;
 use super::operation::{Declaration, Link, Operation};
 use crate::convert::{self, output};
+use crate::exchange::{Exchange, Job};
 use crate::problem_page::ProblemPage::{BlockNotFound, FilterNotFound, LimitExceeded};
 use node_core::cost::Cost;
 use node_core::filters::{FilterId, InvalidFilterId};
@@ -86,9 +88,17 @@ pub(super) fn operations() -> Vec<Operation> {
             "Returns all logs in the whole range of a log filter, whether they were polled or not.",
         )
         .limits("20,000 logs (`max-logs`).")
-        .parameters(cost, |node, context, input| {
-            let logs = node.get_filter_logs(context, input.filter_id.parse::<FilterId>()?)?;
-            Ok(GetFilterLogsOutput { logs: output::logs(logs) })
+        .output::<GetFilterLogsOutput>()
+        .handler(|exchange: Exchange| {
+            let job = exchange.parameters(|parameters| {
+                let FilterIdInput { filter_id } = parameters.input(&[])?;
+                Ok(Job::writing(Cost::FILTER, move |node, context, out| {
+                    let id = filter_id.parse::<FilterId>()?;
+                    write_logs(out, |visit| node.visit_filter_logs(context, id, visit))?;
+                    Ok(None)
+                }))
+            });
+            exchange.run(job)
         }),
         Operation::get(
             "uninstallFilter",

@@ -10,7 +10,7 @@ use node_core::block_logs::LogRef;
 use node_core::context::Context;
 use node_core::cost::Cost;
 use node_core::logs::FoundLog;
-use node_core::node::{LogCursor, Node};
+use node_core::node::{LogCursor, Node, NodeError};
 use node_types::wire::{self, ErrorDetail, GetLogsInput, GetLogsOutput, JsonArray, JsonObject};
 use serde_json::json;
 use std::sync::Arc;
@@ -56,23 +56,32 @@ async fn get_logs(mut exchange: Exchange) -> HttpResponse {
         let cost = Cost::of_logs([input.from_block, input.to_block]);
         let query = convert::input::log_query(input);
         let work = move |node: &Node, context: &Context, out: &mut Vec<u8>| {
-            let mut output = JsonObject::begin(out);
-            let mut logs = JsonArray::begin(output.member("Logs"));
-            let visit = |found: FoundLog<LogRef<'_>>| output::append_log(logs.element(), &found);
-            let next = if in_pages {
-                node.visit_logs_page(context, &query, cursor, visit)?
-            } else {
-                node.visit_logs(context, &query, visit)?;
-                None
-            };
-            logs.end();
-            output.end();
+            let next = write_logs(out, |visit| {
+                if in_pages {
+                    node.visit_logs_page(context, &query, cursor, visit)
+                } else {
+                    node.visit_logs(context, &query, visit).map(|()| None)
+                }
+            })?;
             Ok(next.map(|cursor| format!("getLogs/?cursor={cursor}")))
         };
         Ok(Job::writing(cost, work))
     };
     let job = exchange.decode_body(true, Arc::new(decode)).await;
     exchange.run(job).await
+}
+
+/// Appends an object with the logs that `search` passes on. Returns what `search` returns.
+pub(super) fn write_logs<T>(
+    out: &mut Vec<u8>,
+    search: impl FnOnce(&mut dyn FnMut(FoundLog<LogRef<'_>>)) -> Result<T, NodeError>,
+) -> Result<T, NodeError> {
+    let mut output = JsonObject::begin(out);
+    let mut logs = JsonArray::begin(output.member("Logs"));
+    let returned = search(&mut |found| output::append_log(logs.element(), &found))?;
+    logs.end();
+    output.end();
+    Ok(returned)
 }
 
 fn cursor(text: Option<String>) -> Result<Option<LogCursor>, Vec<ErrorDetail>> {

@@ -3,9 +3,9 @@
 use crate::codec::{Malformed, Reader, put_bytes, put_u256, put_varint};
 use crate::error::StoreError;
 use node_core::block::{Body, RecoveredTransaction, SealedHeader};
-use node_core::block_logs::{BlockLogs, BlockLogsBuilder};
-use node_types::consensus::{Bloom, Header, Log, Receipt, ReceiptOutcome, Transaction, TransactionType, Withdrawal};
-use node_types::{Address, Bytes, H256};
+use node_core::block_logs::{BlockLogs, BlockLogsBuilder, LogRef};
+use node_types::H256;
+use node_types::consensus::{Bloom, Header, Receipt, ReceiptOutcome, Transaction, TransactionType, Withdrawal};
 
 /// Encodes hash, total difficulty, size and RLP of a header.
 pub(crate) fn encode_header(header: &SealedHeader) -> Vec<u8> {
@@ -90,8 +90,8 @@ pub(crate) fn decode_block_logs(header: &[u8], body: &[u8], receipts: &[u8]) -> 
         read_outcome(&mut receipts)?;
         skip_bloom(&mut receipts)?;
         for _ in 0..receipts.count(22)? {
-            let (address, topics, data) = read_log(&mut receipts)?;
-            logs.push(transaction_index, transaction_hash, address, topics.iter(), data);
+            let log = read_log(&mut receipts)?;
+            logs.push(transaction_index, transaction_hash, log.address, log.topics.iter(), log.data);
         }
     }
     receipts.finish()?;
@@ -143,7 +143,9 @@ pub(crate) fn decode_receipts(value: &[u8]) -> Result<Vec<Receipt>, StoreError> 
             outcome,
             cumulative_gas_used,
             logs_bloom: read_bloom(&mut reader)?,
-            logs: (0..reader.count(22)?).map(|_| decode_log(&mut reader)).collect::<Result<_, _>>()?,
+            logs: (0..reader.count(22)?)
+                .map(|_| Ok(read_log(&mut reader)?.to_log()))
+                .collect::<Result<_, Malformed>>()?,
         });
     }
     reader.finish()?;
@@ -162,16 +164,10 @@ fn read_outcome(reader: &mut Reader<'_>) -> Result<(TransactionType, ReceiptOutc
     Ok((transaction_type, outcome, reader.varint()?))
 }
 
-fn decode_log(reader: &mut Reader<'_>) -> Result<Log, Malformed> {
-    let (address, topics, data) = read_log(reader)?;
-    Ok(Log { address, topics: topics.iter().copied().map(H256).collect(), data: Bytes::from(data) })
-}
-
-/// Returns the contract of a log, its topics and its data.
-fn read_log<'a>(reader: &mut Reader<'a>) -> Result<(Address, &'a [[u8; 32]], &'a [u8]), Malformed> {
+fn read_log<'a>(reader: &mut Reader<'a>) -> Result<LogRef<'a>, Malformed> {
     let address = reader.address()?;
     let topics = reader.count(32)?;
-    Ok((address, reader.take(32 * topics)?.as_chunks().0, reader.bytes()?))
+    Ok(LogRef { address, topics: reader.take(32 * topics)?.as_chunks().0, data: reader.bytes()? })
 }
 
 /// Filters with more than this many bytes set are stored whole.
