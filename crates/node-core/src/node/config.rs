@@ -23,8 +23,8 @@ pub struct ForkConfigs {
 /// The rules of a fork.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForkConfig {
-    /// Unix seconds; zero for rules that do not activate by timestamp.
-    pub activation_time: u64,
+    /// Unix seconds; `None` for rules that do not activate by timestamp.
+    pub activation_time: Option<u64>,
     /// Blob parameters; `None` before Cancun.
     pub blob_params: Option<BlobParams>,
     /// Chain id.
@@ -56,14 +56,14 @@ impl Node {
         let head = snapshot.header(snapshot.latest())?;
         let genesis = snapshot.view.header(0.into())?.ok_or(BackendError::UnknownBlock(0))?;
         let now = head.header.timestamp;
-        let begun = fork_id::times(&self.spec).filter(|at| *at <= now).max().unwrap_or(0);
+        let begun = fork_id::times(&self.spec).filter(|at| *at <= now).max();
         let coming = || fork_id::times(&self.spec).filter(|at| *at > now);
         let merged = head.header.difficulty.is_zero();
         // Forks that activate by timestamp come after the merge, and those that activate by number before it.
         let at = |time: u64| self.fork_config(&genesis, BlockNumber::MAX, time, true);
         Ok(ForkConfigs {
             current: ForkConfig {
-                activation_time: if merged { begun } else { 0 },
+                activation_time: begun.filter(|_| merged),
                 ..self.fork_config(&genesis, head.header.number, now, merged)
             },
             next: coming().min().map(at),
@@ -74,7 +74,7 @@ impl Node {
     fn fork_config(&self, genesis: &SealedHeader, number: BlockNumber, time: u64, merged: bool) -> ForkConfig {
         let contracts = self.executor.contracts(self.spec.fork_at(number, time, merged));
         ForkConfig {
-            activation_time: time,
+            activation_time: Some(time),
             blob_params: self.spec.blob_params(time).filter(|_| merged),
             chain_id: self.spec.chain_id,
             fork_id: fork_id(&self.spec, genesis, number, time),

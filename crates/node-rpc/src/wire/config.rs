@@ -75,7 +75,7 @@ impl From<node::ForkConfig> for ForkConfig {
             contracts.into_iter().map(|contract| (contract.name, Data(contract.address))).collect()
         };
         Self {
-            activation_time: config.activation_time,
+            activation_time: config.activation_time.unwrap_or(0),
             blob_schedule: config.blob_params.map(|params| BlobSchedule {
                 target: params.target,
                 max: params.max,
