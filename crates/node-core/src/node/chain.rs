@@ -85,14 +85,14 @@ impl Node {
         Ok(Some(self.next_header.after(&head).beneficiary))
     }
 
-    /// Returns the blob base fee of the next block in wei per blob gas; zero before Cancun.
+    /// Returns the blob base fee of the next block in wei per blob gas, or `None` before Cancun.
     ///
     /// # Errors
     /// [`NodeError::Backend`].
-    pub fn blob_base_fee(&self, context: &Context) -> Result<U256, NodeError> {
+    pub fn blob_base_fee(&self, context: &Context) -> Result<Option<U256>, NodeError> {
         let snapshot = self.snapshot(context)?;
         let head = snapshot.header(snapshot.latest())?;
-        Ok(fees::blob_base_fee(&self.spec, &self.next_header.after(&head)).unwrap_or_default())
+        Ok(fees::blob_base_fee(&self.spec, &self.next_header.after(&head)))
     }
 
     /// Returns the median of the median tips of the latest blocks that have transactions, but at least the pool's

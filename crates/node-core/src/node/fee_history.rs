@@ -14,14 +14,14 @@ use node_types::{BlockNumber, BlockNumberOrTag, U256};
 pub struct FeeHistory {
     /// Number of the first block.
     pub oldest_block: BlockNumber,
-    /// Base fee of each block and of the block after the last one, in wei per gas; zero before London.
-    pub base_fees: Vec<U256>,
+    /// Base fee of each block and of the block after the last one, in wei per gas; `None` before London.
+    pub base_fees: Vec<Option<u64>>,
     /// Gas used of each block divided by its gas limit.
     pub gas_used_ratios: Vec<f64>,
-    /// Blob base fee of each block and of the block after the last one, in wei per blob gas; zero before Cancun.
-    pub blob_base_fees: Vec<U256>,
-    /// Blob gas used of each block divided by the maximum; zero before Cancun.
-    pub blob_gas_used_ratios: Vec<f64>,
+    /// Blob base fee of each block and of the block after the last one, in wei per blob gas; `None` before Cancun.
+    pub blob_base_fees: Vec<Option<U256>>,
+    /// Blob gas used of each block divided by the maximum; `None` before Cancun.
+    pub blob_gas_used_ratios: Vec<Option<f64>>,
     /// For each block the tips at the requested percentiles, in wei per gas; empty if no percentiles were requested.
     pub rewards: Vec<Vec<U256>>,
 }
@@ -65,14 +65,11 @@ impl Node {
         let blob_fees = headers().map(|header| fees::blob_base_fee(&self.spec, header)).chain(next_blob_fee);
         Ok(FeeHistory {
             oldest_block: oldest,
-            base_fees: base_fees.map(|base_fee| base_fee.unwrap_or(0).into()).collect(),
+            base_fees: base_fees.collect(),
             gas_used_ratios: headers().map(|header| ratio(header.gas_used, header.gas_limit)).collect(),
-            blob_base_fees: blob_fees.map(Option::unwrap_or_default).collect(),
+            blob_base_fees: blob_fees.collect(),
             blob_gas_used_ratios: headers()
-                .map(|header| {
-                    let most = fees::max_blob_gas(&self.spec, header.timestamp).unwrap_or(0);
-                    ratio(header.blob_gas_used.unwrap_or(0), most)
-                })
+                .map(|header| Some(ratio(header.blob_gas_used?, fees::max_blob_gas(&self.spec, header.timestamp)?)))
                 .collect(),
             rewards: if percentiles.is_empty() {
                 Vec::new()
@@ -215,7 +212,7 @@ mod tests {
         let history = world.node.fee_history(&Context::unbounded(), 2, BlockNumberOrTag::Latest, &[]).unwrap();
         // An almost empty block lowers the base fee by almost an eighth (EIP-1559).
         let next = BASE_FEE - BASE_FEE * (15_000_000 - GAS) / 15_000_000 / 8;
-        assert_eq!(history.base_fees, [BASE_FEE, BASE_FEE, next].map(U256::from));
+        assert_eq!(history.base_fees, [BASE_FEE, BASE_FEE, next].map(Some));
         assert_eq!(history.gas_used_ratios, [0.0, 0.0007]);
         assert_eq!(history.rewards, Vec::<Vec<_>>::new());
     }

@@ -369,9 +369,10 @@ pub(crate) fn proof(address: Address, proof: AccountProof) -> wire::GetProofOutp
 }
 
 pub(crate) fn fee_history(history: FeeHistory) -> wire::FeeHistoryOutput {
-    let quantities = |numbers: Vec<U256>| numbers.into_iter().map(Quantity).collect::<Vec<_>>();
+    let quantities = |numbers: Vec<U256>| numbers.into_iter().map(Quantity).collect();
+    let base_fee = |fee: Option<u64>| Quantity(fee.unwrap_or(0).into());
     wire::FeeHistoryOutput {
-        base_fee_per_gas: quantities(history.base_fees),
+        base_fee_per_gas: history.base_fees.into_iter().map(base_fee).collect(),
         gas_used_ratio: history.gas_used_ratios,
         oldest_block: Quantity(history.oldest_block),
         reward: history.rewards.into_iter().map(quantities).collect(),

@@ -59,7 +59,7 @@ pub(super) fn operations() -> Vec<Operation> {
             "Returns the price of blob gas in the next block, in wei.",
         )
         .parameters(instant, |node, context, ()| {
-            Ok(BlobBaseFeeOutput { base_fee: Quantity(node.blob_base_fee(context)?) })
+            Ok(BlobBaseFeeOutput { base_fee: Quantity(node.blob_base_fee(context)?.unwrap_or_default()) })
         }),
         Operation::get(
             "syncing",

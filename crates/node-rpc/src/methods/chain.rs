@@ -56,7 +56,7 @@ pub(super) fn methods() -> Vec<Method> {
             |scope, ()| Ok(scope.node.next_base_fee(scope.context)?.map(Hex)),
         ),
         Method::new("eth_blobBaseFee", &[], "The price of blob gas in the next block, in wei.", |scope, ()| {
-            Ok(Hex(scope.node.blob_base_fee(scope.context)?))
+            Ok(Hex(scope.node.blob_base_fee(scope.context)?.unwrap_or_default()))
         }),
         Method::new(
             "eth_feeHistory",

@@ -33,7 +33,7 @@ pub(crate) struct FeeHistory {
     oldest_block: Hex<u64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     reward: Vec<Vec<Hex<U256>>>,
-    base_fee_per_gas: Vec<Hex<U256>>,
+    base_fee_per_gas: Vec<Hex<u64>>,
     gas_used_ratio: Vec<f64>,
     base_fee_per_blob_gas: Vec<Hex<U256>>,
     blob_gas_used_ratio: Vec<f64>,
@@ -41,14 +41,16 @@ pub(crate) struct FeeHistory {
 
 impl From<node::FeeHistory> for FeeHistory {
     fn from(found: node::FeeHistory) -> Self {
-        let hex = |numbers: Vec<U256>| numbers.into_iter().map(Hex).collect::<Vec<_>>();
+        let hex = |numbers: Vec<U256>| numbers.into_iter().map(Hex).collect();
+        let base_fee = |fee: Option<u64>| Hex(fee.unwrap_or(0));
+        let blob_base_fee = |fee: Option<U256>| Hex(fee.unwrap_or_default());
         Self {
             oldest_block: Hex(found.oldest_block),
             reward: found.rewards.into_iter().map(hex).collect(),
-            base_fee_per_gas: hex(found.base_fees),
+            base_fee_per_gas: found.base_fees.into_iter().map(base_fee).collect(),
             gas_used_ratio: found.gas_used_ratios,
-            base_fee_per_blob_gas: hex(found.blob_base_fees),
-            blob_gas_used_ratio: found.blob_gas_used_ratios,
+            base_fee_per_blob_gas: found.blob_base_fees.into_iter().map(blob_base_fee).collect(),
+            blob_gas_used_ratio: found.blob_gas_used_ratios.into_iter().map(Option::unwrap_or_default).collect(),
         }
     }
 }
