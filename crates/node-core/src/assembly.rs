@@ -240,7 +240,7 @@ mod tests {
             let expected = NextBlockRules {
                 fork,
                 gas_limit,
-                base_fee: header.base_fee_per_gas.unwrap_or(0),
+                base_fee: header.base_fee_per_gas,
                 blob_base_fee: blobs.then(U256::one),
                 blob_params: blobs.then_some(BlobParams::CANCUN),
             };

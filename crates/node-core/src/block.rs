@@ -100,7 +100,7 @@ impl RecoveredTransaction {
     /// not be below the base fee.
     pub fn paid_price(&self, base_fee: Option<u64>) -> U256 {
         let body = &self.transaction.body;
-        body.effective_gas_price(base_fee.unwrap_or(0)).unwrap_or_else(|| body.max_fee_per_gas())
+        body.effective_gas_price(base_fee).unwrap_or_else(|| body.max_fee_per_gas())
     }
 
     /// Returns whether the transaction was created by [`impersonating`](Self::impersonating).

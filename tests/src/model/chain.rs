@@ -260,7 +260,7 @@ impl Model {
         while gas + 21_000 <= header.gas_limit {
             let pays = |waiting: &Waiting| {
                 let blobs_paid = !waiting.sent.is_blob() || waiting.sent.blob_fee_cap() >= blob_base_fee.into();
-                let tip = waiting.sent.body().effective_tip(base_fee).filter(|_| blobs_paid)?;
+                let tip = waiting.sent.body().effective_tip(Some(base_fee)).filter(|_| blobs_paid)?;
                 let tip = if self.order == TransactionOrder::Fees { tip } else { U256::zero() };
                 Some((tip, Reverse(waiting.arrival)))
             };

@@ -129,7 +129,7 @@ impl State {
     pub(super) fn run(&mut self, sent: &Sent, header: &Header, blob_base_fee: u128, gas_used: u64) -> Outcome {
         let body = &sent.transaction.body;
         let base_fee = header.base_fee_per_gas.expect("since London");
-        let tip = body.effective_tip(base_fee).expect("it pays the base fee");
+        let tip = body.effective_tip(Some(base_fee)).expect("it pays the base fee");
         let blob_gas = GAS_PER_BLOB * body.blob_versioned_hashes().len() as u64;
         let fee = (tip + base_fee) * gas_used + U256::from(blob_gas) * U256::from(blob_base_fee);
         let nonce = body.nonce();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 /// Returns the fee row of `block`.
 pub fn fee_row(block: &ExecutedBlock) -> FeeRow {
-    let base_fee = block.header.header.base_fee_per_gas.unwrap_or(0);
+    let base_fee = block.header.header.base_fee_per_gas;
     let mut used_before = 0;
     let mut tips: Vec<_> = block
         .body

@@ -154,7 +154,7 @@ fn built(assembled: Assembled, sidecars: Vec<BlobSidecar>) -> BuiltBlock {
 
 /// Returns the sum of the tips of a block in wei.
 fn tips(block: &ExecutedBlock) -> U256 {
-    let base_fee = block.header.header.base_fee_per_gas.unwrap_or(0);
+    let base_fee = block.header.header.base_fee_per_gas;
     let mut before = 0;
     let mut value = U256::zero();
     for (transaction, receipt) in block.body.transactions.iter().zip(block.receipts.iter()) {

@@ -116,7 +116,7 @@ impl Executor for FakeExecutor {
         }
         Ok(Box::new(FakeExecution {
             before: Some((view, header.number - 1)),
-            base_fee: header.base_fee_per_gas.unwrap(),
+            base_fee: header.base_fee_per_gas,
             ..FakeExecution::default()
         }))
     }
@@ -200,7 +200,7 @@ fn trace_of(what: &str, tracing: &Tracing) -> Result<Trace, TraceError> {
 struct FakeExecution<'a> {
     /// The view and block that have the state before the block.
     before: Option<(&'a dyn View, BlockNumber)>,
-    base_fee: u64,
+    base_fee: Option<u64>,
     receipts: Vec<Receipt>,
     changes: StateChanges,
 }

@@ -81,7 +81,7 @@ impl Pool {
             encoded_length,
         );
         if self.requires_base_fee.load(Ordering::Relaxed)
-            && let (cap, base_fee) = (transaction.body.max_fee_per_gas(), next.base_fee)
+            && let (cap, Some(base_fee)) = (transaction.body.max_fee_per_gas(), next.base_fee)
             && cap < base_fee.into()
         {
             reasons.push(TransactionError::FeeCapTooLow { cap, base_fee }.into());

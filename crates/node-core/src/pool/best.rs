@@ -29,7 +29,7 @@ pub enum TransactionOrder {
 /// This is a snapshot: later changes to the pool do not affect it.
 pub struct BestTransactions {
     order: TransactionOrder,
-    base_fee: u64,
+    base_fee: Option<u64>,
     blob_base_fee: Option<U256>,
     heads: BinaryHeap<Candidate>,
     last: Option<VecDeque<Arc<PoolTransaction>>>,
@@ -47,7 +47,7 @@ impl BestTransactions {
     /// Orders `runs`, each of which consists of the pending transactions of one sender.
     pub(super) fn new(
         order: TransactionOrder,
-        base_fee: u64,
+        base_fee: Option<u64>,
         blob_base_fee: Option<U256>,
         runs: impl Iterator<Item = VecDeque<Arc<PoolTransaction>>>,
     ) -> Self {

@@ -145,12 +145,12 @@ impl Pool {
 
     /// Returns the pending transactions in the order in which they enter a block with this header.
     pub fn best_for(&self, header: &Header) -> BestTransactions {
-        self.best(header.base_fee_per_gas.unwrap_or(0), fees::blob_base_fee(&self.parts.spec, header))
+        self.best(header.base_fee_per_gas, fees::blob_base_fee(&self.parts.spec, header))
     }
 
     /// Returns the pending transactions in the order in which they enter a block with this base fee and blob base fee,
-    /// in wei.
-    pub fn best(&self, base_fee: u64, blob_base_fee: Option<U256>) -> BestTransactions {
+    /// in wei; `None` before London and Cancun.
+    pub fn best(&self, base_fee: Option<u64>, blob_base_fee: Option<U256>) -> BestTransactions {
         let contents = self.contents.read();
         let runs = contents.senders().map(|(_, queue)| queue.pending().cloned().collect());
         BestTransactions::new(self.parts.order, base_fee, blob_base_fee, runs)

@@ -12,8 +12,8 @@ pub struct NextBlockRules {
     pub fork: Fork,
     /// Gas limit.
     pub gas_limit: u64,
-    /// Base fee in wei per gas; zero before London.
-    pub base_fee: u64,
+    /// Base fee in wei per gas; `None` before London.
+    pub base_fee: Option<u64>,
     /// Blob base fee in wei per blob gas; `None` before Cancun.
     pub blob_base_fee: Option<U256>,
     /// Blob parameters; `None` before Cancun.
@@ -27,7 +27,7 @@ impl NextBlockRules {
         Self {
             fork,
             gas_limit: header.gas_limit,
-            base_fee: header.base_fee_per_gas.unwrap_or(0),
+            base_fee: header.base_fee_per_gas,
             blob_base_fee: fees::blob_base_fee(spec, header),
             blob_params: if fork >= Fork::Cancun { spec.blob_params(header.timestamp) } else { None },
         }

@@ -93,7 +93,7 @@ impl SenderQueue {
     pub(super) fn insert(
         &mut self,
         transaction: Arc<PoolTransaction>,
-        base_fee: u64,
+        base_fee: Option<u64>,
         now: u64,
     ) -> Option<Arc<PoolTransaction>> {
         let nonce = transaction.nonce();
@@ -106,7 +106,7 @@ impl SenderQueue {
     }
 
     /// Removes a transaction. Later pending ones become queued.
-    pub(super) fn remove(&mut self, nonce: u64, base_fee: u64) -> Option<Arc<PoolTransaction>> {
+    pub(super) fn remove(&mut self, nonce: u64, base_fee: Option<u64>) -> Option<Arc<PoolTransaction>> {
         self.truncate_pending(nonce);
         let removed = self.entries.remove(&nonce)?;
         self.refresh_floors(nonce, base_fee);
@@ -118,7 +118,7 @@ impl SenderQueue {
     pub(super) fn set_account(
         &mut self,
         account: AccountState,
-        base_fee: u64,
+        base_fee: Option<u64>,
         now: u64,
     ) -> Vec<(Arc<PoolTransaction>, PoolError)> {
         let advanced = account.nonce > self.account.nonce;
@@ -148,7 +148,7 @@ impl SenderQueue {
     }
 
     /// Recomputes the floors from `nonce` on.
-    pub(super) fn refresh_floors(&mut self, nonce: u64, base_fee: u64) {
+    pub(super) fn refresh_floors(&mut self, nonce: u64, base_fee: Option<u64>) {
         let mut before = self.entries.range(..nonce).next_back().map(|(_, entry)| entry.floor);
         for entry in self.entries.range_mut(nonce..).map(|(_, entry)| entry) {
             let tip = entry.transaction.body().effective_tip(base_fee);
@@ -182,7 +182,7 @@ impl SenderQueue {
 #[cfg(test)]
 impl SenderQueue {
     /// Checks the invariants.
-    pub(super) fn assert_consistent(&self, base_fee: u64) {
+    pub(super) fn assert_consistent(&self, base_fee: Option<u64>) {
         let (mut end, mut cost) = (self.account.nonce, U256::zero());
         while let Some(entry) = self.entries.get(&end)
             && cost + entry.transaction.cost() <= self.account.balance

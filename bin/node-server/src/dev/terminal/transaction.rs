@@ -56,7 +56,7 @@ impl fmt::Display for TransactionLines<'_> {
             }
             None => writeln!(f, "  status  success")?,
         }
-        let price = body.effective_gas_price(header.base_fee_per_gas.unwrap_or(0)).unwrap_or_default();
+        let price = body.effective_gas_price(header.base_fee_per_gas).unwrap_or_default();
         writeln!(f, "  gas     {gas_used} of {}", body.gas_limit())?;
         writeln!(f, "  fee     {}, {price} wei per gas", Ether(price.saturating_mul(U256::from(gas_used))))?;
         write!(f, "  block   {}, {:#x}", header.number, self.header.hash)?;

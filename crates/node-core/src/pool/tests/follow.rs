@@ -167,7 +167,7 @@ fn stays_consistent_under_concurrent_changes() {
             });
         }
         for salt in 0..30 {
-            let transactions = pool.best(0, None).take(5).map(|tx| tx.recovered.clone()).collect();
+            let transactions = pool.best(None, None).take(5).map(|tx| tx.recovered.clone()).collect();
             world.mine(Plan { salt, transactions, ..Default::default() });
         }
     });

@@ -37,7 +37,7 @@ fn of(sender: Address, body: TransactionBody) -> PooledTransaction {
 /// Sends as many honest transactions as are guaranteed to everyone, and checks that they come first.
 fn the_honest_one_is_next(world: &World, pool: &Pool, tip: u64) {
     let honest: Vec<_> = (0..2).map(|nonce| add(pool, of(account(HONEST), bid(nonce, 100_000, tip)))).collect();
-    let first: Vec<_> = pool.best(BASE_FEE, None).take(2).map(|tx| tx.hash()).collect();
+    let first: Vec<_> = pool.best(Some(BASE_FEE), None).take(2).map(|tx| tx.hash()).collect();
     assert_eq!(first, honest);
     pool.contents.read().assert_consistent(&pool.limits);
     let mined = honest.iter().map(|hash| mined(pool, *hash)).collect();
@@ -96,7 +96,7 @@ fn underpriced_transactions_before_expensive_ones() {
     }
     // More than are guaranteed to one sender, all of them cheap.
     let honest: Vec<_> = (0..40).map(|nonce| add(&pool, of(account(HONEST), bid(nonce, 5_000, 1)))).collect();
-    let next: Vec<_> = pool.best(BASE_FEE, None).map(|tx| tx.hash()).collect();
+    let next: Vec<_> = pool.best(Some(BASE_FEE), None).map(|tx| tx.hash()).collect();
     assert_eq!(next, honest);
     pool.contents.read().assert_consistent(&pool.limits);
     world.mine(Plan::default());
@@ -136,7 +136,7 @@ fn replacements_without_end() {
     assert_eq!(world.backend.records(RecordKind::PoolTransaction).unwrap().len(), 1, "one of them is stored");
     let honest_tip = tip * 2;
     let honest = add(&pool, of(account(HONEST), bid(0, fee * 2, honest_tip)));
-    assert_eq!(pool.best(BASE_FEE, None).next().map(|tx| tx.hash()), Some(honest));
+    assert_eq!(pool.best(Some(BASE_FEE), None).next().map(|tx| tx.hash()), Some(honest));
 }
 
 #[test]

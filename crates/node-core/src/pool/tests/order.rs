@@ -16,17 +16,17 @@ fn orders_by_tip_and_nonce() {
     add(&pool, priced(4, 1, 1_000));
     let order = |mut best: crate::pool::BestTransactions| best.by_ref().map(|tx| tx.hash()).collect::<Vec<_>>();
     assert_eq!(
-        order(pool.best(BASE_FEE, None)),
+        order(pool.best(Some(BASE_FEE), None)),
         [middle, equal_but_later, cheap_first, then_dear],
         "a queued transaction is not included"
     );
     assert_eq!(
-        order(pool.best(10_020, None)),
+        order(pool.best(Some(10_020), None)),
         [middle, equal_but_later],
         "transactions that cannot pay the base fee are left out"
     );
 
-    let mut best = pool.best(BASE_FEE, None);
+    let mut best = pool.best(Some(BASE_FEE), None);
     let taken: Vec<_> = std::iter::from_fn(|| {
         let next = best.next()?;
         best.skip_sender();
@@ -42,7 +42,7 @@ fn skips_transactions_below_the_blob_base_fee() {
     let pool = world.pool(PoolLimits::default());
     add(&pool, blob_transaction(1, 0, 1));
     for (blob_base_fee, expected) in [(1_000, 1), (1_001, 0)] {
-        assert_eq!(pool.best(BASE_FEE, Some(blob_base_fee.into())).count(), expected, "{blob_base_fee}");
+        assert_eq!(pool.best(Some(BASE_FEE), Some(blob_base_fee.into())).count(), expected, "{blob_base_fee}");
     }
 }
 

@@ -45,13 +45,13 @@ proptest! {
                 Step::Add { sender, nonce, tip } => drop(pool.add_transaction(priced(sender, nonce, tip))),
                 Step::AddBlob { sender, nonce } => drop(pool.add_transaction(blob_transaction(sender, nonce, 1))),
                 Step::Remove { which } => {
-                    let hashes: Vec<_> = pool.best(0, None).map(|tx| tx.hash()).collect();
+                    let hashes: Vec<_> = pool.best(None, None).map(|tx| tx.hash()).collect();
                     if !hashes.is_empty() {
                         prop_assert!(pool.remove(hashes[which % hashes.len()]).unwrap());
                     }
                 }
                 Step::Mine { count } => {
-                    let transactions = pool.best(BASE_FEE, None).take(count).map(|tx| tx.recovered.clone()).collect();
+                    let transactions = pool.best(Some(BASE_FEE), None).take(count).map(|tx| tx.recovered.clone()).collect();
                     world.mine(Plan { salt, transactions, ..Default::default() });
                 }
                 Step::SetBalance { sender, balance } => {

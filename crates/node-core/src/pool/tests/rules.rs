@@ -264,7 +264,8 @@ fn early_rules() {
         (Fork::London, dynamic(1, |_| ()).transaction.body, &[]),
     ];
     for (fork, body, expected) in cases {
-        let next = NextBlockRules { fork, gas_limit: GAS_LIMIT, base_fee: 0, blob_base_fee: None, blob_params: None };
+        let next =
+            NextBlockRules { fork, gas_limit: GAS_LIMIT, base_fee: None, blob_base_fee: None, blob_params: None };
         let reasons = stateless::check(&next, CHAIN_ID, &PoolLimits::default(), &body, None, 100);
         assert_eq!(reasons.iter().map(ToString::to_string).collect::<Vec<_>>(), expected, "{fork:?}");
     }

@@ -124,17 +124,17 @@ impl TransactionBody {
         }
     }
 
-    /// Returns the price in wei per gas that is paid in a block with `base_fee` (EIP-1559), or `None` if the fee cap is
-    /// below the base fee.
-    pub fn effective_gas_price(&self, base_fee: u64) -> Option<U256> {
+    /// Returns the price in wei per gas that is paid in a block with `base_fee`, which is `None` before London
+    /// (EIP-1559). The result is `None` if the fee cap is below the base fee.
+    pub fn effective_gas_price(&self, base_fee: Option<u64>) -> Option<U256> {
         let tip = self.effective_tip(base_fee)?;
-        Some(tip + U256::from(base_fee))
+        Some(tip + U256::from(base_fee.unwrap_or(0)))
     }
 
-    /// Returns the effective tip in wei per gas in a block with `base_fee`, or `None` if the fee cap is below the base
-    /// fee.
-    pub fn effective_tip(&self, base_fee: u64) -> Option<U256> {
-        let room = self.max_fee_per_gas().checked_sub(base_fee.into())?;
+    /// Returns the effective tip in wei per gas in a block with `base_fee`, which is `None` before London. The result
+    /// is `None` if the fee cap is below the base fee.
+    pub fn effective_tip(&self, base_fee: Option<u64>) -> Option<U256> {
+        let room = self.max_fee_per_gas().checked_sub(base_fee.unwrap_or(0).into())?;
         Some(room.min(self.max_priority_fee_per_gas()))
     }
 
