@@ -16,7 +16,7 @@ use crate::service::Service;
 use crate::signal::Signal;
 use crate::streaming::streaming_body;
 use crate::tokens::Grant;
-use crate::transfer::Body;
+use crate::transfer::CompleteBody;
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderName, HeaderValue};
@@ -165,7 +165,7 @@ impl EventBody {
         let work = Box::new(move |context: &Context| {
             let (events, stream) = service.node.next_events(context, stream.clone(), BATCH)?;
             let events: Vec<_> = events.into_iter().map(convert::event::event).collect();
-            Ok((Body::new(write(&events)?, &service, &client)?, stream))
+            Ok((CompleteBody::new(write(&events)?, &service, &client)?, stream))
         });
         let context = self.service.context(&self.sender.client);
         let (text, stream) = dispatch::run(&self.service.pools, Cost::Brief, context, work).await?;

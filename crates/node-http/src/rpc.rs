@@ -7,7 +7,7 @@ use crate::exchange::Exchange;
 use crate::problem::HttpError;
 use crate::sender::Sender;
 use crate::service::Service;
-use crate::transfer::Body;
+use crate::transfer::CompleteBody;
 use actix_web::http::StatusCode;
 use actix_web::web::{self, Bytes};
 use actix_web::{HttpRequest, HttpResponse};
@@ -56,7 +56,7 @@ fn respond(mut exchange: Exchange, context: &Context, Response { body, calls }: 
 /// The response to a message, and reports on its requests.
 pub(crate) struct Response {
     /// `None` if the message consists of notifications.
-    pub(crate) body: Option<Body>,
+    pub(crate) body: Option<CompleteBody>,
     pub(crate) calls: Vec<CallReport>,
 }
 
@@ -64,7 +64,7 @@ impl From<RpcError> for Response {
     /// Creates the response to a message that could not be decoded.
     fn from(error: RpcError) -> Self {
         let Reply { body, calls } = error.into();
-        Self { body: body.map(|body| Body::uncounted(body.into())), calls }
+        Self { body: body.map(|body| CompleteBody::uncounted(body.into())), calls }
     }
 }
 
@@ -156,7 +156,7 @@ pub(crate) async fn run(
         let control = reason.as_deref().map_or(Ok(()), Err);
         let rights = node_rpc::Client { session: session.as_deref(), control, reads_only };
         let Reply { body, calls } = worker.rpc.respond(context, &message, rights);
-        let body = body.map(|body| Body::new(body, &worker, &client)).transpose();
+        let body = body.map(|body| CompleteBody::new(body, &worker, &client)).transpose();
         Ok(Response { body: body.inspect_err(|_| context.results_are_lost())?, calls })
     });
     dispatch::run(&service.pools, cost, context, work).await

@@ -20,12 +20,12 @@ use tokio::time::timeout;
 pub(crate) const SHORT: usize = 16 * 1024;
 
 /// A complete response body. A long one counts as memory of its client until it is dropped or has been sent.
-pub(crate) struct Body {
+pub(crate) struct CompleteBody {
     bytes: Bytes,
     permit: Option<Permit>,
 }
 
-impl Body {
+impl CompleteBody {
     /// Counts `bytes` if they are long.
     ///
     /// # Errors
@@ -71,7 +71,7 @@ impl Body {
     }
 }
 
-impl Deref for Body {
+impl Deref for CompleteBody {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {

@@ -2,7 +2,7 @@
 
 use crate::block_bytes::BlockBytes;
 use crate::error::StoreError;
-use crate::journal::{self, Entry};
+use crate::journal::{self, LoggedChange};
 use crate::keys::Table;
 use crate::postings;
 use crate::trie::Decoder;
@@ -69,7 +69,7 @@ fn again<T: Debug + PartialEq, E: Into<StoreError> + Debug>(
 /// # Errors
 /// If the entry is malformed.
 pub fn decode_entry(payload: &[u8]) -> Result<(), StoreError> {
-    Entry::decode(payload).map(drop)
+    LoggedChange::decode(payload).map(drop)
 }
 
 /// Reads the file of a run as if all its checksums were right. Returns the number of its rows.

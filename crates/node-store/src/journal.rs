@@ -15,7 +15,7 @@ const SWITCH_TO: u8 = 5;
 
 /// A logged change, which is applied again after a crash.
 #[derive(Debug)]
-pub(crate) enum Entry {
+pub(crate) enum LoggedChange {
     Append(ExecutedBlock),
     Switch(BlockNumber, Vec<ExecutedBlock>),
     SideBlock(ExecutedBlock),
@@ -72,7 +72,7 @@ pub(crate) fn records(writes: &[RecordWrite]) -> Vec<u8> {
     out
 }
 
-impl Entry {
+impl LoggedChange {
     pub(crate) fn decode(payload: &[u8]) -> Result<Self, StoreError> {
         let mut reader = Reader::new(payload, "an entry of the log");
         let entry = match reader.byte()? {

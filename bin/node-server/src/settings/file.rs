@@ -18,13 +18,13 @@ const MAX_BYTES: u64 = 1 << 20;
 pub(super) struct SettingsFile {
     pub(super) path: PathBuf,
     /// Values for all commands.
-    shared: BTreeMap<String, Entry>,
+    shared: BTreeMap<String, Setting>,
     /// Values for single commands, by the command's name.
-    sections: BTreeMap<String, BTreeMap<String, Entry>>,
+    sections: BTreeMap<String, BTreeMap<String, Setting>>,
 }
 
 /// The value of an option in the file.
-pub(super) struct Entry {
+pub(super) struct Setting {
     pub(super) line: usize,
     value: Value,
 }
@@ -34,7 +34,7 @@ enum Value {
     List(Vec<String>),
 }
 
-impl Entry {
+impl Setting {
     /// Returns the arguments that would set the same value on the command line.
     pub(super) fn arguments(&self, long: &str) -> Vec<OsString> {
         match &self.value {
@@ -60,7 +60,7 @@ impl SettingsFile {
     }
 
     /// Returns the value of an option of `command`; `None` if the file does not set it.
-    pub(super) fn entry(&self, command: &str, long: &str) -> Option<&Entry> {
+    pub(super) fn setting(&self, command: &str, long: &str) -> Option<&Setting> {
         self.sections.get(command).and_then(|section| section.get(long)).or_else(|| self.shared.get(long))
     }
 }
@@ -93,24 +93,24 @@ impl Reader<'_> {
                         hint: hint(name, with_options().map(|command| command.get_name())),
                     }
                 })?;
-                let section = table.iter().map(|(key, value)| self.entry(key, value, &[command], name));
+                let section = table.iter().map(|(key, value)| self.setting(key, value, &[command], name));
                 sections.insert(name.to_owned(), section.collect::<Result<_, _>>()?);
             } else {
-                let (key, entry) = self.entry(key, value, &commands, "any command")?;
-                shared.insert(key, entry);
+                let (key, setting) = self.setting(key, value, &commands, "any command")?;
+                shared.insert(key, setting);
             }
         }
         Ok(SettingsFile { path: self.path.to_owned(), shared, sections })
     }
 
     /// Reads the value of an option of one of `commands`, which `of` describes.
-    fn entry(
+    fn setting(
         &self,
         key: &Spanned<impl AsRef<str>>,
         value: &Spanned<DeValue<'_>>,
         commands: &[&Command],
         of: &str,
-    ) -> Result<(String, Entry), FileError> {
+    ) -> Result<(String, Setting), FileError> {
         let (name, line) = (key.get_ref().as_ref(), self.line(key.span().start));
         let all = || commands.iter().flat_map(|command| options(command));
         let Some((option, _)) = all().find(|(_, long)| *long == name) else {
@@ -125,7 +125,7 @@ impl Reader<'_> {
             found,
             expected,
         })?;
-        Ok((name.to_owned(), Entry { line, value }))
+        Ok((name.to_owned(), Setting { line, value }))
     }
 
     fn line(&self, offset: usize) -> usize {

@@ -68,16 +68,16 @@ pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Requ
     let mut added = Vec::new();
     for (option, long) in options(command) {
         let id = option.get_id().as_str();
-        let entry = file.as_ref().and_then(|file| Some((file, file.entry(name, long)?)));
-        let source = match (given.value_source(id), variable(option), entry) {
+        let setting = file.as_ref().and_then(|file| Some((file, file.setting(name, long)?)));
+        let source = match (given.value_source(id), variable(option), setting) {
             (Some(ValueSource::CommandLine), ..) => Source::CommandLine,
             (_, Some(variable), _) => {
                 added.extend(environment::arguments(option, long));
                 Source::Environment(variable)
             }
-            (.., Some((file, entry))) => {
-                added.extend(entry.arguments(long));
-                Source::File { path: file.path.clone(), line: entry.line }
+            (.., Some((file, setting))) => {
+                added.extend(setting.arguments(long));
+                Source::File { path: file.path.clone(), line: setting.line }
             }
             _ => Source::Default,
         };

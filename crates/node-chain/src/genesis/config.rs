@@ -195,7 +195,7 @@ impl Config<'_> {
 fn blob_params(name: &str, value: &RawValue) -> Result<BlobParams, GenesisError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Entry<'a> {
+    struct RawBlobParams<'a> {
         #[serde(borrow)]
         target: &'a RawValue,
         #[serde(borrow)]
@@ -203,10 +203,10 @@ fn blob_params(name: &str, value: &RawValue) -> Result<BlobParams, GenesisError>
         #[serde(borrow)]
         base_fee_update_fraction: &'a RawValue,
     }
-    let entry: Entry<'_> = number::typed(&format!("config.blobSchedule.{name}"), value)?;
+    let raw: RawBlobParams<'_> = number::typed(&format!("config.blobSchedule.{name}"), value)?;
     let read = |field: &str, value| number::u64(&format!("config.blobSchedule.{name}.{field}"), value);
-    let (target, max) = (read("target", entry.target)?, read("max", entry.max)?);
-    let fraction = read("baseFeeUpdateFraction", entry.base_fee_update_fraction)?;
+    let (target, max) = (read("target", raw.target)?, read("max", raw.max)?);
+    let fraction = read("baseFeeUpdateFraction", raw.base_fee_update_fraction)?;
     if target == 0 || target > max || max > MAX_BLOBS || fraction == 0 {
         return Err(GenesisError::BlobSchedule { fork: name.to_owned(), target, max, fraction });
     }

@@ -14,14 +14,14 @@ use std::sync::Arc;
 #[derive(Default)]
 pub(super) struct SenderQueue {
     account: AccountState,
-    entries: BTreeMap<u64, Entry>,
+    entries: BTreeMap<u64, PricedTransaction>,
     pending_end: u64,
     pending_cost: U256,
     /// When one of them last arrived or became pending, in milliseconds since the Unix epoch.
     touched: u64,
 }
 
-struct Entry {
+struct PricedTransaction {
     transaction: Arc<PoolTransaction>,
     /// The lowest effective tip of this transaction and those before it, in wei per gas: the minimum that the
     /// producer earns per gas if it includes the sender's transactions up to this one. `None` if one of them does not
@@ -98,7 +98,7 @@ impl SenderQueue {
     ) -> Option<Arc<PoolTransaction>> {
         let nonce = transaction.nonce();
         self.truncate_pending(nonce);
-        let replaced = self.entries.insert(nonce, Entry { transaction, floor: None });
+        let replaced = self.entries.insert(nonce, PricedTransaction { transaction, floor: None });
         self.extend_pending();
         self.refresh_floors(nonce, base_fee);
         self.touched = now;

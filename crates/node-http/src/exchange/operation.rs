@@ -7,7 +7,7 @@ use crate::dispatch;
 use crate::encode;
 use crate::problem::HttpError;
 use crate::service::Service;
-use crate::transfer::Body;
+use crate::transfer::CompleteBody;
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderValue, LINK};
@@ -109,7 +109,7 @@ impl Exchange {
         let (service, client) = (self.service.clone(), self.sender.client.clone());
         let work = Box::new(move |context: &Context| {
             let Reply { output, next } = work(&service, context, &schema)?;
-            let output = Body::new(output, &service, &client).inspect_err(|_| context.results_are_lost())?;
+            let output = CompleteBody::new(output, &service, &client).inspect_err(|_| context.results_are_lost())?;
             Ok(Reply { output, next })
         });
         let result = dispatch::run(&self.service.pools, cost, context.clone(), work).await;

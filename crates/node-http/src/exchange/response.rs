@@ -10,7 +10,7 @@ use crate::report::{self, PROBLEM_JSON};
 use crate::request_id::{REQUEST_ID, TRACEPARENT};
 use crate::request_log::Responded;
 use crate::streaming;
-use crate::transfer::{self, Body};
+use crate::transfer::{self, CompleteBody};
 use actix_http::ConnectionType;
 use actix_web::HttpResponse;
 use actix_web::body::{BodySize, MessageBody};
@@ -52,11 +52,11 @@ impl Exchange {
         if self.caching != Caching::Unspecified {
             self.caching = Caching::NoStore;
         }
-        self.respond(status, PROBLEM_JSON, Body::uncounted(body.into()))
+        self.respond(status, PROBLEM_JSON, CompleteBody::uncounted(body.into()))
     }
 
     /// Responds with JSON that needs no schema.
-    pub(crate) fn respond_json(self, body: Body) -> HttpResponse {
+    pub(crate) fn respond_json(self, body: CompleteBody) -> HttpResponse {
         self.respond(StatusCode::OK, JSON, body)
     }
 
@@ -85,7 +85,7 @@ impl Exchange {
     }
 
     /// Responds with a complete body, compressed if the client accepts it, or with 304 if the client already has it.
-    pub(crate) fn respond(mut self, status: StatusCode, media_type: &'static str, body: Body) -> HttpResponse {
+    pub(crate) fn respond(mut self, status: StatusCode, media_type: &'static str, body: CompleteBody) -> HttpResponse {
         if status == StatusCode::OK && self.caching.is_storable() && self.is_known(caching::digest(&body)) {
             return self.not_modified(&body);
         }

@@ -4,7 +4,7 @@ use super::headers;
 use super::problems;
 use super::reference::reference;
 use crate::problem_page::ProblemPage;
-use crate::routes::operation::{Body, Content, Declaration, Link, Method, Parameter};
+use crate::routes::operation::{Content, Declaration, DeclaredBody, Link, Method, Parameter};
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
 
@@ -60,7 +60,7 @@ fn describe_parameter(parameter: &Parameter, operation: &str) -> Value {
     object
 }
 
-fn describe_body(body: &Body, operation: &Declaration) -> Value {
+fn describe_body(body: &DeclaredBody, operation: &Declaration) -> Value {
     let mut content = json!({ "schema": reference("schemas", &format!("Input_{}", operation.name())) });
     if let Some(example) = example(operation.id).get("request") {
         content["example"] = example.clone();

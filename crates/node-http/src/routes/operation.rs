@@ -57,7 +57,7 @@ pub(crate) struct Declaration {
     pub(crate) limits: Option<&'static str>,
     pub(crate) parameters: Vec<Parameter>,
     /// The body of the request; `None` for a GET.
-    pub(crate) body: Option<Body>,
+    pub(crate) body: Option<DeclaredBody>,
     pub(crate) content: Content,
     /// The problems with a page with which it may respond.
     pub(crate) problems: &'static [ProblemPage],
@@ -84,7 +84,7 @@ pub(crate) struct Parameter {
 }
 
 /// The body of a request.
-pub(crate) struct Body {
+pub(crate) struct DeclaredBody {
     pub(crate) required: bool,
     /// Adds the schema of the input under a name.
     pub(crate) document: fn(&mut Documents, &str),
@@ -256,7 +256,7 @@ impl Declaration {
     }
 
     pub(super) fn input<I: ToSchema>(self, required: bool) -> Self {
-        Self { body: Some(Body { required, document: Documents::request::<I> }), ..self }
+        Self { body: Some(DeclaredBody { required, document: Documents::request::<I> }), ..self }
     }
 
     /// Runs `work` on the body of the request.

@@ -20,7 +20,7 @@ use crate::sender::Sender;
 use crate::service::Service;
 use crate::streaming::streaming_body;
 use crate::tokens::Grant;
-use crate::transfer::Body;
+use crate::transfer::CompleteBody;
 use actix_http::ConnectionType;
 use actix_http::ws::{self, CloseCode, CloseReason, Codec, Message as Outgoing};
 use actix_web::HttpResponse;
@@ -128,7 +128,7 @@ struct Socket {
     /// When to read notifications again after they could not be read.
     retry_at: Option<TimerInstant>,
     /// The frame of a response, which is sent next.
-    response: Option<Body>,
+    response: Option<CompleteBody>,
     /// When a ping is due, unless a frame is received or sent before that.
     next_ping: TimerInstant,
     /// Pings sent since the last frame from the client.
@@ -290,11 +290,11 @@ impl Socket {
 
     /// Counts frames until the client has read them. If there is not enough memory for them, the connection is closed
     /// instead, so that the client knows that it has missed something.
-    fn count(&mut self, frames: BytesMut) -> Body {
-        Body::new(frames.into(), &self.service, &self.sender.client).unwrap_or_else(|error| {
+    fn count(&mut self, frames: BytesMut) -> CompleteBody {
+        CompleteBody::new(frames.into(), &self.service, &self.sender.client).unwrap_or_else(|error| {
             let mut out = BytesMut::new();
             self.close(CloseCode::Again, &error.to_string(), &mut out);
-            Body::uncounted(out.freeze())
+            CompleteBody::uncounted(out.freeze())
         })
     }
 

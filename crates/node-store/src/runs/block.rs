@@ -93,10 +93,10 @@ impl Block {
     }
 
     /// Returns the first entry whose key is at or above `key`, or `None` if there is none.
-    pub(super) fn seek(&self, key: &[u8]) -> io::Result<Option<Entry>> {
+    pub(super) fn seek(&self, key: &[u8]) -> io::Result<Option<BlockCursor>> {
         let entry = |found: Encoded| {
             let key = [&key[..found.shared], &self.bytes[found.rest]].concat();
-            Entry { block: self.clone(), key, value: found.value }
+            BlockCursor { block: self.clone(), key, value: found.value }
         };
         Ok(self.find(key)?.map(entry))
     }
@@ -175,13 +175,13 @@ struct Encoded {
 }
 
 /// A position in a block.
-pub(super) struct Entry {
+pub(super) struct BlockCursor {
     block: Block,
     key: Vec<u8>,
     value: Range<usize>,
 }
 
-impl Entry {
+impl BlockCursor {
     pub(super) fn key(&self) -> &[u8] {
         &self.key
     }

@@ -1,6 +1,6 @@
 //! Reading a run.
 
-use super::block::{Block, Entry};
+use super::block::{Block, BlockCursor};
 use super::cache::FrameCache;
 use super::failures::FailedReads;
 use super::format::{FOOTER, Handle, RunId, read_footer, read_frame};
@@ -145,7 +145,7 @@ impl Run {
 /// A position in a run.
 pub(crate) struct Cursor {
     run: Arc<Run>,
-    entry: Entry,
+    entry: BlockCursor,
     /// Whether blocks that are read are cached.
     keep: bool,
 }

@@ -11,7 +11,7 @@ use crate::chain::ChainVersion;
 use crate::codec::Malformed;
 use crate::error::StoreError;
 use crate::files::{DiskFolder, Folder, MemoryFolder, Nowhere};
-use crate::journal::{Entry, kind_of};
+use crate::journal::{LoggedChange, kind_of};
 use crate::keys::{Key, Table};
 use crate::rows::{PRESENT, Tables};
 use crate::runs::RunId;
@@ -277,21 +277,25 @@ impl Shared {
             let wal::Entry { sequence, payload } = entry.map_err(StoreError::from)?;
             self.check(&writer)?;
             let mut chain = ChainVersion::clone(&self.current.read());
-            let change = match Entry::decode(&payload)? {
-                Entry::Records(writes) => {
+            let change = match LoggedChange::decode(&payload)? {
+                LoggedChange::Records(writes) => {
                     drop(self.records.write().write(writes));
                     None
                 }
                 // The changes of the first entries may already be in runs.
-                Entry::Append(block) if chain.canonical(block.header.header.number)? == Some(block.header.hash) => None,
-                Entry::Append(block) => Some(append(&mut chain, &block)?),
-                Entry::Switch(ancestor, branch) => Some(switch(&mut chain, ancestor, branch)?),
-                Entry::SwitchTo(ancestor, branch) => {
+                LoggedChange::Append(block)
+                    if chain.canonical(block.header.header.number)? == Some(block.header.hash) =>
+                {
+                    None
+                }
+                LoggedChange::Append(block) => Some(append(&mut chain, &block)?),
+                LoggedChange::Switch(ancestor, branch) => Some(switch(&mut chain, ancestor, branch)?),
+                LoggedChange::SwitchTo(ancestor, branch) => {
                     let block = |hash: H256| chain.side(hash.into())?.ok_or(Malformed("an entry of the log").into());
                     let branch = branch.into_iter().map(block).collect::<Result<_, StoreError>>()?;
                     Some(switch(&mut chain, ancestor, branch)?)
                 }
-                Entry::SideBlock(block) => Some(keep_side_block(&mut chain, block)?),
+                LoggedChange::SideBlock(block) => Some(keep_side_block(&mut chain, block)?),
             };
             if let Some((change, _)) = change {
                 writer.stamp(&change, sequence);
