@@ -32,16 +32,16 @@ pub trait SimulatedExecution {
     fn nonce(&mut self, sender: Address) -> Result<u64, ExecutionError>;
 
     /// Executes the next transaction. If it is refused, nothing changes.
-    fn transact(&mut self, transaction: &RecoveredTransaction) -> Result<SimulatedCall, ExecutionError>;
+    fn transact(&mut self, transaction: &RecoveredTransaction) -> Result<SimulatedCallOutcome, ExecutionError>;
 
     /// Finishes the block as [`BlockExecution::finish`](crate::executor::BlockExecution::finish) does. Receipts leave
     /// out the logs of transfers of ether.
     fn finish(self: Box<Self>, withdrawals: Option<&[Withdrawal]>) -> Result<BlockOutcome, ExecutionError>;
 }
 
-/// The result of a transaction in a simulated block.
+/// The outcome of a transaction in a simulated block.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SimulatedCall {
+pub struct SimulatedCallOutcome {
     /// Return data. Empty if the transaction failed.
     pub output: Bytes,
     /// Logs with their indices in the block, including those of transfers of ether. Reverted logs also use up an index.

@@ -7,7 +7,7 @@ use crate::overrides;
 use crate::run_context::RunContext;
 use node_core::block::RecoveredTransaction;
 use node_core::executor::{BlockExecution, BlockOutcome, ExecutionError, TransactionError};
-use node_core::simulation::{SimulatedCall, SimulatedExecution, SimulationRules};
+use node_core::simulation::{SimulatedCallOutcome, SimulatedExecution, SimulationRules};
 use node_types::consensus::{Header, TransactionBody, Withdrawal};
 use node_types::{Address, Bytes, U256};
 use revm::context::result::ExecutionResult;
@@ -83,7 +83,7 @@ impl SimulatedExecution for EvmSimulation<'_> {
         Ok(account.map_or(0, |account| account.nonce))
     }
 
-    fn transact(&mut self, transaction: &RecoveredTransaction) -> Result<SimulatedCall, ExecutionError> {
+    fn transact(&mut self, transaction: &RecoveredTransaction) -> Result<SimulatedCallOutcome, ExecutionError> {
         self.check_nonce(transaction)?;
         self.set_fees(&transaction.transaction.body);
         let last_nonce = self.nonce(transaction.sender)? == u64::MAX;
@@ -93,7 +93,7 @@ impl SimulatedExecution for EvmSimulation<'_> {
         }
         let gas_used = result.tx_gas_used();
         let max_used_gas = result.gas().total_gas_spent().max(gas_used);
-        let call = |output, logs, failure| SimulatedCall { output, logs, gas_used, max_used_gas, failure };
+        let call = |output, logs, failure| SimulatedCallOutcome { output, logs, gas_used, max_used_gas, failure };
         Ok(match result {
             ExecutionResult::Success { output, logs, .. } => {
                 let entries = self.block.machine.log_entries(logs.len()).iter();

@@ -8,7 +8,7 @@ use node_core::context::Context;
 use node_core::executor::{AccountOverride, BlockOutcome, CallFailure, ExecutionError, Executor, TransactionError};
 use node_core::forks::Fork;
 use node_core::overrides::StateOverrides;
-use node_core::simulation::{SimulatedCall, SimulationRules};
+use node_core::simulation::{SimulatedCallOutcome, SimulationRules};
 use node_types::consensus::{DynamicFeeTransaction, LegacyTransaction, Log, TransactionBody};
 use node_types::{Address, U256, keccak256};
 use support::*;
@@ -21,7 +21,7 @@ struct Asked {
     trace_transfers: bool,
 }
 
-type Simulated = Result<(Vec<SimulatedCall>, BlockOutcome), ExecutionError>;
+type Simulated = Result<(Vec<SimulatedCallOutcome>, BlockOutcome), ExecutionError>;
 
 fn simulate(world: &World, asked: &Asked, transactions: &[RecoveredTransaction]) -> Simulated {
     let rules = SimulationRules {

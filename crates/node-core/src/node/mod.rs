@@ -51,7 +51,7 @@ pub use receipt::{FoundReceipt, FoundReceipts, ReceiptInBlock};
 pub use request::{ReplacementTransaction, TransactionRequest};
 pub use resolve::Finality;
 pub use send::NewTransaction;
-pub use simulate::{SimulateError, SimulatedBlock, Simulation, SimulationBlock};
+pub use simulate::{BlockStateCalls, SimulateError, SimulatedBlock, Simulation};
 use trace::TraceTurns;
 pub use trace::{TraceOptions, TransactionTrace};
 pub use transaction::{FoundTransaction, TransactionStatus};

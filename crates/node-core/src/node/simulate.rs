@@ -10,7 +10,7 @@ use crate::executor::{CallFailure, ExecutionError, TransactionError};
 use crate::fees;
 use crate::forks::Fork;
 use crate::overrides::{BlockOverrides, OverrideError, StateOverrides};
-use crate::simulation::{SimulatedCall, SimulationRules};
+use crate::simulation::{SimulatedCallOutcome, SimulationRules};
 use node_types::consensus::{EMPTY_OMMERS_HASH, Header, HeaderField};
 use node_types::{BlockId, BlockNumber, U256};
 
@@ -27,7 +27,7 @@ const MAX_OUTPUT: usize = 32 << 20;
 #[derive(Clone, Debug, Default)]
 pub struct Simulation {
     /// The blocks. Gaps between their numbers are filled with empty blocks.
-    pub blocks: Vec<SimulationBlock>,
+    pub blocks: Vec<BlockStateCalls>,
     /// Whether to report transfers of ether as logs.
     pub trace_transfers: bool,
     /// Whether to enforce the rules on nonces and fees.
@@ -36,7 +36,7 @@ pub struct Simulation {
 
 /// A block to simulate: the calls in it, and overrides.
 #[derive(Clone, Debug, Default)]
-pub struct SimulationBlock {
+pub struct BlockStateCalls {
     /// Overrides for the header.
     pub block_overrides: BlockOverrides,
     /// Overrides for the state, applied before the first call.
@@ -51,7 +51,7 @@ pub struct SimulatedBlock {
     /// The block. Its transactions are unsigned: r and s are zero.
     pub block: ExecutedBlock,
     /// The outcome of each transaction.
-    pub calls: Vec<SimulatedCall>,
+    pub calls: Vec<SimulatedCallOutcome>,
 }
 
 /// Why a simulation failed.
@@ -95,7 +95,7 @@ impl From<BackendError> for SimulateError {
 struct Planned {
     number: BlockNumber,
     timestamp: u64,
-    block: SimulationBlock,
+    block: BlockStateCalls,
 }
 
 impl Node {
@@ -130,7 +130,7 @@ impl Node {
 }
 
 /// Assigns each block a number and a timestamp, and fills gaps with empty blocks.
-fn plan(base: &SealedHeader, blocks: Vec<SimulationBlock>) -> Result<Vec<Planned>, SimulateError> {
+fn plan(base: &SealedHeader, blocks: Vec<BlockStateCalls>) -> Result<Vec<Planned>, SimulateError> {
     let first = base.header.number;
     let (mut number, mut timestamp) = (first, base.header.timestamp);
     let mut planned = Vec::with_capacity(blocks.len());
@@ -144,7 +144,7 @@ fn plan(base: &SealedHeader, blocks: Vec<SimulationBlock>) -> Result<Vec<Planned
         }
         for number in number + 1..asked {
             timestamp = timestamp.saturating_add(BLOCK_TIME);
-            planned.push(Planned { number, timestamp, block: SimulationBlock::default() });
+            planned.push(Planned { number, timestamp, block: BlockStateCalls::default() });
         }
         let at = block.block_overrides.time.unwrap_or(timestamp.saturating_add(BLOCK_TIME));
         if at <= timestamp {
@@ -172,7 +172,7 @@ impl Run<'_> {
     /// Simulates a block on top of the head of `view`.
     fn block(&mut self, view: &dyn View, planned: Planned) -> Result<SimulatedBlock, SimulateError> {
         let Planned { number, timestamp, block } = planned;
-        let SimulationBlock { mut block_overrides, state_overrides, calls } = block;
+        let BlockStateCalls { mut block_overrides, state_overrides, calls } = block;
         self.context.check().map_err(|interrupted| self.failed(interrupted.into()))?;
         let parent = view.header(view.head().number.into())?.ok_or(BackendError::UnknownBlock(view.head().number))?;
         let withdrawals = block_overrides.withdrawals.take().unwrap_or_default();
@@ -274,7 +274,7 @@ impl Run<'_> {
 const EMPTY_LOG: usize = 256;
 
 /// Returns the approximate number of bytes that a call adds to the result.
-fn size(call: &SimulatedCall) -> usize {
+fn size(call: &SimulatedCallOutcome) -> usize {
     let logs: usize = call.logs.iter().map(|(_, log)| EMPTY_LOG + 32 * log.topics.len() + log.data.len()).sum();
     let reverted = match &call.failure {
         Some(CallFailure::Reverted { output, .. }) => output.len(),
@@ -293,13 +293,13 @@ mod tests {
     use node_types::consensus::Log;
     use node_types::{Bytes, H256};
 
-    fn at(number: Option<u64>, time: Option<u64>) -> SimulationBlock {
+    fn at(number: Option<u64>, time: Option<u64>) -> BlockStateCalls {
         let block_overrides = BlockOverrides { number, time, ..BlockOverrides::default() };
-        SimulationBlock { block_overrides, ..SimulationBlock::default() }
+        BlockStateCalls { block_overrides, ..BlockStateCalls::default() }
     }
 
-    fn with_calls(calls: Vec<Call>) -> SimulationBlock {
-        SimulationBlock { calls, ..SimulationBlock::default() }
+    fn with_calls(calls: Vec<Call>) -> BlockStateCalls {
+        BlockStateCalls { calls, ..BlockStateCalls::default() }
     }
 
     fn call(gas: Option<u64>) -> Call {
@@ -312,7 +312,7 @@ mod tests {
         }
     }
 
-    fn simulate(world: &World, blocks: Vec<SimulationBlock>) -> Result<Vec<SimulatedBlock>, SimulateError> {
+    fn simulate(world: &World, blocks: Vec<BlockStateCalls>) -> Result<Vec<SimulatedBlock>, SimulateError> {
         let simulation = Simulation { blocks, ..Simulation::default() };
         world.node.simulate(&Context::unbounded(), simulation, BlockId::latest())
     }
@@ -407,7 +407,8 @@ mod tests {
         assert!(matches!(simulate(&world, calls(3)), Err(SimulateError::TooMuchOutput)));
         // Logs without topics and data count too.
         let logs = vec![(0, Log::default()); 1_000];
-        let logging = SimulatedCall { output: Bytes::new(), logs, gas_used: GAS, max_used_gas: GAS, failure: None };
+        let logging =
+            SimulatedCallOutcome { output: Bytes::new(), logs, gas_used: GAS, max_used_gas: GAS, failure: None };
         assert_eq!(size(&logging), 1_000 * EMPTY_LOG);
     }
 

@@ -12,7 +12,7 @@ use crate::executor::{
     NamedContract, TransactionError,
 };
 use crate::forks::{ChainSpec, Fork};
-use crate::simulation::{SimulatedCall, SimulatedExecution, SimulationRules};
+use crate::simulation::{SimulatedCallOutcome, SimulatedExecution, SimulationRules};
 use crate::state::StateChanges;
 use crate::test_chain::{self, GAS, account, address, backend, log, receipt};
 use crate::trace::{AccessListOutcome, Trace, TraceError, Tracing};
@@ -261,14 +261,14 @@ impl SimulatedExecution for FakeSimulation<'_> {
         Ok(account.map_or(0, |account| account.nonce))
     }
 
-    fn transact(&mut self, transaction: &RecoveredTransaction) -> Result<SimulatedCall, ExecutionError> {
+    fn transact(&mut self, transaction: &RecoveredTransaction) -> Result<SimulatedCallOutcome, ExecutionError> {
         let body = &transaction.transaction.body;
         if body.gas_limit() < GAS {
             return Err(TransactionError::IntrinsicGas { limit: body.gas_limit(), required: GAS }.into());
         }
         let logs = self.execution.transact(transaction)?.logs.iter().cloned().map(|log| (0, log)).collect();
         let output = body.input().clone();
-        Ok(SimulatedCall { output, logs, gas_used: GAS, max_used_gas: GAS, failure: None })
+        Ok(SimulatedCallOutcome { output, logs, gas_used: GAS, max_used_gas: GAS, failure: None })
     }
 
     fn finish(self: Box<Self>, withdrawals: Option<&[Withdrawal]>) -> Result<BlockOutcome, ExecutionError> {

@@ -8,7 +8,7 @@ use node_core::block::SealedHeader;
 use node_core::executor::{CallFailure, TransactionError};
 use node_core::node::{self, FoundBlock, Limit, SimulateError};
 use node_core::overrides::OverrideError;
-use node_core::simulation::SimulatedCall;
+use node_core::simulation::SimulatedCallOutcome;
 use node_types::H256;
 use node_types::consensus;
 use node_types::wire::{BytesData, Data};
@@ -68,7 +68,7 @@ impl Simulation {
         }
         let block = |block: BlockStateCalls| {
             let calls = block.calls.unwrap_or_default().into_iter().map(|call| call.read(chain_id));
-            Ok(node::SimulationBlock {
+            Ok(node::BlockStateCalls {
                 block_overrides: block.block_overrides.unwrap_or_default().read(),
                 state_overrides: block.state_overrides.unwrap_or_default().read()?,
                 calls: calls.collect::<Result<_, RpcError>>()?,
@@ -97,7 +97,7 @@ impl SimulatedBlock {
 
 impl CallResult {
     /// Converts the result of the call at `index`.
-    fn of(header: &SealedHeader, index: usize, transaction: H256, call: SimulatedCall) -> Self {
+    fn of(header: &SealedHeader, index: usize, transaction: H256, call: SimulatedCallOutcome) -> Self {
         let placed = |(log_index, log): (u64, consensus::Log)| Log {
             address: Data(log.address),
             topics: log.topics.into_iter().map(Data).collect(),
