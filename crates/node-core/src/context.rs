@@ -183,11 +183,6 @@ impl Context {
         *self.shared.head.lock() = Some(head);
     }
 
-    /// Returns whether the request was cancelled.
-    pub fn is_cancelled(&self) -> bool {
-        self.shared.cancelled.load(Ordering::Relaxed)
-    }
-
     /// Locks `mutex`.
     ///
     /// # Errors
@@ -217,7 +212,7 @@ impl Context {
     /// # Errors
     /// An [`Interrupted`] with the reason.
     pub(crate) fn check_for(&self, time: Duration) -> Result<(), Interrupted> {
-        if self.is_cancelled() {
+        if self.shared.cancelled.load(Ordering::Relaxed) {
             return Err(Interrupted::Cancelled);
         }
         match self.deadline {

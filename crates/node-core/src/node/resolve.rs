@@ -134,7 +134,7 @@ impl Finality {
 
     /// Returns the number of blocks that the safe block is below the head. On a shorter chain it is the genesis
     /// block.
-    pub fn safe_depth(self) -> u64 {
+    fn safe_depth(self) -> u64 {
         match self {
             Self::Head => 0,
             Self::Fixed { safe, .. } => safe,
@@ -143,7 +143,7 @@ impl Finality {
 
     /// Returns the number of blocks that the finalized block is below the head. On a shorter chain it is the genesis
     /// block.
-    pub fn finalized_depth(self) -> u64 {
+    fn finalized_depth(self) -> u64 {
         match self {
             Self::Head => 0,
             Self::Fixed { finalized, .. } => finalized,

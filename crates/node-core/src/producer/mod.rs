@@ -180,10 +180,7 @@ impl Producer {
 
     /// Produces blocks until no pending transaction can be included. Once `awaited` has left the pool, at most
     /// `MAX_FURTHER_BLOCKS` more are produced, because other requests mine their own transactions.
-    ///
-    /// # Errors
-    /// Failures of the execution and the backend.
-    pub fn mine_waiting(&self, awaited: Option<H256>) -> Result<(), ProducerError> {
+    fn mine_waiting(&self, awaited: Option<H256>) -> Result<(), ProducerError> {
         let mut further = MAX_FURTHER_BLOCKS;
         // When a request gets the lock, its transaction has usually been mined.
         while further > 0 && self.seal_waiting()?.is_some() {
