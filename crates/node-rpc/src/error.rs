@@ -154,11 +154,26 @@ fn fault(fault: &Fault) -> String {
 mod tests {
     use super::*;
     use node_core::backend::BackendError;
+    use node_core::executor::TransactionError;
 
     #[test]
     fn only_internal_errors_are_defects() {
         for kind in ErrorKind::ALL.iter().copied() {
             assert_eq!(RpcError::code_of(kind) == RpcError::INTERNAL, kind == ErrorKind::Internal, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn clients_see_why_a_block_cannot_be_built() {
+        let missing = ExecutionError::SystemContract { address: Default::default(), reason: "no code".into() };
+        let refused = ExecutionError::Refused(TransactionError::NoBlobs);
+        let address = "0x0000000000000000000000000000000000000000";
+        for (error, expected) in [
+            (missing, format!("the block cannot be built: system contract {address}: no code")),
+            (refused, "blob transaction missing blob hashes".to_owned()),
+        ] {
+            let error = RpcError::from(NodeError::NotBuilt(error));
+            assert_eq!((error.code, error.message), (RpcError::SERVER, expected));
         }
     }
 

@@ -3,6 +3,7 @@
 use node_core::executor::TransactionError;
 use node_core::node::{Fault, Limit, NodeError};
 use node_core::pool::PoolError;
+use node_core::sources::Sources;
 
 /// Returns the name of `limit` in metrics, which is the name of its option if it has one.
 pub fn name(limit: Limit) -> &'static str {
@@ -36,6 +37,7 @@ pub fn message(error: &NodeError) -> String {
             let reasons: Vec<_> = rejection.reasons.iter().map(pool_message).collect();
             reasons.join("; ")
         }
+        NodeError::NotBuilt(_) => Sources(error).to_string(),
         error => with_option(error, error.limit()),
     }
 }
@@ -55,5 +57,5 @@ pub fn pool_message(reason: &PoolError) -> String {
         }
         _ => "",
     };
-    format!("{reason}{options}")
+    format!("{}{options}", Sources(reason))
 }

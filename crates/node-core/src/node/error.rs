@@ -114,8 +114,8 @@ pub enum NodeError {
     #[error("the pending block cannot be executed")]
     PendingBlock(#[source] ExecutionError),
     /// The requested block cannot be built.
-    #[error("the block cannot be built: {0}")]
-    NotBuilt(ExecutionError),
+    #[error("the block cannot be built")]
+    NotBuilt(#[source] ExecutionError),
     /// The backend returned an invalid proof.
     #[error("the proof as of block {block} does not hold")]
     Proof { block: BlockNumber, source: InvalidProof },

@@ -3,6 +3,7 @@
 use crate::backend::BackendError;
 use crate::crypto::BlobError;
 use crate::executor::TransactionError;
+use crate::sources::Sources;
 use node_types::consensus::DecodeError;
 use node_types::{Address, U256};
 use std::fmt;
@@ -47,7 +48,7 @@ impl fmt::Display for Rejection {
             if index > 0 {
                 f.write_str("; ")?;
             }
-            write!(f, "{reason}")?;
+            write!(f, "{}", Sources(reason))?;
         }
         Ok(())
     }
@@ -59,8 +60,8 @@ impl fmt::Display for Rejection {
 #[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum PoolError {
     /// The bytes do not decode to a transaction.
-    #[error("{}: {_0}", words(.0))]
-    Undecodable(DecodeError),
+    #[error("{}", words(.0))]
+    Undecodable(#[source] DecodeError),
     /// It breaks a rule that also applies in blocks.
     #[error(transparent)]
     Invalid(#[from] TransactionError),
@@ -102,8 +103,8 @@ pub enum PoolError {
     #[error("unexpected sidecar version, want: {expected}, got: {got}")]
     SidecarVersion { got: u8, expected: u8 },
     /// The blobs do not match the transaction.
-    #[error("invalid blobs: {0}")]
-    Blob(BlobError),
+    #[error("invalid blobs")]
+    Blob(#[source] BlobError),
     /// The sender delegates to code (EIP-7702), which could invalidate several pending transactions at once, and has
     /// another transaction in the pool.
     #[error(

@@ -11,6 +11,7 @@ use node_core::node::{
     FeeHistory, FoundBlock, FoundReceipt, FoundReceipts, FoundTransaction, ReceiptInBlock, TransactionStatus,
 };
 use node_core::pool::{PoolStatus, PoolTransaction};
+use node_core::sources::Sources;
 use node_types::consensus::{Account, Authorization, Log, ReceiptOutcome, TransactionBody};
 use node_types::wire::{self, BlockTransactions, Data, JsonArray, JsonObject, Quantity, Word, append_data};
 use node_types::{Address, Bytes, H256, U256};
@@ -229,7 +230,7 @@ pub(crate) fn transaction_status(status: TransactionStatus) -> wire::GetTransact
         TransactionStatus::Pool(PoolStatus::Pending) => (wire::TransactionStatus::Pending, None),
         TransactionStatus::Pool(PoolStatus::Queued) => (wire::TransactionStatus::Queued, None),
         TransactionStatus::Pool(PoolStatus::Dropped(reason)) => {
-            (wire::TransactionStatus::Dropped, Some(reason.to_string()))
+            (wire::TransactionStatus::Dropped, Some(Sources(&reason).to_string()))
         }
         TransactionStatus::Pool(PoolStatus::Unknown) => (wire::TransactionStatus::Unknown, None),
     };

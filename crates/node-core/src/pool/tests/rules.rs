@@ -3,6 +3,7 @@
 use super::*;
 use crate::forks::Fork;
 use crate::pool::{DropReason, NextBlockRules, PoolStatus, stateless};
+use crate::sources::Sources;
 use crate::test_world::{BALANCE, CHAIN_ID, CONTRACT, DELEGATED, GAS_LIMIT, POOR, Plan, World};
 use node_types::consensus::{AccessListTransaction, Authorization, LegacyTransaction, SetCodeTransaction};
 use node_types::{Address, U256};
@@ -200,7 +201,7 @@ fn rules_of_a_single_transaction() {
 
 /// Returns the texts of the reasons for rejecting a transaction, which must be rejected.
 fn reasons(pool: &Pool, transaction: PooledTransaction) -> Vec<String> {
-    refused(pool, transaction).iter().map(ToString::to_string).collect()
+    refused(pool, transaction).iter().map(|reason| Sources(reason).to_string()).collect()
 }
 
 #[test]
