@@ -43,6 +43,13 @@ pub struct FoundReceipt {
     pub index: usize,
 }
 
+impl FoundReceipt {
+    /// Returns the receipt of the transaction, or `None` if the block has fewer.
+    pub fn receipt(&self) -> Option<ReceiptInBlock<'_>> {
+        self.receipts.iter().nth(self.index)
+    }
+}
+
 impl FoundReceipts {
     /// Reads the receipts of a canonical block.
     fn read(context: &Context, snapshot: &RequestView, number: BlockNumber) -> Result<Self, NodeError> {

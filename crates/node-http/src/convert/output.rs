@@ -244,9 +244,9 @@ pub(crate) fn receipts(found: &FoundReceipts) -> Vec<wire::TransactionReceipt> {
 }
 
 /// Converts the receipt of a transaction.
-pub(crate) fn receipt(FoundReceipt { receipts, index }: &FoundReceipt) -> Option<wire::TransactionReceipt> {
-    let place = Place::of(&receipts.block.header, receipts.block.pending);
-    receipts.iter().nth(*index).map(|receipt| transaction_receipt(&place, receipt))
+pub(crate) fn receipt(found: &FoundReceipt) -> Option<wire::TransactionReceipt> {
+    let block = &found.receipts.block;
+    found.receipt().map(|receipt| transaction_receipt(&Place::of(&block.header, block.pending), receipt))
 }
 
 fn transaction_receipt(place: &Place, found: ReceiptInBlock<'_>) -> wire::TransactionReceipt {

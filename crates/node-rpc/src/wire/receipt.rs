@@ -44,8 +44,8 @@ impl Receipt {
     }
 
     /// Converts the receipt of a transaction.
-    pub(crate) fn of_transaction(spec: &ChainSpec, FoundReceipt { receipts, index }: &FoundReceipt) -> Option<Self> {
-        receipts.iter().nth(*index).map(|receipt| Self::of(spec, receipts, receipt))
+    pub(crate) fn of_transaction(spec: &ChainSpec, found: &FoundReceipt) -> Option<Self> {
+        found.receipt().map(|receipt| Self::of(spec, &found.receipts, receipt))
     }
 
     fn of(spec: &ChainSpec, found: &FoundReceipts, placed: ReceiptInBlock<'_>) -> Self {
