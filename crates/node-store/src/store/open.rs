@@ -167,11 +167,11 @@ impl Store {
             // Opening the log removes the entries that are in runs, so these must be durable.
             archive.settle()?;
         }
+        let tables = archive.tables();
+        let (side_blocks, records) = (SideBlocks::read(&tables)?, read_records(&tables)?);
         let logged = meta.map_or(Sequence::default(), |meta| meta.logged);
         let log_folder = if folder.is_volatile() { Arc::new(Nowhere) } else { Arc::clone(&folder) };
         let log = Wal::open(log_folder, logged, options.log).map_err(StoreError::from)?;
-        let tables = archive.tables();
-        let (side_blocks, records) = (SideBlocks::read(&tables)?, read_records(&tables)?);
         let caches = Arc::new(Caches::new(options.cache_bytes as u64 - options.run_cache_bytes()));
         let earliest = meta.map_or(0, |meta| meta.earliest);
         let chain = ChainVersion::in_runs(head, earliest, tables, side_blocks, caches);
@@ -214,7 +214,13 @@ impl Store {
             (None, Some(start)) => store.shared.begin(start),
             _ => Ok(()),
         };
-        begun.and_then(|()| store.shared.replay(logged))?;
+        if let Err(error) = begun.and_then(|()| store.shared.replay(logged)) {
+            let shared = Arc::clone(&store.shared);
+            // No thread uses the log any longer.
+            drop(store);
+            shared.log.remove_empty_segment();
+            return Err(error);
+        }
         Ok(store)
     }
 

@@ -150,6 +150,26 @@ fn detects_any_flipped_bit_of_a_run() {
 }
 
 #[test]
+fn a_folder_that_cannot_be_opened_remains_unchanged() {
+    // The last five blocks are in the log, and applying them reads the tries in runs.
+    let fixture = Fixture::new(2, 85, true);
+    let contents = fixture.contents();
+    let mut refused = 0;
+    for (name, bytes) in contents.iter().filter(|(name, _)| name.starts_with("run-")) {
+        for bit in (0..bytes.len() * 8).step_by(501) {
+            fixture.disk.flip_bit(name, bit);
+            let damaged = fixture.contents();
+            if fixture.open().is_err() {
+                refused += 1;
+                assert_eq!(fixture.contents(), damaged, "bit {bit} of {name}");
+            }
+            fixture.restore(&contents);
+        }
+    }
+    assert!(refused > 0);
+}
+
+#[test]
 fn rejects_runs_older_than_the_log() {
     let random = &mut Random(3);
     let chain = random.chain(200);

@@ -300,6 +300,14 @@ impl Wal {
         self.folder.sync().map_err(WalError::io("sync", "the folder"))
     }
 
+    /// Removes the newest segment if it has no entries and is not the only one, because the log was opened in vain.
+    /// Nothing may be appended afterwards. If the segment cannot be removed, it does no harm.
+    pub(crate) fn remove_empty_segment(&self) {
+        if let Some(segment) = self.writer.lock().empty_segment() {
+            let _ = recovery::remove_segments(&*self.folder, &[segment]);
+        }
+    }
+
     /// Syncs until a frame of this size fits into the buffer. A frame that is larger than the buffer gets an empty
     /// buffer.
     fn pending_with_room(&self, size: usize) -> Result<MutexGuard<'_, Pending>, WalError> {

@@ -93,6 +93,12 @@ impl Writer {
         self.begin_segment()
     }
 
+    /// Returns the newest segment if it has no entries and is not the only one.
+    pub(super) fn empty_segment(&self) -> Option<Sequence> {
+        let is_empty = self.segments.len() > 1 && self.end == SegmentHeader::SIZE as u64;
+        self.segments.last().copied().filter(|_| is_empty)
+    }
+
     /// Removes the segments without an entry after `sequence` from the list, and returns them, the oldest first.
     /// Creates a new segment if that would leave none.
     pub(super) fn forget_segments(&mut self, sequence: Sequence) -> Result<Vec<Sequence>, WalError> {
