@@ -1,7 +1,7 @@
 //! Errors of a store.
 
 use crate::codec::Malformed;
-use crate::files::FolderError;
+use crate::files::{FolderError, REMEDY};
 use crate::layout::Layout;
 use crate::wal::WalError;
 use node_core::backend::BackendError;
@@ -39,7 +39,7 @@ pub enum StoreError {
     #[error("there is no chain in the folder")]
     NoChain,
     /// The manifest of the folder is missing: it was removed or not copied, or the first start was interrupted.
-    #[error("the folder has runs, but no manifest, which lists them")]
+    #[error("the folder has runs, but no manifest, which lists them; {REMEDY}")]
     NoManifest,
     /// The folder contains a different chain.
     #[error("the folder holds a chain with genesis {found:#x}, not {expected:#x}")]

@@ -15,7 +15,7 @@ pub use memory::MemoryFolder;
 pub(crate) use nowhere::Nowhere;
 
 use std::cell::Cell;
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -50,9 +50,12 @@ pub trait Folder: Debug + Send + Sync {
     fn is_volatile(&self) -> bool;
 }
 
+/// What the operator must do if files are damaged or missing. Errors that report this end with it.
+pub(crate) const REMEDY: &str = "restore a backup or import the chain again";
+
 /// Returns the error for a damaged file.
-pub(crate) fn damage(what: String) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, what)
+pub(crate) fn damage(what: impl fmt::Display) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("{what}; {REMEDY}"))
 }
 
 /// Reads a whole file, which is damaged if it has more than `limit` bytes.
@@ -60,7 +63,7 @@ pub(crate) fn read_whole(file: &dyn Object, name: &str, limit: u64) -> io::Resul
     let named = |error: io::Error| naming(name, &error);
     let size = file.size().map_err(named)?;
     if size > limit {
-        return Err(damage(format!("{name} has {size} bytes, more than such a file can have")));
+        return Err(damage(format_args!("{name} has {size} bytes, more than such a file can have")));
     }
     let mut content = vec![0; size as usize];
     file.read_at(0, &mut content).map_err(named)?;

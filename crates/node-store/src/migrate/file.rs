@@ -52,10 +52,10 @@ impl DatabaseFile {
         let (file, sums) = (open(DATABASE)?, open(CHECKSUMS)?);
         let copies = [0, BLOCK as u64].map(|offset| read_copy(&*sums, offset));
         let newest = copies.into_iter().flatten().max_by_key(|(sequence, ..)| *sequence);
-        let (_, length, header) = newest.ok_or_else(|| damage(format!("{CHECKSUMS} is damaged")))?;
+        let (_, length, header) = newest.ok_or_else(|| damage(format_args!("{CHECKSUMS} is damaged")))?;
         let size = file.size()?;
         if size < length {
-            return Err(damage(format!("{DATABASE} is cut off: it has {size} bytes of {length}")));
+            return Err(damage(format_args!("{DATABASE} is cut off: it has {size} bytes of {length}")));
         }
         Ok(Self { file, sums, written: Mutex::new(Written { header, length, blocks: BTreeMap::new() }) })
     }
@@ -68,7 +68,7 @@ impl DatabaseFile {
         if XxHash3_64::oneshot_with_seed(number, out) == u64::from_be_bytes(sum) {
             return Ok(());
         }
-        Err(damage(format!("{DATABASE} is damaged: block {number} does not match its checksum")))
+        Err(damage(format_args!("{DATABASE} is damaged: block {number} does not match its checksum")))
     }
 }
 

@@ -229,7 +229,7 @@ fn read_varint(bytes: &[u8], at: &mut usize) -> io::Result<usize> {
 
 #[cold]
 fn malformed() -> io::Error {
-    damage("a block of rows is malformed".to_owned())
+    damage("a block of rows is malformed")
 }
 
 #[cfg(test)]

@@ -97,7 +97,7 @@ fn open_frame(run: RunId, offset: u64, frame: &[u8]) -> io::Result<Arc<[u8]>> {
         }
     };
     open().ok_or_else(|| {
-        damage(format!(
+        damage(format_args!(
             "{} is damaged: the {} bytes at {offset} do not match their checksum",
             run.file_name(),
             frame.len()

@@ -47,7 +47,7 @@ impl Run {
     /// Opens the run in `file`.
     pub(crate) fn read(file: Arc<dyn Object>, id: RunId, shared: Arc<RunsShared>) -> io::Result<Self> {
         let size = file.size()?;
-        let damaged = || damage(format!("{} is truncated or damaged", id.file_name()));
+        let damaged = || damage(format_args!("{} is truncated or damaged", id.file_name()));
         let start = size.checked_sub(FOOTER as u64).ok_or_else(damaged)?;
         let mut footer = [0; FOOTER];
         file.read_at(start, &mut footer)?;
@@ -119,7 +119,7 @@ impl Run {
 
     #[cold]
     fn inconsistent(&self) -> io::Error {
-        damage(format!("the index of {} does not match its rows", self.id.file_name()))
+        damage(format_args!("the index of {} does not match its rows", self.id.file_name()))
     }
 
     fn block(&self, handle: Handle, keep: bool) -> io::Result<Block> {
@@ -189,7 +189,7 @@ fn read_handle(reader: &mut Reader<'_>) -> Result<Handle, Malformed> {
 }
 
 fn read_handle_of(reader: &mut Reader<'_>) -> io::Result<Handle> {
-    read_handle(reader).map_err(|error| damage(error.to_string()))
+    read_handle(reader).map_err(damage)
 }
 
 /// Maximum number of levels of an index. Each has at most half as many entries as the one below it.

@@ -104,11 +104,15 @@ impl Archive {
         let shared = RunsShared::new(cache_bytes);
         let manifest = Manifest::read(&*folder)?;
         let part = |listed: &Listed| -> Result<Part, StoreError> {
-            let run = Run::open(&*folder, listed.id, Arc::clone(&shared)).map_err(StoreError::File)?;
+            let name = listed.id.file_name();
+            let run = Run::open(&*folder, listed.id, Arc::clone(&shared)).map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound => StoreError::File(damage(format_args!("{name} is missing"))),
+                _ => StoreError::File(error),
+            })?;
             if run.size() != listed.size {
-                let (name, size) = (listed.id.file_name(), run.size());
-                let reason = format!("{name} has {size} bytes, but the manifest lists {} bytes", listed.size);
-                return Err(StoreError::File(damage(reason)));
+                let (size, expected) = (run.size(), listed.size);
+                let error = damage(format_args!("{name} has {size} bytes, but the manifest lists {expected} bytes"));
+                return Err(StoreError::File(error));
             }
             Ok(Part { run: Arc::new(run), limit: listed.limit })
         };

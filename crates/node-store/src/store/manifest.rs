@@ -83,7 +83,7 @@ impl Manifest {
             // The first manifest is that of a store whose creation was not completed. Otherwise the log has entries,
             // and opening it detects that.
             None | Some(1) => Ok(None),
-            Some(number) => Err(StoreError::File(damage(format!("{} is damaged", file_name(number))))),
+            Some(number) => Err(StoreError::File(damage(format_args!("{} is damaged", file_name(number))))),
         }
     }
 

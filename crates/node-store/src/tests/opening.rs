@@ -8,6 +8,7 @@ use crate::wal::WalOptions;
 use crate::{Options, Store, StoreError, SyncPolicy};
 use node_core::backend::suite::{Random, TestChain, check_view};
 use node_core::backend::{BackendError, StateBackend};
+use node_core::sources::Sources;
 use std::error::Error;
 use std::fs;
 use std::path::Path;
@@ -53,6 +54,27 @@ fn a_folder_that_cannot_be_read_is_not_one_without_a_chain() {
     fs::write(&file, "").unwrap();
     let error = open(&file);
     assert!(matches!(error, StoreError::File(_)), "{error:?}");
+}
+
+#[test]
+fn says_what_to_do_if_files_are_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let genesis = Random(1).chain(0).head().clone();
+    drop(Store::open(folder.path(), genesis, Options::default()).unwrap());
+    let expected = [
+        ("run-000000000001.rows", "run-000000000001.rows is missing; "),
+        ("manifest-000000000001", "the folder has runs, but no manifest, which lists them; "),
+        ("wal-00000000000000000001.log", "the log is missing: no file wal-….log is in the folder; "),
+    ];
+    for (name, expected) in expected {
+        let path = folder.path().join(name);
+        let content = fs::read(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        let text = Sources(&store_error(Store::open_existing(folder.path(), Options::default()))).to_string();
+        assert!(text.ends_with(&format!("{expected}restore a backup or import the chain again")), "{text}");
+        fs::write(&path, content).unwrap();
+    }
+    Store::open_existing(folder.path(), Options::default()).unwrap();
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Errors of the log.
 
 use super::Sequence;
+use crate::files::REMEDY;
 use std::io;
 use std::sync::Arc;
 
@@ -16,16 +17,16 @@ pub enum WalError {
     #[error("the log accepts no more entries, because an earlier write or sync failed")]
     Poisoned { source: Arc<io::Error> },
     /// Acknowledged entries are damaged.
-    #[error("{file} is damaged at byte {offset}: entry {expected} was durable and cannot be read")]
+    #[error("{file} is damaged at byte {offset}: entry {expected} was durable and cannot be read; {REMEDY}")]
     Corrupt { file: String, offset: u64, expected: Sequence },
     /// The log has no segments.
-    #[error("the log is missing: no file wal-….log is in the folder")]
+    #[error("the log is missing: no file wal-….log is in the folder; {REMEDY}")]
     NoSegments,
     /// Acknowledged entries are missing: a segment was removed or truncated.
-    #[error("durable entries {from} to {through} are missing from the log")]
+    #[error("durable entries {from} to {through} are missing from the log; {REMEDY}")]
     Missing { from: Sequence, through: Sequence },
     /// A segment begins with an entry that an earlier one also contains, so they are not parts of one log.
-    #[error("{file} repeats entries: the log file before it ends with entry {last}")]
+    #[error("{file} repeats entries: the log file before it ends with entry {last}; {REMEDY}")]
     Repeated { file: String, last: Sequence },
     /// The segment has a different layout version.
     #[error(
