@@ -17,6 +17,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use ureq::Agent;
 
+#[path = "../generated_table.rs"]
+mod generated_table;
+
 /// The server's URL in the examples.
 const EXAMPLE_URL: &str = "http://127.0.0.1:8545";
 
@@ -380,12 +383,6 @@ fn the_committed_copy_equals_the_served_document() {
     assert_eq!(server.get("/openapi.json").body, document());
 }
 
-/// The beginning and the end of the table in `docs/operations.md`.
-const TABLE: [&str; 2] = [
-    "<!-- The table is made from the program: UPDATE_OPENAPI=1 cargo test --workspace --test openapi -->\n",
-    "<!-- The end of the table. -->\n",
-];
-
 /// Returns a table in Markdown of the operations, except those of the interface description and those that control a
 /// development chain, which are described by hand.
 fn table(document: &Value) -> String {
@@ -422,11 +419,6 @@ fn row(document: &Value, request: &str, operation: &Value) -> String {
 
 #[test]
 fn the_committed_table_lists_the_operations() {
-    const PAGE: &str = "docs/operations.md";
-    let page = std::fs::read_to_string(file(PAGE)).unwrap();
-    let [begin, end] = TABLE;
-    let (before, rest) = page.split_once(begin).unwrap();
-    let (found, after) = rest.split_once(end).unwrap();
-    let expected = table(&document());
-    update(PAGE, &[before, begin, &expected, end, after].concat(), found == expected);
+    let page = file("docs/operations.md");
+    generated_table::check(&page, "UPDATE_OPENAPI", "cargo test --workspace --test openapi", &table(&document()));
 }

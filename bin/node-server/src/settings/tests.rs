@@ -8,6 +8,9 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 
+#[path = "../../../../tests/generated_table.rs"]
+mod generated_table;
+
 fn with_file(toml: &[u8], arguments: &[&str]) -> Result<Request, UsageError> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("node.toml");
@@ -227,22 +230,8 @@ fn table(root: &Command) -> String {
 
 #[test]
 fn the_documentation_lists_all_options() {
-    const BEGIN: &str =
-        "<!-- The table is made from the program: UPDATE_DOCS=1 cargo test -p node-server documentation -->\n";
-    const END: &str = "<!-- end of the table -->\n";
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/configuration.md");
-    let text = fs::read_to_string(&path).unwrap();
-    let (before, rest) = text.split_once(BEGIN).expect("where the table begins");
-    let (_, after) = rest.split_once(END).expect("where the table ends");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/configuration.md");
     let mut root = commands();
     root.build();
-    let expected = format!("{before}{BEGIN}{}{END}{after}", table(&root));
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        fs::write(&path, &expected).unwrap();
-    }
-    let now = fs::read_to_string(&path).unwrap();
-    for (line, expected) in now.lines().zip(expected.lines()) {
-        assert_eq!(line, expected, "UPDATE_DOCS=1 writes it");
-    }
-    assert_eq!(now.len(), expected.len());
+    generated_table::check(&page, "UPDATE_DOCS", "cargo test -p node-server documentation", &table(&root));
 }

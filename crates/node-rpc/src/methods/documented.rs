@@ -1,12 +1,10 @@
 //! Checks that the list of methods in docs/json-rpc.md matches the table.
 
 use super::table;
-use std::fs;
 use std::path::Path;
 
-const BEGIN: &str =
-    "<!-- The table is made from the program: UPDATE_DOCS=1 cargo test --workspace --lib documented -->\n";
-const END: &str = "<!-- The end of the table. -->\n";
+#[path = "../../../../tests/generated_table.rs"]
+mod generated_table;
 
 /// Returns the methods as rows of a table in Markdown, family by family.
 fn rows() -> String {
@@ -23,17 +21,6 @@ fn rows() -> String {
 
 #[test]
 fn every_method_is_documented() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/json-rpc.md");
-    let page = fs::read_to_string(&path).unwrap();
-    let (before, rest) = page.split_once(BEGIN).unwrap();
-    let (found, after) = rest.split_once(END).unwrap();
-    let expected = rows();
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        fs::write(&path, [before, BEGIN, &expected, END, after].concat()).unwrap();
-        return;
-    }
-    for (found, expected) in found.lines().zip(expected.lines()) {
-        assert_eq!(found, expected, "UPDATE_DOCS=1 writes it");
-    }
-    assert_eq!(found.lines().count(), expected.lines().count(), "UPDATE_DOCS=1 writes it");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/json-rpc.md");
+    generated_table::check(&page, "UPDATE_DOCS", "cargo test --workspace --lib documented", &rows());
 }
