@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// A source of time. Tests use [`ManualClock`].
+/// A source of time. A program can control [`ManualClock`].
 pub trait Clock: Send + Sync {
     /// Returns the wall-clock time in milliseconds since the Unix epoch. It moves backwards if the system clock is
     /// set back.
@@ -37,7 +37,7 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A clock that moves only when [`advance`](Self::advance) is called.
+/// A clock that moves only when [`advance`](Self::advance) or [`set`](Self::set) is called.
 #[derive(Debug, Default)]
 pub struct ManualClock {
     time_of_day: AtomicU64,

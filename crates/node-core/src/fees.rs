@@ -13,7 +13,7 @@ pub const GAS_PER_BLOB: u64 = 1 << 17;
 /// Ratio of the gas limit to the gas target (EIP-1559).
 pub const ELASTICITY_MULTIPLIER: u64 = 2;
 
-/// The base fee changes by at most this fraction of itself per block (EIP-1559).
+/// The denominator of the largest change of the base fee per block, one eighth (EIP-1559).
 const BASE_FEE_CHANGE_DENOMINATOR: u64 = 8;
 
 /// Blob base fee without excess blob gas, in wei per blob gas (EIP-4844).

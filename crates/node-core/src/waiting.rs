@@ -29,8 +29,8 @@ impl Drop for Restore {
     }
 }
 
-/// Runs `work`, which does not wait. Returns `None` if it would have had to, or took too long: then the result was
-/// meaningless, and the work must be repeated on a thread that may wait.
+/// Runs `work` on this thread, which may not wait in the meantime. Returns `None` if the work was refused because it
+/// would have had to wait or took too long; it must be repeated on a thread that may wait.
 ///
 /// # Examples
 /// ```

@@ -1,7 +1,7 @@
 //! Contracts that tools expect at the same address on every chain.
 //!
 //! Their code is that of Ethereum's mainnet. `contracts.txt` has a line with address and code for each. A test
-//! compares the code hashes. docs/development.md lists sources and licences.
+//! compares the code hashes. docs/development.md lists sources and licenses.
 
 use node_types::{Address, Bytes};
 

@@ -37,7 +37,7 @@ pub struct DevGenesis {
     pub gas_limit: u64,
     /// Base fee of the genesis block in wei per gas. `None` for 1 gwei, or for no base fee before London.
     pub base_fee: Option<u64>,
-    /// The active fork.
+    /// The newest upgrade, which is active from block 0.
     pub hardfork: Hardfork,
     /// Timestamp of the genesis block in Unix seconds; `None` for the beginning of 2025.
     pub timestamp: Option<u64>,

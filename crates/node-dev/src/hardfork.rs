@@ -6,7 +6,8 @@ use std::str::FromStr;
 
 /// The newest active upgrade of a development chain. It is parsed from its name, ignoring case.
 ///
-/// The names are those of [`UPGRADES`], including upgrades that only change blob parameters, and `latest`.
+/// The names are those of [`UPGRADES`] and their aliases, including upgrades that only change blob parameters if
+/// mainnet has set them, and `latest`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hardfork {
     name: &'static str,

@@ -187,8 +187,8 @@ impl DevNodeBuilder {
         self
     }
 
-    /// Stores the chain in `backend`, whose first block must be that of the [`genesis`](Self::genesis). Only one node may
-    /// change a backend. Default: in memory.
+    /// Stores the chain in `backend`, whose first block must be that of the [`genesis`](Self::genesis). Only one node
+    /// may change a backend. Default: in memory.
     #[must_use]
     pub fn backend(mut self, backend: Arc<dyn StateBackend>) -> Self {
         self.backend = Backend::Given(backend);
@@ -244,7 +244,7 @@ impl DevNodeBuilder {
         self
     }
 
-    /// Sets the size of the cache of analysed code, in bytes. Default: 64 MiB.
+    /// Sets the size of the cache of analyzed code, in bytes. Default: 64 MiB.
     #[must_use]
     pub fn code_cache_bytes(mut self, bytes: u64) -> Self {
         self.code_cache_bytes = bytes;

@@ -20,7 +20,7 @@ use revm::context::result::{ExecutionResult, HaltReason};
 use revm::context::{BlockEnv, TxEnv};
 use revm::context_interface::transaction::{AccessList, TransactionType};
 
-/// Most gas of a call that is quick: with more, a single instruction can allocate much memory.
+/// Maximum gas of a call that is quick: with more, a single instruction can allocate much memory.
 const MOST_QUICK_GAS: u64 = 50_000_000;
 
 /// Returns whether preparing a call takes no more than microseconds.

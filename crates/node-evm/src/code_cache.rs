@@ -1,4 +1,4 @@
-//! A cache of analysed code by code hash.
+//! A cache of analyzed code by code hash.
 
 use node_core::caches::CacheUse;
 use quick_cache::Weighter;
@@ -6,7 +6,7 @@ use quick_cache::sync::Cache;
 use revm::bytecode::Bytecode;
 use revm::primitives::{B256, Bytes};
 
-/// Analysed code, shared by blocks and calls and bounded in memory. Entries never become stale, because the key is
+/// Analyzed code, shared by blocks and calls and bounded in memory. Entries never become stale, because the key is
 /// the hash of the code.
 #[derive(Debug)]
 pub(crate) struct CodeCache(Cache<B256, Bytecode, Memory>);
@@ -28,7 +28,7 @@ impl CodeCache {
     pub(crate) fn usage(&self) -> CacheUse {
         let Self(cache) = self;
         CacheUse {
-            name: "analysed_code",
+            name: "analyzed_code",
             bytes: cache.weight(),
             capacity: cache.capacity(),
             hits: cache.hits(),
@@ -36,9 +36,9 @@ impl CodeCache {
         }
     }
 
-    /// Analyses `code`, caches it under `hash` and returns it.
+    /// Analyzes `code`, caches it under `hash` and returns it.
     pub(crate) fn insert(&self, hash: B256, code: Bytes) -> Bytecode {
-        let code = analyse(code);
+        let code = analyze(code);
         self.0.insert(hash, code.clone());
         code
     }
@@ -46,7 +46,7 @@ impl CodeCache {
 
 /// Finds the jump destinations of `code`. Code that starts like a delegation (EIP-7702) but is not one is treated as
 /// ordinary code; such code could be deployed before London (EIP-3541).
-pub(crate) fn analyse(code: Bytes) -> Bytecode {
+pub(crate) fn analyze(code: Bytes) -> Bytecode {
     Bytecode::new_raw_checked(code.clone()).unwrap_or_else(|_| Bytecode::new_legacy(code))
 }
 
@@ -75,7 +75,7 @@ mod tests {
             (vec![0xef, 0x01, 0x01], false),
             (vec![], false),
         ] {
-            assert_eq!(analyse(code.clone().into()).is_eip7702(), is_delegation, "{code:02x?}");
+            assert_eq!(analyze(code.clone().into()).is_eip7702(), is_delegation, "{code:02x?}");
         }
     }
 

@@ -36,7 +36,7 @@ pub struct EvmExecutor {
 }
 
 impl EvmExecutor {
-    /// Default size of the cache of analysed code, in bytes.
+    /// Default size of the cache of analyzed code, in bytes.
     pub const CODE_CACHE_BYTES: u64 = 64 << 20;
 
     /// Creates an executor for the chain `spec`.
@@ -44,7 +44,7 @@ impl EvmExecutor {
         Self::with_code_cache(spec, Self::CODE_CACHE_BYTES)
     }
 
-    /// Creates an executor whose cache of analysed code takes at most `bytes` bytes of memory.
+    /// Creates an executor whose cache of analyzed code takes at most `bytes` bytes of memory.
     pub fn with_code_cache(spec: Arc<ChainSpec>, bytes: u64) -> Self {
         Self { spec, codes: CodeCache::new(bytes), extensions: Extensions::default() }
     }

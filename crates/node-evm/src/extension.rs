@@ -111,7 +111,7 @@ pub enum PrecompileOutcome {
 /// A provider of precompiles for this crate's EVM: any type that implements revm's [`PrecompileProvider`] for every
 /// lifetime of the context. See [`EvmExecutor::with_precompiles`](crate::EvmExecutor::with_precompiles).
 ///
-/// A run that can take longer than some dozen microseconds must [refuse](node_core::waiting::refuse) and fail where
+/// A run that can take longer than a few dozen microseconds must [refuse](node_core::waiting::refuse) and fail where
 /// [work must not wait](node_core::waiting).
 pub trait EvmPrecompiles: for<'a> PrecompileProvider<EvmContext<'a>, Output = InterpreterResult> {}
 

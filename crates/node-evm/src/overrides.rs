@@ -1,6 +1,6 @@
 //! State overrides of calls and simulated blocks.
 
-use crate::code_cache::analyse;
+use crate::code_cache::analyze;
 use crate::convert::{ToEvm, slot_to_evm};
 use crate::database::{DatabaseError, StateDb};
 use crate::machine::Machine;
@@ -55,7 +55,7 @@ fn apply_one(db: &mut StateDb<'_>, address: Address, change: &AccountOverride) -
     }
     if let Some(code) = &change.code {
         info.code_hash = keccak256(code).to_evm();
-        info.code = Some(db.under_fork(analyse(code.to_evm())));
+        info.code = Some(db.under_fork(analyze(code.to_evm())));
     }
     db.set_account(account, Some(info))?;
     match &change.storage {

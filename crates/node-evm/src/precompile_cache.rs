@@ -55,7 +55,7 @@ fn is_expensive(precompile: &PrecompileId) -> bool {
     }
 }
 
-/// Returns whether a call takes no more than some dozen microseconds.
+/// Returns whether a call takes no more than a few dozen microseconds.
 fn is_quick(precompile: &PrecompileId, length: usize) -> bool {
     use PrecompileId::*;
     length <= LONGEST_INPUT && matches!(precompile, EcRec | Sha256 | Ripemd160 | Identity | Bn254Add)

@@ -11,8 +11,9 @@ const PANIC: [u8; 4] = [0x4e, 0x48, 0x7b, 0x71];
 /// Maximum length of a reason in bytes, because code may return any data.
 const MAX_REASON: usize = 1024;
 
-/// Returns the reason if `output` encodes an `Error(string)` or a `Panic(uint256)`, the selector if it encodes any
-/// other error, or `None` if it does not encode an error. Invalid UTF-8 is replaced, and long reasons are truncated.
+/// Returns the reason if `output` encodes an `Error(string)` or a `Panic(uint256)`, and `custom error 0x` with the
+/// selector for any other error. Returns `None` for fewer than four bytes and for a malformed `Error` or `Panic`.
+/// Invalid UTF-8 is replaced, and reasons of more than 1,024 bytes are truncated.
 pub fn reason(output: &[u8]) -> Option<String> {
     let (selector, arguments) = output.split_first_chunk::<4>()?;
     match *selector {

@@ -110,9 +110,12 @@ pub(crate) fn may_control(request: &HttpRequest, service: &Service, sender: &Sen
     if config.remote_control || sender.is_at_control {
         return Ok(());
     }
+    if !config.host.is_loopback() {
+        return Err(HttpError::ControlExposed);
+    }
     match sender.origin {
-        Origin::ThisMachine if config.host.is_loopback() => Ok(()),
-        Origin::UntrustedProxy(proxy) if config.host.is_loopback() => Err(HttpError::ControlForwarded(proxy)),
+        Origin::ThisMachine => Ok(()),
+        Origin::UntrustedProxy(proxy) => Err(HttpError::ControlForwarded(proxy)),
         _ => Err(HttpError::ControlRefused),
     }
 }
@@ -236,7 +239,8 @@ pub(crate) fn report_unreadable(request: &HttpRequest, service: &Service, sender
 }
 
 /// Refuses requests that other programs may understand differently. Of HTTP/1.1, actix-http refuses most of them, but
-/// accepts any `Host`; of HTTP/2 it refuses none (RFC 9112, section 3.2; RFC 9113, section 8.3.1; RFC 9110, section 8.6).
+/// accepts any `Host`; of HTTP/2 it refuses none (RFC 9112, section 3.2; RFC 9113, section 8.3.1; RFC 9110, section
+/// 8.6).
 fn check_form(request: &HttpRequest) -> Result<(), HttpError> {
     let (headers, uri) = (request.headers(), request.uri());
     let is_repeated = |name| headers.get_all(name).nth(1).is_some();

@@ -77,7 +77,7 @@ pub struct HttpConfig {
     #[cfg_attr(feature = "clap", arg(skip))]
     pub tls: Option<Tls>,
     /// Host names that requests may use, besides IP addresses, localhost and the host of --public-url, or * for any.
-    /// Others are refused as a defence against DNS rebinding
+    /// Others are refused as a defense against DNS rebinding
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME", help_heading = "Access", value_delimiter = ','))]
     pub allowed_hosts: Vec<AllowedHost>,
     /// Origins of web pages whose scripts may read responses (CORS), or * for any [default: none; for

@@ -1,6 +1,6 @@
 //! Host names that requests may use for the server.
 //!
-//! This is a defence against DNS rebinding: a web site can make its own name resolve to 127.0.0.1, and its pages then
+//! This is a defense against DNS rebinding: a web site can make its own name resolve to 127.0.0.1, and its pages then
 //! reach the server as if it had the same origin. The browser still sends the site's name as `Host`, so requests with
 //! names that are not allowed are refused. IP addresses are always allowed, because the attack needs a name.
 

@@ -1,8 +1,8 @@
 //! The HTTP interface of an Ethereum execution node.
 //!
-//! This is the only crate that knows about HTTP. A route decodes a request into an input of node-types, `dispatch`
-//! runs an operation of [`Node`](node_core::node::Node) on a thread that suits its cost, and the output is serialized
-//! on the same thread. Every error becomes a problem (RFC 9457) in one place, `problem`.
+//! This is the only library of the workspace that knows about HTTP. A route decodes a request into an input of
+//! node-types, `dispatch` runs an operation of [`Node`](node_core::node::Node) on a thread that suits its cost, and the
+//! output is serialized on the same thread. Every error becomes a problem (RFC 9457) in one place, `problem`.
 //!
 //! There are three ways to serve a node: [`serve`] and [`Server`] listen themselves, [`configure`] adds the routes to
 //! an actix-web application, and `NodeService` is a `tower::Service` for servers such as axum.

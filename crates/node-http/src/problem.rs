@@ -49,6 +49,8 @@ pub(crate) enum HttpError {
     BodyBroken,
     #[error("only clients on this machine may control the chain (`force-control`)")]
     ControlRefused,
+    #[error("the chain cannot be controlled, because the server listens on more than this machine (`force-control`)")]
+    ControlExposed,
     #[error(
         "only clients on this machine may control the chain, and {0}, which forwards the request, is not a trusted proxy \
          (`trusted-proxies`)"
@@ -216,6 +218,7 @@ fn classify(error: &HttpError) -> (StatusCode, Option<ProblemPage>) {
         HttpError::MethodNotAllowed { .. } => blank(StatusCode::METHOD_NOT_ALLOWED),
         HttpError::NoWebSocket => blank(StatusCode::UPGRADE_REQUIRED),
         HttpError::ControlRefused
+        | HttpError::ControlExposed
         | HttpError::ControlForwarded(_)
         | HttpError::ControlOff
         | HttpError::ControlOnOtherAddress

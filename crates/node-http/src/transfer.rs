@@ -53,8 +53,8 @@ impl CompleteBody {
         Self { bytes: convert(self.bytes), permit: self.permit }
     }
 
-    /// Returns the bytes, which the caller must send now. If the client reads them below the minimum rate, the connection is
-    /// closed.
+    /// Returns the bytes, which the caller must send now. If the client reads them below the minimum rate, the
+    /// connection is closed.
     pub(crate) fn send(self, service: &Service, sender: &Sender) -> Bytes {
         let Self { bytes, permit: Some(permit) } = self else { return self.bytes };
         let (unread, read) = oneshot::channel::<()>();

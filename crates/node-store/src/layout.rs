@@ -6,7 +6,7 @@
 pub(crate) enum Layout {
     /// Each leaf of a trie has a row.
     V2,
-    /// Few leaves below a position have one row.
+    /// Up to [`MAX_LEAVES`] leaves below a position share one row.
     V3,
 }
 

@@ -37,7 +37,7 @@ use alloy_eips::{Decodable2718, Encodable2718, eip2930, eip4895, eip7702};
 use alloy_primitives as theirs;
 use alloy_rlp::Decodable;
 
-/// Conversion to a type of alloy's.
+/// Conversion to an alloy type.
 pub trait ToAlloy {
     /// The corresponding alloy type.
     type Alloy;

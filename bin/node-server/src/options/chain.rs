@@ -73,7 +73,7 @@ impl CacheOptions {
         self.all_cache_bytes() - self.code_cache_bytes() as usize
     }
 
-    /// Returns the size of the cache of analysed contract code in bytes.
+    /// Returns the size of the cache of analyzed contract code in bytes.
     pub(crate) fn code_cache_bytes(&self) -> u64 {
         self.all_cache_bytes() as u64 / 16
     }

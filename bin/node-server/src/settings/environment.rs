@@ -52,8 +52,8 @@ pub(super) fn accept_booleans(argument: Arg) -> Arg {
     if value.is_some_and(is_false) { argument.env(Resettable::<OsStr>::Reset) } else { argument }
 }
 
-/// Returns the arguments that set the values in the variable of an option whose values may contain commas: its argument
-/// can be repeated instead. Empty for other options, whose variables clap reads.
+/// Returns one `--long=value` for each of the values, separated by commas, in the variable of an option that is
+/// repeated on the command line. Empty for other options, whose variables clap reads.
 pub(super) fn arguments(option: &Arg, long: &str) -> Vec<OsString> {
     if !matches!(option.get_action(), ArgAction::Append) || option.get_value_delimiter().is_some() {
         return Vec::new();

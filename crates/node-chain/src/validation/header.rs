@@ -16,7 +16,8 @@ const DAO_EXTRA_DATA: &[u8] = b"dao-hard-fork";
 /// that refuses the fork (EIP-779).
 const DAO_EXTRA_RANGE: u64 = 10;
 
-/// Checks all rules that depend only on a header and its parent, except for seals.
+/// Checks all rules that depend only on a header and its parent, except for seals. `parent` must be the block that
+/// [`parent_hash`](Header::parent_hash) identifies, which is not checked.
 ///
 /// The rules after the merge apply if and only if `parent` reaches the terminal total difficulty (EIP-3675).
 ///

@@ -20,8 +20,8 @@ struct Descent {
 }
 
 impl Descent {
-    /// Goes down from `start` to the newest common block, or until `report` stops. `report` receives every removed block
-    /// with the position in it, newest first, and returns a position in the block if it cannot report the rest.
+    /// Goes down from `start` to the newest common block, or until `report` stops. `report` receives every removed
+    /// block with the position in it, newest first, and returns a position in the block if it cannot report the rest.
     fn from(
         context: &Context,
         view: &dyn View,

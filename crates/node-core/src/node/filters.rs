@@ -13,8 +13,8 @@ impl Node {
     /// Installs a filter that reports logs of blocks that join or leave the chain from now on.
     ///
     /// The range may be above the head. If it has no first block, it starts with the latest one. If its last block is
-    /// `latest`, `pending` or missing, the range is open-ended. Unless its first block is a number, changes below it are
-    /// reported too, if a reorganization goes below it.
+    /// `latest`, `pending` or missing, the range is open-ended. Unless its first block is a number, changes below it
+    /// are reported too, if a reorganization goes below it.
     ///
     /// # Errors
     /// [`NodeError::Invalid`] if the range ends before it starts or the filter exceeds the limits, and

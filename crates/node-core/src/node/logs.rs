@@ -203,8 +203,8 @@ impl Node {
     }
 }
 
-/// Returns what identifies the logs of a block: its hash, or, as the hash of the pending block changes with the time, the
-/// roots of its transactions and receipts. Returns `None` if the block is above the head.
+/// Returns what identifies the logs of a block: its hash, or, as the hash of the pending block changes with the time,
+/// the roots of its transactions and receipts. Returns `None` if the block is above the head.
 fn identity(snapshot: &RequestView, number: BlockNumber) -> Result<Option<H256>, BackendError> {
     if !snapshot.is_pending(number) {
         return snapshot.view.canonical_hash(number);

@@ -77,7 +77,8 @@ fn receipts_in_block<'a>(body: &'a Body, receipts: &'a [Receipt]) -> impl Iterat
 }
 
 impl Node {
-    /// Returns the receipts of the block that contains a mined transaction, or `None` if no canonical block contains it.
+    /// Returns the receipts of the block that contains a mined transaction, or `None` if no canonical block contains
+    /// it.
     ///
     /// # Errors
     /// [`NodeError::Backend`].

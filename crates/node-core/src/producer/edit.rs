@@ -9,7 +9,7 @@ impl Producer {
     /// Sets an account's balance in wei, as of the head.
     ///
     /// # Errors
-    /// Failures of the backend.
+    /// [`ProducerError`] if the backend fails. The edit may have been made nevertheless.
     pub fn set_balance(&self, address: Address, balance: U256) -> Result<(), ProducerError> {
         self.edit_account(address, |account, _| {
             account.balance = balance;
@@ -21,7 +21,7 @@ impl Producer {
     /// mined again.
     ///
     /// # Errors
-    /// Failures of the backend.
+    /// [`ProducerError`] if the backend fails. The edit may have been made nevertheless.
     pub fn set_nonce(&self, address: Address, nonce: u64) -> Result<(), ProducerError> {
         self.edit_account(address, |account, _| {
             account.nonce = nonce;
@@ -32,7 +32,7 @@ impl Producer {
     /// Sets an account's code, as of the head; empty code removes it.
     ///
     /// # Errors
-    /// Failures of the backend.
+    /// [`ProducerError`] if the backend fails. The edit may have been made nevertheless.
     pub fn set_code(&self, address: Address, code: Bytes) -> Result<(), ProducerError> {
         self.edit_account(address, |account, changes| {
             account.code_hash = if code.is_empty() { KECCAK_EMPTY } else { keccak256(&code) };
@@ -46,7 +46,7 @@ impl Producer {
     /// Sets a storage slot of an account, as of the head.
     ///
     /// # Errors
-    /// Failures of the backend.
+    /// [`ProducerError`] if the backend fails. The edit may have been made nevertheless.
     pub fn set_storage(&self, address: Address, slot: H256, value: U256) -> Result<(), ProducerError> {
         self.edit(|view| {
             let account = match view.state(view.head().number)?.account(address)? {

@@ -104,8 +104,7 @@ impl Producer {
         Ok(producer)
     }
 
-    /// Maximum number of blocks that one request may produce. They would take a week, so a larger number is a
-    /// mistake.
+    /// Maximum number of blocks that one request may produce. A larger number is a mistake.
     pub const MAX_BLOCKS: u64 = 1 << 32;
 
     /// How many times as long as other requests one that mines may take. Tests of governance contracts mine 50,000

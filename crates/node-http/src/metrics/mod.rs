@@ -194,7 +194,7 @@ impl Metrics {
         self.0.call_durations.get_or_create(&[("method", method)]).observe(elapsed.as_secs_f64());
     }
 
-    /// Counts a request that was refused by `limit`, the name of an option.
+    /// Counts a request that was refused by the limit of this name.
     pub(crate) fn record_refusal(&self, limit: &'static str) {
         self.0.refused.get_or_create(&[("limit", limit)]).inc();
     }

@@ -26,7 +26,7 @@ pub(super) fn operations() -> Vec<Operation> {
             "Mine blocks",
             "Builds blocks from the pool, including empty ones. `Interval` is the time between consecutive blocks.",
         )
-        .limits("2^32 blocks; 1,024 withdrawals. There is no time limit: mining ends when the client disconnects.")
+        .limits("2^32 blocks; 1,024 withdrawals; 120 times `call-timeout`, so 10 minutes. Mining also stops when the client disconnects. Blocks mined until then remain.")
         .optional_body(|_, _: &MineInput| Cost::CONTROL, |node, context, MineInput { blocks, interval, withdrawals }| {
             let blocks = blocks.map_or(1, |blocks| blocks.0);
             let withdrawals = withdrawals.into_iter().map(convert::input::withdrawal).collect();
@@ -64,7 +64,7 @@ pub(super) fn operations() -> Vec<Operation> {
             "snapshot",
             "/dev/snapshot/",
             "Take a snapshot",
-            "Records head, edits, clock and the transactions in the pool, for revert.",
+            "Records the head, the edits, the clock and the pool, so that `revert` can restore them.",
         )
         .limits("1,024 snapshots.")
         .optional_body(|_, _: &EmptyInput| Cost::CONTROL, |node, context, _| {
@@ -106,7 +106,7 @@ pub(super) fn operations() -> Vec<Operation> {
             "stopImpersonating",
             "/dev/stopImpersonating/",
             "Stop impersonating an account",
-            "Ends impersonate. Returns whether the account was impersonated.",
+            "Reverses `impersonate`. Returns whether the account was impersonated.",
         )
         .body(|_, _: &ImpersonateInput| Cost::CONTROL, |node, context, input| {
             Ok(ControlOutput { result: node.impersonate(context, input.address.0, false)? })

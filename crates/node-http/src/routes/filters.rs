@@ -1,4 +1,5 @@
-//! Filters. Even reading a filter advances it or extends its lifetime.
+//! Operations on filters. None of their responses may be cached, because even a read advances the filter or extends its
+//! lifetime.
 
 use super::logs::write_logs;
 use super::operation::{Declaration, Link, Operation};

@@ -37,7 +37,10 @@ pub(crate) const TAGS: [(&str, &str); 8] = [
     ("Transactions", "Signed transactions and their receipts."),
     ("Logs", "Logs, filters for polling, and event streams."),
     ("Chain", "The head, fees, and this server."),
-    (DEVELOPMENT, "Control of a chain that this node produces. Only on such nodes, and only from the same machine."),
+    (
+        DEVELOPMENT,
+        "Control of a chain that this node produces. By default only from the same machine; a token with the role `control`, `control-listen` or `force-control` allows other clients.",
+    ),
     ("Server", "Health checks, and the documents that responses refer to."),
 ];
 

@@ -43,8 +43,8 @@ const RETRY_DELAY: Duration = Duration::from_secs(1);
 /// Consecutive pings without any frame from the client after which the connection is closed.
 const MAX_UNANSWERED_PINGS: u32 = 4;
 
-/// Maximum length of the reason in a close frame, in bytes: a control frame has at most 125, of which the code takes two
-/// (RFC 6455, section 5.5).
+/// Maximum length of the reason in a close frame, in bytes: a control frame has at most 125, of which the code takes
+/// two (RFC 6455, section 5.5).
 const MAX_CLOSE_REASON: usize = 123;
 
 /// Upgrades the connection to WebSocket (RFC 6455, section 4.2.2).

@@ -57,7 +57,7 @@ pub(super) fn methods() -> Vec<Method> {
         Method::new(
             "debug_dbGet",
             &["key"],
-            "Code by geth's key, 0x63 (the letter c) and the Keccak-256; on development chains also a trie node by its Keccak-256.",
+            "Code by geth's database key: 0x63 and the code's Keccak-256. On development chains, a bare Keccak-256 returns a trie node.",
             |scope, (key,): (BytesData,)| {
                 let found = match (key.strip_prefix(b"c"), key.len()) {
                     (Some(hash), KEY) => {

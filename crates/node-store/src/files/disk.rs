@@ -16,7 +16,7 @@ pub(crate) const LOCK_FILE: &str = "lock";
 
 /// A folder of the operating system, open in one process at a time.
 ///
-/// If the folder is moved or removed while it is open, opening, creating, listing, removing and syncing fail, also if
+/// If the folder is moved or removed while it is open, opening, creating, listing, removing and syncing fail, even if
 /// another folder has taken its path. They succeed again when it is moved back. Files that are already open can be read
 /// and written in either case.
 #[derive(Debug)]

@@ -39,10 +39,10 @@ pub struct MigrationProgress {
 /// The file that identifies the chain from which the files of a migration were written.
 const SOURCE: &str = "source";
 
-/// Gives the folder `to`, which [`migrate`] has written, its name `dest`. From then on it is a folder like any other.
+/// Renames the finished migration `to` to `dest`, which is then a folder like any other.
 ///
 /// # Errors
-/// If the operating system refuses. [`migrate`] continues with `to` unless it has its new name already.
+/// Those of the operating system. If `to` was not renamed, [`migrate`] can continue with it.
 pub fn finish_migration(to: &Path, dest: &Path) -> io::Result<()> {
     rename_folder(to, dest)?;
     // Last, because without this file `migrate` refuses the folder. A process that is killed before this leaves a file
@@ -50,17 +50,17 @@ pub fn finish_migration(to: &Path, dest: &Path) -> io::Result<()> {
     fs::remove_file(dest.join(SOURCE))
 }
 
-/// Writes the content of the folder `from`, which has layout 1, to the folder `to`. The old folder is not changed,
-/// and no process may use it in the meantime. If the migration is interrupted, calling this function again continues
-/// with the first incomplete table, or starts over if the old folder has changed. If the migration was complete already,
-/// no rows are written. Until the migration is complete, there is no chain in `to`. After an error other than an
+/// Writes the content of the folder `from`, which has layout 1, to the folder `to`. The old folder is not changed, and
+/// no process may use it in the meantime. If the migration is interrupted, calling this function again continues with
+/// the first incomplete table, or starts over if the old folder has changed. If the migration was complete already, no
+/// rows are written. Until the migration is complete, there is no chain in `to`. After an error other than an
 /// interruption, `to` is removed unless it existed before the call. Calls `progress` regularly.
 ///
 /// # Errors
 ///
 /// [`StoreError::NotLayout1`](crate::StoreError::NotLayout1) if `from` is not a folder of layout 1,
-/// [`StoreError::NotEmpty`](crate::StoreError::NotEmpty) if `to` has other content, and
-/// [`StoreError::WithoutLayout1`](crate::StoreError::WithoutLayout1) without the feature `layout-1`.
+/// [`StoreError::NotEmpty`](crate::StoreError::NotEmpty) if `to` has other content, [`BackendError::Interrupted`] if
+/// `context` is, and [`StoreError::WithoutLayout1`](crate::StoreError::WithoutLayout1) without the feature `layout-1`.
 #[cfg_attr(not(any(test, feature = "layout-1")), allow(unused_variables))]
 pub fn migrate(
     from: &Path,

@@ -92,8 +92,8 @@ pub(crate) enum Failure {
 impl Store {
     /// Copies the folder to `dest`, which must either not exist or be an empty folder. The copy is a consistent
     /// snapshot taken after the call, with every change that was acknowledged before it. Until it is complete and
-    /// durable, its name ends with `.part`. Others may read and write in the meantime, and are delayed by at most
-    /// milliseconds.
+    /// durable, its name ends with `.part`. Others may read and write in the meantime, and are delayed by a
+    /// few milliseconds at most.
     ///
     /// Calls `progress` regularly.
     ///
@@ -224,8 +224,8 @@ fn written(error: impl Into<StoreError>) -> Failure {
 }
 
 /// Checks that `dest` can become a copy of the folder `source`, whose symbolic links are resolved: that it does not
-/// exist or is an empty folder that can be replaced, and is not inside `source`. Returns its absolute path without a
-/// separator at the end.
+/// exist or is an empty folder that can be replaced, and is not inside `source`, if that is not `None` because the
+/// source is in memory. Returns its absolute path without a separator at the end.
 ///
 /// # Errors
 /// [`BackupError::Exists`], [`BackupError::MountPoint`], [`BackupError::Inside`], and [`BackupError::Write`] if this

@@ -36,8 +36,9 @@ impl fmt::Display for Sequence {
 
 const MAGIC: [u8; 8] = *b"NODE-WAL";
 
-/// The header of a segment: magic number, layout (4), first sequence (8), salt (8), checksum of these (8). This
-/// format is the same in every layout, so that any version can distinguish a newer segment from a damaged one.
+/// The header of a segment. Sizes in bytes: magic number (8), layout (4), first sequence (8), salt (8), checksum of
+/// these (8). This format is the same in every layout, so that any version can distinguish a newer segment from a
+/// damaged one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SegmentHeader {
     pub(super) layout: u32,
@@ -69,8 +70,8 @@ impl SegmentHeader {
     }
 }
 
-/// The header of a frame: payload length (4), sequence (8), synced (8), checksum of the payload (8), checksum of these
-/// (8). The payload follows.
+/// The header of a frame. Sizes in bytes: payload length (4), sequence (8), synced (8), checksum of the payload (8),
+/// checksum of these (8). The payload follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FrameHeader {
     /// Length of the payload in bytes.

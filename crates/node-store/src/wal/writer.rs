@@ -64,8 +64,8 @@ impl Writer {
         &self.segments
     }
 
-    /// Makes frames durable: those of the entries after the written ones, up to `through`. After an error,
-    /// [`roll_back`](Self::roll_back) must succeed before the next call.
+    /// Writes and syncs `frames`: the entries after the last committed one, up to and including `through`. After an
+    /// error, [`roll_back`](Self::roll_back) must succeed before the next call.
     pub(super) fn commit(&mut self, frames: &[u8], through: Sequence) -> Result<(), WalError> {
         if frames.is_empty() {
             return Ok(());

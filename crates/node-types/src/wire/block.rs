@@ -26,7 +26,7 @@ wire_objects! {
         difficulty: Quantity256,
         /// Up to 32 bytes that the producer chose.
         extra_data: BytesData,
-        /// Most gas that all transactions together may use.
+        /// Maximum gas of all transactions together.
         gas_limit: Quantity64,
         /// Gas used by all transactions.
         gas_used: Quantity64,
@@ -70,13 +70,14 @@ wire_objects! {
 }
 
 impl Block {
-    /// Returns the header of the block, whose hash was computed from the other fields and equals [`hash`](Self::hash).
+    /// Returns the header of the block, after checking that its hash is [`hash`](Self::hash).
     ///
     /// A response alone proves nothing: compare the hash with one from another source. Blocks since Cancun
     /// have header fields that this form lacks; use [`BlockHeader::header`] or, on RLP, [`Header::decode`].
     ///
     /// # Errors
-    /// [`InvalidBlock`] if the block is pending, or if its fields have another hash.
+    /// [`InvalidBlock`] if the block is pending, lacks a field of an earlier fork than one that it has, or has another
+    /// hash.
     pub fn header(&self) -> Result<Header, InvalidBlock> {
         let (Some(number), Some(logs_bloom), Some(nonce)) = (self.number, self.logs_bloom, self.nonce) else {
             return Err(InvalidBlock::Pending);
@@ -125,7 +126,7 @@ wire_objects! {
         excess_blob_gas: Option<Quantity64>,
         /// Up to 32 bytes that the producer chose.
         extra_data: BytesData,
-        /// Most gas that all transactions together may use.
+        /// Maximum gas of all transactions together.
         gas_limit: Quantity64,
         /// Gas used by all transactions.
         gas_used: Quantity64,
@@ -163,12 +164,13 @@ wire_objects! {
 }
 
 impl BlockHeader {
-    /// Returns the header, whose hash was computed from the other fields and equals [`hash`](Self::hash).
+    /// Returns the header, after checking that its hash is [`hash`](Self::hash).
     ///
     /// A response alone proves nothing: compare the hash with one from another source.
     ///
     /// # Errors
-    /// [`InvalidBlock`] if the block is pending, or if its fields have another hash.
+    /// [`InvalidBlock`] if the block is pending, lacks a field of an earlier fork than one that it has, or has another
+    /// hash.
     pub fn header(&self) -> Result<Header, InvalidBlock> {
         let header = Header {
             parent_hash: *self.parent_hash,

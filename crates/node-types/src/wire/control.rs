@@ -158,7 +158,7 @@ wire_objects! {
     }
 }
 
-/// Most withdrawals of one block. The consensus layer requests at most 16.
+/// Maximum number of withdrawals of a block. The consensus layer requests at most 16.
 const MAX_WITHDRAWALS: usize = 1_024;
 
 decode_object! {

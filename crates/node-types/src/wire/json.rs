@@ -77,8 +77,8 @@ impl<'a> JsonObject<'a> {
         Self { out, separator: b'{' }
     }
 
-    /// Begins a member, and returns the buffer to whose end its value must be appended. The name must have no characters
-    /// that JSON escapes.
+    /// Begins a member, and returns the buffer to whose end its value must be appended. The name must have no
+    /// characters that JSON escapes.
     #[inline]
     pub fn member(&mut self, name: &'static str) -> &mut Vec<u8> {
         debug_assert!(needs_no_escape(name), "{name:?}");

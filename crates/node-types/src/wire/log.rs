@@ -68,7 +68,7 @@ wire_objects! {
         log_index: Option<Quantity64>,
         /// Whether a reorganization removed it.
         removed: bool,
-        /// Up to four topics: the indexed data.
+        /// Up to four topics: usually the hash of the event's signature, then its indexed arguments.
         topics: Vec<HashData>,
         /// Hash of its transaction; null while it is pending.
         transaction_hash: Option<HashData>,
@@ -77,7 +77,7 @@ wire_objects! {
     }
 }
 
-/// Most topics of a log.
+/// Maximum number of topics of a log.
 const MAX_TOPICS: usize = 4;
 
 impl AddressFilter {

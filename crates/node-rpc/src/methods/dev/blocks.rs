@@ -108,8 +108,8 @@ fn making() -> Vec<Method> {
         named(
             &["evm_setIntervalMining"],
             &["interval"],
-            "Mines a block at an interval, in milliseconds as Hardhat has it, or in seconds if it is below 100; zero turns \
-             mining off.",
+            "Mines a block at an interval. 100 or more is in milliseconds, as in Hardhat; a smaller number is in seconds, and zero \
+             turns mining off.",
             |scope, (interval,): (Loose<u64>,)| {
                 let interval = match interval.0 {
                     seconds @ 0..LEAST_MILLISECONDS => Duration::from_secs(seconds),
