@@ -37,8 +37,8 @@ pub(super) fn parse(config: &RawObject<'_>) -> Result<ChainSpec, GenesisError> {
     config.keys().try_for_each(|key| check_spelling("config.", key, known.clone()))?;
     let config = Config(config);
     let passed = config.flag("terminalTotalDifficultyPassed")?.unwrap_or(false);
-    let terminal_total_difficulty = match config.get("terminalTotalDifficulty") {
-        Some(value) => Some(number::u256("config.terminalTotalDifficulty", value)?),
+    let terminal_total_difficulty = match config.get(key_of(Fork::Paris)) {
+        Some(value) => Some(number::u256(&format!("config.{}", key_of(Fork::Paris)), value)?),
         None => passed.then(U256::zero),
     };
     config.refuse_unknown_rules(terminal_total_difficulty)?;
@@ -51,10 +51,10 @@ pub(super) fn parse(config: &RawObject<'_>) -> Result<ChainSpec, GenesisError> {
             later: first.activation.key().unwrap_or_default().to_owned(),
         };
         if !by_block.iter().any(|(upgrade, _)| upgrade.fork == Fork::London) {
-            return Err(missing("londonBlock"));
+            return Err(missing(key_of(Fork::London)));
         }
         if terminal_total_difficulty.is_none() {
-            return Err(missing("terminalTotalDifficulty"));
+            return Err(missing(key_of(Fork::Paris)));
         }
     }
     let dao_fork = config.number("daoForkBlock")?;
@@ -84,6 +84,11 @@ pub(super) fn parse(config: &RawObject<'_>) -> Result<ChainSpec, GenesisError> {
 }
 
 struct Config<'a>(&'a RawObject<'a>);
+
+/// Returns the key of a fork that has one.
+fn key_of(fork: Fork) -> &'static str {
+    fork.upgrade().activation.key().unwrap_or_default()
+}
 
 impl Config<'_> {
     /// Returns the property, or `None` if it is absent or null.
@@ -143,7 +148,7 @@ impl Config<'_> {
             let Some(key) = upgrade.activation.key() else { continue };
             let mut at = self.number(key)?;
             if upgrade.fork == Fork::Petersburg && at.is_none() {
-                at = self.number("constantinopleBlock")?;
+                at = self.number(key_of(Fork::Constantinople))?;
             }
             let Some(at) = at else {
                 if !upgrade.activation.is_optional() {

@@ -2,7 +2,7 @@
 
 use super::{Genesis, GenesisError};
 use node_core::block::SealedHeader;
-use node_core::forks::{BlobEntry, BlobParams, ChainSpec};
+use node_core::forks::{BlobEntry, BlobParams, ChainSpec, Fork};
 use node_types::{BlockNumber, U256};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -207,10 +207,10 @@ fn points(spec: &ChainSpec) -> BTreeMap<String, ActivationPoint> {
         points.insert(name.to_owned(), ActivationPoint::Block(dao.block));
     }
     if let Some(difficulty) = spec.terminal_total_difficulty {
-        points.insert("paris".to_owned(), ActivationPoint::TotalDifficulty(difficulty));
+        points.insert(Fork::Paris.upgrade().name.to_owned(), ActivationPoint::TotalDifficulty(difficulty));
     }
     if let Some(contract) = spec.deposit_contract
-        && let Some(time) = points.get("prague").copied()
+        && let Some(time) = points.get(Fork::Prague.upgrade().name).copied()
     {
         points.insert(format!("the deposit contract {contract:#x}"), time);
     }
