@@ -54,6 +54,7 @@ mod encode;
 mod events;
 mod exchange;
 mod fallback;
+mod field_names;
 mod forwarded;
 mod framing;
 mod gauge_readings;

@@ -1,6 +1,6 @@
 //! The content of a request: the locations of its fields, and their values as they were written.
 
-use crate::parameters;
+use crate::{field_names, parameters};
 use actix_web::HttpRequest;
 use actix_web::http::Method;
 use actix_web::web::Bytes;
@@ -72,7 +72,7 @@ impl Sent {
             NodeError::BlockNotFound { field, .. } | NodeError::StatePruned { field, .. } => vec![echoing(*field)],
             NodeError::FilterNotFound => vec![echoing(Field::FilterId)],
             NodeError::Control(error) => vec![echoing(error.field())],
-            NodeError::UnknownAccount(_) => vec![echoing(Field::Sender)],
+            NodeError::UnknownAccount(_) => vec![echoing(Field::Property(Property::From))],
             NodeError::ExecutionFailed { fields, .. } => vec![self.of_transaction(fields, options::message(error))],
             NodeError::ExecutionReverted { output, .. } => {
                 vec![plain(Field::Transaction).with_value(&Data(output.clone()))]
@@ -145,19 +145,8 @@ impl Sent {
         }
     }
 
-    /// Returns the name of a field in the REST interface, which, with a few exceptions, is that of JSON-RPC with a
-    /// capital letter.
     fn name(&self, field: Field) -> Cow<'static, str> {
-        match field {
-            Field::Cursor => "cursor".into(),
-            Field::Sender => "Transaction.From".into(),
-            Field::Topic(position) if self.reads_query => format!("Topic{position}").into(),
-            field => {
-                let capital = |word: &str| format!("{}{}", word[..1].to_ascii_uppercase(), &word[1..]);
-                let words: Vec<_> = field.to_string().split('.').filter(|word| !word.is_empty()).map(capital).collect();
-                words.join(".").into()
-            }
-        }
+        field_names::name(field, self.reads_query)
     }
 
     fn in_query(&self, field: Field) -> bool {
@@ -238,7 +227,7 @@ mod tests {
             (Field::Topic(1), "body.Topics[1]", Some("[\"0x2\"]")),
             (Field::Topic(2), "body.Topics[2]", None),
             (Field::Topics, "body.Topics", Some("[\"0x1\", [\"0x2\"]]")),
-            (Field::Sender, "body.Transaction.From", Some("\"0x3\"")),
+            (Field::Property(Property::From), "body.Transaction.From", Some("\"0x3\"")),
             (Field::FromBlock, "body.FromBlock", None),
             (Field::Cursor, "query.cursor", None),
             (Field::Request, "body", None),

@@ -1,8 +1,9 @@
 //! Errors with geth's codes and messages, so that clients recognize them.
 
+use crate::field_names::parameter;
 use crate::options::{self, fault_message, message, with_option};
 use node_core::executor::ExecutionError;
-use node_core::node::{ErrorKind, Fault, Field, NodeError};
+use node_core::node::{ErrorKind, Fault, NodeError};
 use node_core::sources::Sources;
 use node_types::wire::Data;
 use serde::Serialize;
@@ -144,9 +145,9 @@ impl RpcError {
 
 /// Returns the message of a fault, preceded by the name of the parameter.
 fn fault(fault: &Fault) -> String {
-    match fault.field {
-        Field::Request | Field::Transaction => fault_message(fault),
-        field => format!("{field}: {}", fault_message(fault)),
+    match parameter(fault.field) {
+        None => fault_message(fault),
+        Some(name) => format!("{name}: {}", fault_message(fault)),
     }
 }
 

@@ -34,6 +34,7 @@
 
 mod block_cache;
 mod error;
+mod field_names;
 mod message;
 mod method;
 mod methods;

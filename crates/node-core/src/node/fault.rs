@@ -1,6 +1,7 @@
 //! Faults of a request: the invalid field, and the reason.
 
 use super::Limit;
+use std::borrow::Cow;
 use std::fmt;
 
 /// An invalid field of a request.
@@ -30,21 +31,21 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.field {
             Field::Request => f.write_str(&self.message),
-            field => write!(f, "{field}: {}", self.message),
+            field => write!(f, "{}: {}", name(field), self.message),
         }
     }
 }
 
-/// A field of a request. `Display` is its name in camel case, as JSON-RPC spells it: `fromBlock`, `topics[1]`.
+/// A field of a request. Each interface has its own names of the fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {
-    /// The request as a whole; displayed as the empty string.
+    /// The request as a whole.
     Request,
-    /// Addresses of a log filter.
+    /// All addresses of a log filter.
     Address,
     /// Base fee of the next block.
     BaseFee,
-    /// One blob of the transaction that a call simulates.
+    /// The versioned hash at this index, of a transaction or of the one that a call simulates.
     BlobVersionedHash(usize),
     /// Number of blocks of a fee history.
     BlockCount,
@@ -80,8 +81,6 @@ pub enum Field {
     RewardPercentiles,
     /// Seconds by which the chain's clock is advanced.
     Seconds,
-    /// Sender of a transaction.
-    Sender,
     /// The id of a snapshot.
     SnapshotId,
     /// Storage slots of a proof.
@@ -106,7 +105,7 @@ pub enum Field {
     Withdrawals,
 }
 
-/// A property of a transaction. `Display` is its name in camel case.
+/// A property of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Property {
     /// Authorizations of EIP-7702.
@@ -135,61 +134,57 @@ pub enum Property {
     Value,
 }
 
-impl fmt::Display for Property {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::AuthorizationList => "authorizationList",
-            Self::BlobVersionedHashes => "blobVersionedHashes",
-            Self::Data => "data",
-            Self::From => "from",
-            Self::Gas => "gas",
-            Self::GasPrice => "gasPrice",
-            Self::MaxFeePerBlobGas => "maxFeePerBlobGas",
-            Self::MaxFeePerGas => "maxFeePerGas",
-            Self::MaxPriorityFeePerGas => "maxPriorityFeePerGas",
-            Self::Nonce => "nonce",
-            Self::To => "to",
-            Self::Value => "value",
-        })
+/// Returns the name of a field in the text of a fault, which is for programs in Rust: no interface serves it.
+fn name(field: Field) -> Cow<'static, str> {
+    match field {
+        Field::Request => "".into(),
+        Field::Address => "address".into(),
+        Field::BaseFee => "baseFee".into(),
+        Field::BlobVersionedHash(index) => format!("transaction.blobVersionedHashes[{index}]").into(),
+        Field::BlockCount => "blockCount".into(),
+        Field::BlockHash => "blockHash".into(),
+        Field::BlockNumber => "blockNumber".into(),
+        Field::Blocks => "blocks".into(),
+        Field::Cursor => "cursor".into(),
+        Field::ExtraData => "extraData".into(),
+        Field::FilterId => "filterId".into(),
+        Field::FromBlock => "fromBlock".into(),
+        Field::Hash => "hash".into(),
+        Field::Interval => "interval".into(),
+        Field::LastEventId => "lastEventId".into(),
+        Field::NewestBlock => "newestBlock".into(),
+        Field::Nonce => "nonce".into(),
+        Field::ParentHash => "parentHash".into(),
+        Field::RewardPercentile(index) => format!("rewardPercentiles[{index}]").into(),
+        Field::RewardPercentiles => "rewardPercentiles".into(),
+        Field::Seconds => "seconds".into(),
+        Field::SnapshotId => "snapshotId".into(),
+        Field::StorageKeys => "storageKeys".into(),
+        Field::Timestamp => "timestamp".into(),
+        Field::ToBlock => "toBlock".into(),
+        Field::Topic(position) => format!("topics[{position}]").into(),
+        Field::Topics => "topics".into(),
+        Field::Transaction => "transaction".into(),
+        Field::Property(property) => format!("transaction.{}", property_name(property)).into(),
+        Field::TransactionAt(index) => format!("transactions[{index}]").into(),
+        Field::TransactionIndex => "txIndex".into(),
+        Field::Withdrawals => "withdrawals".into(),
     }
 }
 
-impl fmt::Display for Field {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Request => "",
-            Self::Address => "address",
-            Self::BaseFee => "baseFee",
-            Self::BlobVersionedHash(index) => return write!(f, "transaction.blobVersionedHashes[{index}]"),
-            Self::BlockCount => "blockCount",
-            Self::BlockHash => "blockHash",
-            Self::BlockNumber => "blockNumber",
-            Self::Blocks => "blocks",
-            Self::Cursor => "cursor",
-            Self::ExtraData => "extraData",
-            Self::FilterId => "filterId",
-            Self::FromBlock => "fromBlock",
-            Self::Hash => "hash",
-            Self::Interval => "interval",
-            Self::LastEventId => "lastEventId",
-            Self::NewestBlock => "newestBlock",
-            Self::Nonce => "nonce",
-            Self::ParentHash => "parentHash",
-            Self::RewardPercentile(index) => return write!(f, "rewardPercentiles[{index}]"),
-            Self::RewardPercentiles => "rewardPercentiles",
-            Self::Seconds => "seconds",
-            Self::Sender => "from",
-            Self::SnapshotId => "snapshotId",
-            Self::StorageKeys => "storageKeys",
-            Self::Timestamp => "timestamp",
-            Self::ToBlock => "toBlock",
-            Self::Topic(position) => return write!(f, "topics[{position}]"),
-            Self::Topics => "topics",
-            Self::Transaction => "transaction",
-            Self::Property(property) => return write!(f, "transaction.{property}"),
-            Self::TransactionAt(index) => return write!(f, "transactions[{index}]"),
-            Self::TransactionIndex => "txIndex",
-            Self::Withdrawals => "withdrawals",
-        })
+fn property_name(property: Property) -> &'static str {
+    match property {
+        Property::AuthorizationList => "authorizationList",
+        Property::BlobVersionedHashes => "blobVersionedHashes",
+        Property::Data => "data",
+        Property::From => "from",
+        Property::Gas => "gas",
+        Property::GasPrice => "gasPrice",
+        Property::MaxFeePerBlobGas => "maxFeePerBlobGas",
+        Property::MaxFeePerGas => "maxFeePerGas",
+        Property::MaxPriorityFeePerGas => "maxPriorityFeePerGas",
+        Property::Nonce => "nonce",
+        Property::To => "to",
+        Property::Value => "value",
     }
 }
