@@ -22,7 +22,7 @@ use revm::primitives::TxKind;
 use revm::state::EvmState;
 
 /// Why a transaction could not be executed.
-pub(crate) type Fault = EVMError<DatabaseError>;
+pub(crate) type EvmFault = EVMError<DatabaseError>;
 
 /// The caller of system contracts (EIP-4788).
 const SYSTEM_ADDRESS: Address = {
@@ -122,7 +122,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Runs a transaction and commits its changes. If it is refused, nothing changes.
-    pub(crate) fn transact(&mut self, transaction: TxEnv) -> Result<ExecutionResult, Fault> {
+    pub(crate) fn transact(&mut self, transaction: TxEnv) -> Result<ExecutionResult, EvmFault> {
         let (result, state) = self.run(transaction);
         let result = result?;
         self.db().commit(state)?;
@@ -130,7 +130,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Runs a transaction and discards its changes.
-    pub(crate) fn simulate(&mut self, transaction: TxEnv) -> Result<ExecutionResult, Fault> {
+    pub(crate) fn simulate(&mut self, transaction: TxEnv) -> Result<ExecutionResult, EvmFault> {
         self.run(transaction).0
     }
 
@@ -139,7 +139,7 @@ impl<'a> Machine<'a> {
         &mut self,
         transaction: TxEnv,
         inspection: &mut Inspection<'a>,
-    ) -> (Result<ExecutionResult, Fault>, EvmState) {
+    ) -> (Result<ExecutionResult, EvmFault>, EvmState) {
         std::mem::swap(&mut self.evm.0.inspector, inspection);
         self.evm.ctx().tx = transaction;
         let result = MainnetHandler::default().inspect_run(&mut self.evm);
@@ -152,7 +152,7 @@ impl<'a> Machine<'a> {
         &mut self,
         transaction: TxEnv,
         inspection: &mut Inspection<'a>,
-    ) -> Result<ExecutionResult, Fault> {
+    ) -> Result<ExecutionResult, EvmFault> {
         let (result, state) = self.inspect(transaction, inspection);
         let result = result?;
         self.db().commit(state)?;
@@ -164,7 +164,7 @@ impl<'a> Machine<'a> {
         self.evm.0.ctx.journaled_state.database
     }
 
-    fn run(&mut self, transaction: TxEnv) -> (Result<ExecutionResult, Fault>, EvmState) {
+    fn run(&mut self, transaction: TxEnv) -> (Result<ExecutionResult, EvmFault>, EvmState) {
         self.evm.ctx().tx = transaction;
         if let Some(book) = &mut self.evm.ctx().chain.logs {
             book.begin_transaction();
@@ -197,7 +197,7 @@ impl<'a> Machine<'a> {
 }
 
 /// Converts a fault that was not caused by the transaction.
-pub(crate) fn failure(fault: Fault) -> ExecutionError {
+pub(crate) fn failure(fault: EvmFault) -> ExecutionError {
     match fault {
         EVMError::Database(error) => error.into(),
         other => BackendError::Storage(Box::new(MachineFault(other.to_string()))).into(),

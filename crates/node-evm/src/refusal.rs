@@ -1,7 +1,7 @@
 //! Conversion of revm's validation errors to errors that include all values.
 
 use crate::convert::ToNode;
-use crate::machine::{Fault, Machine, failure};
+use crate::machine::{EvmFault, Machine, failure};
 use node_core::executor::{ExecutionError, TransactionError};
 use node_core::gas::MAX_INIT_CODE_SIZE;
 use node_types::{Address, U256};
@@ -41,7 +41,7 @@ impl Offer {
 }
 
 /// Converts the reason why a transaction could not be executed.
-pub(crate) fn refusal(machine: &mut Machine<'_>, offer: &Offer, fault: Fault) -> ExecutionError {
+pub(crate) fn refusal(machine: &mut Machine<'_>, offer: &Offer, fault: EvmFault) -> ExecutionError {
     let EVMError::Transaction(invalid) = fault else { return failure(fault) };
     let refused = match invalid {
         InvalidTransaction::PriorityFeeGreaterThanMaxFee => {

@@ -21,8 +21,9 @@ use std::time::Duration;
 /// Pool threads per core. There are several, so that a few long requests do not block short ones.
 const THREADS_PER_CORE: NonZero<usize> = NonZero::<usize>::MIN.saturating_add(3);
 
-/// Clients send less than 4 KiB; common servers accept 8 to 32 KiB.
-const MAX_HEADERS: usize = 16 * 1024;
+/// Default maximum length of path, query and headers, in bytes. Clients send less than 4 KiB; common servers accept 8
+/// to 32 KiB.
+const MAX_HEAD_BYTES: usize = 16 * 1024;
 
 /// Clients send headers and body without a pause, and 10 s are enough for the longest body at 4 Mbit/s.
 const ARRIVAL_TIMEOUT: Duration = Duration::from_secs(10);
@@ -124,7 +125,7 @@ pub struct HttpConfig {
     #[cfg_attr(feature = "clap", arg(skip = Self::default().max_subscriptions))]
     pub max_subscriptions: usize,
     /// Maximum length of path, query and headers together, in bytes.
-    #[cfg_attr(feature = "clap", arg(skip = MAX_HEADERS))]
+    #[cfg_attr(feature = "clap", arg(skip = MAX_HEAD_BYTES))]
     pub max_headers: usize,
     /// Time limit for the headers of a request to arrive.
     #[cfg_attr(feature = "clap", arg(skip = ARRIVAL_TIMEOUT))]
@@ -221,7 +222,7 @@ impl Default for HttpConfig {
             call_timeout: Duration::from_secs(5),
             max_batch_bytes: batch_bytes,
             max_subscriptions: SessionLimits::default().subscriptions,
-            max_headers: MAX_HEADERS,
+            max_headers: MAX_HEAD_BYTES,
             header_timeout: ARRIVAL_TIMEOUT,
             body_timeout: ARRIVAL_TIMEOUT,
             write_timeout: WRITE_TIMEOUT,

@@ -16,7 +16,7 @@ pub(crate) const ENCODINGS: &str =
 
 /// Maximum number of headers of a request of HTTP/1.1. actix-http refuses more with the same status as headers that are
 /// too long.
-const MAX_HEADERS: usize = 96;
+const MAX_HEADER_COUNT: usize = 96;
 
 /// Why a request failed.
 #[derive(Debug, thiserror::Error)]
@@ -84,7 +84,7 @@ pub(crate) enum HttpError {
     HostRefused { host: String },
     #[error(
         "path, query and headers together are longer than {limit} bytes, or there are more than {} headers",
-        MAX_HEADERS
+        MAX_HEADER_COUNT
     )]
     HeadersTooLong { limit: usize },
     #[error("the header Authorization must contain Bearer, a space, and a valid token (`token-file`)")]

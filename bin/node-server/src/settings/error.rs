@@ -15,12 +15,12 @@ pub(crate) enum UsageError {
     /// An invalid value or combination of options, with notes about values that do not come from the command line.
     Options { error: clap::Error, notes: Vec<String> },
     /// An invalid file.
-    File(FileError),
+    File(SettingsFileError),
 }
 
 /// The settings file is invalid.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum FileError {
+pub(crate) enum SettingsFileError {
     #[error("cannot read {}", .path.display())]
     Read { path: PathBuf, source: io::Error },
     #[error("{} is longer than {limit} bytes, the limit for a settings file", .path.display())]
@@ -45,8 +45,8 @@ impl fmt::Display for Hint {
     }
 }
 
-impl From<FileError> for UsageError {
-    fn from(error: FileError) -> Self {
+impl From<SettingsFileError> for UsageError {
+    fn from(error: SettingsFileError) -> Self {
         Self::File(error)
     }
 }

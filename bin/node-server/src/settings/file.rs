@@ -1,6 +1,6 @@
 //! The settings file: TOML with the long names of options as keys.
 
-use super::error::{FileError, Hint};
+use super::error::{Hint, SettingsFileError};
 use super::nearest::{MAX_EDITS, nearest};
 use super::source::options;
 use crate::files;
@@ -47,11 +47,11 @@ impl Setting {
 
 impl SettingsFile {
     /// Reads the file for a program with the commands of `root`.
-    pub(super) fn read(path: &Path, root: &Command) -> Result<Self, FileError> {
-        let unreadable = |source| FileError::Read { path: path.to_owned(), source };
+    pub(super) fn read(path: &Path, root: &Command) -> Result<Self, SettingsFileError> {
+        let unreadable = |source| SettingsFileError::Read { path: path.to_owned(), source };
         let bytes = files::read_at_most(path, MAX_BYTES).map_err(unreadable)?;
-        let bytes = bytes.ok_or_else(|| FileError::TooLarge { path: path.to_owned(), limit: MAX_BYTES })?;
-        let text = str::from_utf8(&bytes).map_err(|error| FileError::Syntax {
+        let bytes = bytes.ok_or_else(|| SettingsFileError::TooLarge { path: path.to_owned(), limit: MAX_BYTES })?;
+        let text = str::from_utf8(&bytes).map_err(|error| SettingsFileError::Syntax {
             path: path.to_owned(),
             line: line_of(&bytes, error.valid_up_to()),
             message: "the file is not UTF-8".to_owned(),
@@ -72,8 +72,8 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn read(&self) -> Result<SettingsFile, FileError> {
-        let document = DeTable::parse(self.text).map_err(|error| FileError::Syntax {
+    fn read(&self) -> Result<SettingsFile, SettingsFileError> {
+        let document = DeTable::parse(self.text).map_err(|error| SettingsFileError::Syntax {
             path: self.path.to_owned(),
             line: self.line(error.span().map_or(0, |span| span.start)),
             message: error.message().lines().collect::<Vec<_>>().join(", "),
@@ -86,7 +86,7 @@ impl Reader<'_> {
             if let DeValue::Table(table) = value.get_ref() {
                 let with_options = || commands.iter().filter(|command| options(command).count() > 0);
                 let command = *with_options().find(|command| command.get_name() == name).ok_or_else(|| {
-                    FileError::UnknownSection {
+                    SettingsFileError::UnknownSection {
                         path: self.path.to_owned(),
                         line: self.line(key.span().start),
                         name: name.to_owned(),
@@ -110,15 +110,15 @@ impl Reader<'_> {
         value: &Spanned<DeValue<'_>>,
         commands: &[&Command],
         of: &str,
-    ) -> Result<(String, Setting), FileError> {
+    ) -> Result<(String, Setting), SettingsFileError> {
         let (name, line) = (key.get_ref().as_ref(), self.line(key.span().start));
         let all = || commands.iter().flat_map(|command| options(command));
         let Some((option, _)) = all().find(|(_, long)| *long == name) else {
             let hint = hint(&name.replace('_', "-").to_lowercase(), all().map(|(_, long)| long));
             let (path, key, of) = (self.path.to_owned(), name.to_owned(), of.to_owned());
-            return Err(FileError::Unknown { path, line, key, of, hint });
+            return Err(SettingsFileError::Unknown { path, line, key, of, hint });
         };
-        let value = value_of(option, value.get_ref()).map_err(|(found, expected)| FileError::Type {
+        let value = value_of(option, value.get_ref()).map_err(|(found, expected)| SettingsFileError::Type {
             path: self.path.to_owned(),
             line,
             key: name.to_owned(),
