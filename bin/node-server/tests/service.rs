@@ -46,7 +46,7 @@ fn run() -> Command {
 }
 
 #[test]
-fn systemd_is_told_of_the_start_and_the_end() {
+fn notifies_systemd_of_the_start_and_the_end() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("notify");
     let notifications = Notifications::at(&path);

@@ -194,7 +194,7 @@ fn nested_creations() {
 fn touching_an_empty_account_deletes_it_with_its_storage() {
     let created = create_address(ALICE, 1);
     let touch = |value| send(LegacyTransaction { to: Some(created), value: wei(value), ..legacy() });
-    for (fork, value, created_anew) in [
+    for (fork, value, created_again) in [
         // EIP-161 deletes empty accounts that are touched.
         (Fork::TangerineWhistle, 0, false),
         (Fork::SpuriousDragon, 0, true),
@@ -210,11 +210,11 @@ fn touching_an_empty_account_deletes_it_with_its_storage() {
 
         let gas = in_one.gas_used - 21_000;
         assert_eq!(gas, second.gas_used, "{fork:?}, {value} wei: in one block and in two");
-        assert_eq!(gas < 1_000_000, created_anew, "{fork:?}, {value} wei");
+        assert_eq!(gas < 1_000_000, created_again, "{fork:?}, {value} wei");
         for outcome in [in_one, second] {
             let account = outcome.changes.accounts.get(&created).and_then(|change| change.account);
             let deployed = account.is_some_and(|account| account.has_code());
-            assert_eq!(deployed, created_anew, "{fork:?}, {value} wei");
+            assert_eq!(deployed, created_again, "{fork:?}, {value} wei");
         }
     }
 }

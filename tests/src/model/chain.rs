@@ -402,7 +402,7 @@ impl Model {
         let mined = self.pool.follow(&self.state, |hash| self.positions.contains_key(&hash));
         self.mined_blobs.extend(mined.iter().filter(|sent| sent.is_blob()).map(|sent| sent.hash));
         for (sent, has_blobs) in returning {
-            self.pool.take_back(sent, &self.state, has_blobs);
+            self.pool.add_again(sent, &self.state, has_blobs);
         }
         self.pool.enforce(&self.state);
     }

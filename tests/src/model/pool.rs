@@ -169,7 +169,7 @@ impl Pool {
     }
 
     /// Adds a transaction of a removed block again.
-    pub(super) fn take_back(&mut self, sent: Rc<Sent>, state: &State, has_blobs: bool) {
+    pub(super) fn add_again(&mut self, sent: Rc<Sent>, state: &State, has_blobs: bool) {
         let hash = sent.hash;
         if sent.is_blob() && !has_blobs {
             self.dropped.insert(hash, DropReason::Invalid(PoolError::MissingSidecar));

@@ -86,7 +86,7 @@ impl Filter {
 
     /// Moves the cursor back from `after` to that of `before`, because the client has not received the changes in
     /// between. Does nothing if the cursor has moved on.
-    fn take_back(&self, id: FilterId, backend: &dyn StateBackend, before: Subscription, after: Cursor) {
+    fn restore_cursor(&self, id: FilterId, backend: &dyn StateBackend, before: Subscription, after: Cursor) {
         let mut state = self.state.lock();
         let Some(current) = state.as_mut().filter(|current| current.cursor == after) else { return };
         let record = record::put(id, &before, self.last_used.load(Ordering::Relaxed));
@@ -195,7 +195,7 @@ impl Filters {
             }
             if !changes.is_empty() {
                 let backend = self.backend.clone();
-                context.on_loss(move || filter.take_back(id, &*backend, before, cursor));
+                context.on_loss(move || filter.restore_cursor(id, &*backend, before, cursor));
             }
             return Ok(changes);
         }

@@ -86,8 +86,8 @@ pub(super) fn log_changes(
         if !range.contains(&position.block.number) {
             return None;
         }
-        let was_told = |found: &FoundLog| position.covers(found.log_index) && criteria.filter.matches(&found.log);
-        let logs: Vec<_> = logs_of(block).filter(was_told).collect();
+        let was_reported = |found: &FoundLog| position.covers(found.log_index) && criteria.filter.matches(&found.log);
+        let logs: Vec<_> = logs_of(block).filter(was_reported).collect();
         for found in logs.into_iter().rev() {
             if !page.take(&found.log.data) {
                 return Some(after(&found));

@@ -110,7 +110,7 @@ impl ChainVersion {
     }
 
     /// Turns the blocks above `ancestor` into side blocks, and returns them, the highest first.
-    pub(crate) fn take_back(&mut self, ancestor: BlockNumber) -> Result<Vec<BlockRef>, BackendError> {
+    pub(crate) fn remove_above(&mut self, ancestor: BlockNumber) -> Result<Vec<BlockRef>, BackendError> {
         let mut removed = Vec::new();
         while self.head.number > ancestor {
             let block = self.executed(self.head)?;

@@ -326,7 +326,7 @@ fn switch(
     if ancestor < chain.earliest {
         return Err(BackendError::StatePruned { block: ancestor, earliest: chain.earliest });
     }
-    let mut change = HeadChange { removed: chain.take_back(ancestor)?, added: Vec::new() };
+    let mut change = HeadChange { removed: chain.remove_above(ancestor)?, added: Vec::new() };
     let mut encoded = Vec::with_capacity(branch.len());
     for block in branch {
         let bytes = BlockBytes::encode(&block);

@@ -125,7 +125,7 @@ proptest! {
     /// However the chain changes and wherever a client is interrupted, every log is reported once, and its removal once
     /// if its block leaves.
     #[test]
-    fn every_log_is_told_once(steps in steps(), topic in proptest::option::of(1..4u8), from in 0..6u64) {
+    fn every_log_is_reported_once(steps in steps(), topic in proptest::option::of(1..4u8), from in 0..6u64) {
         let topics = topic.map(|topic| vec![H256::repeat_byte(topic)]).into_iter().collect();
         let mut reader = Reader::new(LogFilter { addresses: Vec::new(), topics }, from);
         for step in steps {
