@@ -85,7 +85,7 @@ impl SideBlocks {
     }
 
     /// Records that the [new rows](Self::new_rows) of `written`, an earlier version of this value, are now in runs.
-    pub(crate) fn are_in_runs(&mut self, written: &Self) {
+    pub(crate) fn mark_as_in_runs(&mut self, written: &Self) {
         for hash in written.obsolete.keys() {
             self.obsolete.remove_mut(hash);
         }

@@ -164,8 +164,8 @@ impl ChainVersion {
     /// Records that the old generation and the side blocks of `written`, an earlier version of this chain, were
     /// written to runs, which are in `tables`. Blocks of that generation that have left the chain in the meantime are
     /// hidden.
-    pub(crate) fn old_is_in_runs(&mut self, written: &Self, tables: Arc<Tables>) {
-        self.side_blocks.are_in_runs(&written.side_blocks);
+    pub(crate) fn mark_old_as_in_runs(&mut self, written: &Self, tables: Arc<Tables>) {
+        self.side_blocks.mark_as_in_runs(&written.side_blocks);
         self.rows.tables = tables;
         self.rows.limit = self.old_end;
         self.rows.old = Arc::default();

@@ -214,7 +214,7 @@ impl Shared {
     /// Updates the writer and the chain after the old generation was written to a run.
     fn moved_to_runs(&self, writer: &mut Writer, chain: &mut ChainVersion, batch: &Batch, meta: &Meta) {
         writer.logged = meta.logged;
-        chain.old_is_in_runs(&batch.chain, self.archive.tables());
+        chain.mark_old_as_in_runs(&batch.chain, self.archive.tables());
         let in_memory = writer.entries.partition_point(|(number, _)| *number <= chain.rows.limit);
         writer.entries.drain(..in_memory);
     }

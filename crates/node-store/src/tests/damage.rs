@@ -88,7 +88,7 @@ impl Fixture {
     }
 
     /// Checks that the store opens, has everything and accepts changes.
-    fn is_whole(&self) {
+    fn assert_whole(&self) {
         let store = self.open().unwrap();
         check_view(&*store.view().unwrap(), &self.chain);
         let mut longer = self.chain.up_to(self.chain.head().header.header.number);
@@ -128,7 +128,7 @@ proptest! {
             let _ = fixture.ask();
             fixture.restore(&contents);
         }
-        fixture.is_whole();
+        fixture.assert_whole();
     }
 }
 
@@ -220,7 +220,7 @@ fn rejects_truncated_files_unless_the_lost_bytes_are_not_needed() {
                 fixture.restore(&contents);
             }
         }
-        fixture.is_whole();
+        fixture.assert_whole();
     }
 }
 
@@ -246,7 +246,7 @@ fn rejects_missing_files_unless_they_are_not_needed() {
                     Ok(tally) => {
                         assert_eq!(tally.refused, 0, "{name}");
                         assert!(!is_needed(name), "{name}");
-                        fixture.is_whole();
+                        fixture.assert_whole();
                     }
                 }
                 fixture.restore(&contents);
@@ -277,5 +277,5 @@ fn a_complete_log_replaces_missing_runs() {
     }
     drop(fixture.open().unwrap());
     fixture.disk.kill();
-    fixture.is_whole();
+    fixture.assert_whole();
 }
