@@ -47,5 +47,5 @@ pub use import_error::ImportError;
 pub use importer::{BlockImporter, Imported};
 pub use pipeline::{FileError, ImportSummary, Progress, import_file};
 pub use prepared::{PreparedBlock, SignedTransaction};
-pub use stream::{BlockStream, DEFAULT_BLOCK_LIMIT, RawBlock, StreamError, highest_block};
+pub use stream::{BlockStream, MAX_BLOCK_LENGTH, RawBlock, StreamError, highest_block};
 pub use validation::BlockError;

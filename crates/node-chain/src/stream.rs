@@ -5,9 +5,9 @@ use node_types::BlockNumber;
 use rlp::{PayloadInfo, Rlp};
 use std::io::{self, BufReader, Read, Seek};
 
-/// Default limit on the length of a block in bytes. Before Osaka the protocol limits the length only indirectly, by
-/// gas.
-pub const DEFAULT_BLOCK_LIMIT: u64 = 64 << 20;
+/// Maximum length of an encoded block in bytes, inclusive. Before Osaka the protocol limits the length only indirectly,
+/// by gas.
+pub const MAX_BLOCK_LENGTH: u64 = 64 << 20;
 
 /// Length of the longest prefix of an RLP item, in bytes.
 const LONGEST_PREFIX: u64 = 9;
@@ -67,7 +67,7 @@ pub struct BlockStream<R> {
 impl<R: Read> BlockStream<R> {
     /// Reads from `reader`, which should be buffered.
     pub fn new(reader: R) -> Self {
-        Self { reader, offset: 0, limit: DEFAULT_BLOCK_LIMIT, ended: false }
+        Self { reader, offset: 0, limit: MAX_BLOCK_LENGTH, ended: false }
     }
 
     /// Returns the next block, or `None` at the end of the stream.

@@ -19,12 +19,12 @@ pub struct ProxyNetwork {
 impl ProxyNetwork {
     /// Returns whether the network contains `address`.
     pub(crate) fn contains(&self, address: IpAddr) -> bool {
-        let differing = match (self.address, address.to_canonical()) {
+        let common_bits = match (self.address, address.to_canonical()) {
             (IpAddr::V4(own), IpAddr::V4(other)) => (own.to_bits() ^ other.to_bits()).leading_zeros(),
             (IpAddr::V6(own), IpAddr::V6(other)) => (own.to_bits() ^ other.to_bits()).leading_zeros(),
             _ => return false,
         };
-        differing >= self.prefix
+        common_bits >= self.prefix
     }
 }
 
