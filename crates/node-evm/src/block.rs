@@ -7,7 +7,7 @@ use crate::extension::EvmInspector;
 use crate::inspection::Inspection;
 use crate::machine::Machine;
 use crate::recovery::is_high_s;
-use crate::refusal::{Offer, refusal};
+use crate::refusal::{TransactionTerms, refusal};
 use crate::run_context::RunContext;
 use crate::trace::{self, TracedRun};
 use crate::tracer::Place;
@@ -149,7 +149,7 @@ impl<'a> EvmBlock<'a> {
     }
 
     fn run_transaction(&mut self, transaction: &RecoveredTransaction) -> Result<ExecutionResult, ExecutionError> {
-        let offer = self.prepare(transaction)?;
+        let terms = self.prepare(transaction)?;
         let mut transaction = transaction::to_evm(transaction);
         if self.machine.rules().disable_nonce_check {
             // revm refuses the maximum nonce even if it does not check nonces.
@@ -159,22 +159,22 @@ impl<'a> EvmBlock<'a> {
             Some(inspection) => self.machine.transact_inspected(transaction, inspection),
             None => self.machine.transact(transaction),
         };
-        result.map_err(|fault| refusal(&mut self.machine, &offer, fault))
+        result.map_err(|fault| refusal(&mut self.machine, &terms, fault))
     }
 
     /// Checks the rules that revm does not check, and configures the machine for the transaction.
-    fn prepare(&mut self, transaction: &RecoveredTransaction) -> Result<Offer, ExecutionError> {
+    fn prepare(&mut self, transaction: &RecoveredTransaction) -> Result<TransactionTerms, ExecutionError> {
         self.run.context.check()?;
         self.check(transaction)?;
-        let offer = offer(transaction);
+        let terms = terms(transaction);
         let body = &transaction.transaction.body;
         let prices = [body.max_fee_per_gas(), max_fee_per_blob_gas(body)];
         if prices.iter().any(|price| U256::from(saturating_price(*price)) != *price) {
-            let balance = self.machine.balance(offer.sender)?;
-            return Err(offer.beyond_128_bits(balance).into());
+            let balance = self.machine.balance(terms.sender)?;
+            return Err(terms.beyond_128_bits(balance).into());
         }
         self.machine.allow_senders_with_code(self.senders_with_code || transaction.is_impersonating());
-        Ok(offer)
+        Ok(terms)
     }
 
     /// Stores the receipt of a transaction, without logs that represent transfers of ether.
@@ -219,12 +219,12 @@ impl BlockExecution for EvmBlock<'_> {
     }
 
     fn trace(&mut self, transaction: &RecoveredTransaction, tracing: &Tracing) -> Result<Trace, TraceError> {
-        let offer = self.prepare(transaction)?;
+        let terms = self.prepare(transaction)?;
         let block = self.run.view.canonical_hash(self.header.number).map_err(ExecutionError::from)?;
         let place = Place { block_hash: block, index: Some(self.receipts.len()), hash: Some(transaction.hash) };
         let evm = transaction::to_evm(transaction);
         let TracedRun { trace, result, state } =
-            trace::run(&mut self.machine, evm, &offer, place, tracing, &self.run.extensions.tracers)?;
+            trace::run(&mut self.machine, evm, &terms, place, tracing, &self.run.extensions.tracers)?;
         self.machine.db().commit(state).map_err(ExecutionError::from)?;
         self.record(transaction, &result)?;
         Ok(trace)
@@ -268,9 +268,9 @@ fn max_fee_per_blob_gas(body: &TransactionBody) -> U256 {
     }
 }
 
-fn offer(transaction: &RecoveredTransaction) -> Offer {
+fn terms(transaction: &RecoveredTransaction) -> TransactionTerms {
     let body = &transaction.transaction.body;
-    Offer {
+    TransactionTerms {
         sender: transaction.sender,
         fee_cap: body.max_fee_per_gas(),
         tip_cap: body.max_priority_fee_per_gas(),

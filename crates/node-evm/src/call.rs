@@ -6,7 +6,7 @@ use crate::evm_context::{MANY_BYTES, check_quick};
 use crate::extension::EvmInspector;
 use crate::inspection::Inspection;
 use crate::machine::Machine;
-use crate::refusal::{Offer, refusal};
+use crate::refusal::{TransactionTerms, refusal};
 use crate::run_context::RunContext;
 use crate::tracer::Place;
 use crate::{overrides, revert, spec, trace, transaction};
@@ -33,7 +33,7 @@ pub(crate) struct CallRun<'a> {
     run: RunContext<'a>,
     machine: Machine<'a>,
     transaction: TxEnv,
-    offer: Offer,
+    terms: TransactionTerms,
     call: &'a Call,
     /// The amount in wei that the sender has left to pay for gas, after the value of the call and its blob fees.
     available: U256,
@@ -83,7 +83,7 @@ impl<'a> CallRun<'a> {
             return Err(TransactionError::BlobVersion { index, hash }.into());
         }
         let balance = machine.balance(call.from)?;
-        let offer = Offer {
+        let terms = TransactionTerms {
             sender: call.from,
             fee_cap: call.gas_price,
             tip_cap: call.tip_cap(),
@@ -91,11 +91,11 @@ impl<'a> CallRun<'a> {
             input_length: call.input.len(),
             required: call.highest_blob_fees().and_then(|fees| fees.checked_add(call.value)),
         };
-        let available = offer.required.and_then(|required| balance.checked_sub(required));
-        let available = available.ok_or_else(|| offer.insufficient_funds(balance))?;
+        let available = terms.required.and_then(|required| balance.checked_sub(required));
+        let available = available.ok_or_else(|| terms.insufficient_funds(balance))?;
         let block_gas_limit = header.gas_limit;
         let transaction = transaction::of_call(call, fork, spec.chain_id);
-        Ok(Self { run, machine, transaction, offer, call, available, fork, block_gas_limit })
+        Ok(Self { run, machine, transaction, terms, call, available, fork, block_gas_limit })
     }
 
     /// Runs the call once with its highest gas limit.
@@ -113,14 +113,14 @@ impl<'a> CallRun<'a> {
     pub(crate) fn trace(mut self, tracing: &Tracing) -> Result<Trace, TraceError> {
         let transaction = self.transaction(self.gas_limit())?;
         let tracers = &self.run.extensions.tracers;
-        Ok(trace::run(&mut self.machine, transaction, &self.offer, Place::default(), tracing, tracers)?.trace)
+        Ok(trace::run(&mut self.machine, transaction, &self.terms, Place::default(), tracing, tracers)?.trace)
     }
 
     /// Runs the call once with its highest gas limit, under `inspector`.
     pub(crate) fn inspect(mut self, inspector: &'a mut dyn EvmInspector) -> Result<CallOutcome, ExecutionError> {
         let transaction = self.transaction(self.gas_limit())?;
         let (result, _) = self.machine.inspect(transaction, &mut Inspection::Custom(inspector));
-        result.map(outcome).map_err(|fault| refusal(&mut self.machine, &self.offer, fault))
+        result.map(outcome).map_err(|fault| refusal(&mut self.machine, &self.terms, fault))
     }
 
     /// Returns the access list that the caller has set.
@@ -139,7 +139,7 @@ impl<'a> CallRun<'a> {
             transaction.tx_type = TransactionType::Eip2930 as u8;
         }
         let (result, _) = self.machine.inspect(transaction, inspection);
-        result.map_err(|fault| refusal(&mut self.machine, &self.offer, fault))
+        result.map_err(|fault| refusal(&mut self.machine, &self.terms, fault))
     }
 
     /// Returns the highest gas limit of a run: the one that the caller has set, or otherwise the gas that the sender
@@ -171,7 +171,7 @@ impl<'a> CallRun<'a> {
         // Where nothing is charged, the account of the fee recipient need not be read.
         self.machine.rules().disable_fee_charge = self.call.is_free() && self.call.blob_versioned_hashes.is_empty();
         let result = self.machine.simulate(transaction);
-        let result = result.map_err(|fault| refusal(&mut self.machine, &self.offer, fault))?;
+        let result = result.map_err(|fault| refusal(&mut self.machine, &self.terms, fault))?;
         check_quick(result.output().is_none_or(|output| output.len() <= MANY_BYTES))?;
         Ok(result)
     }
@@ -179,11 +179,11 @@ impl<'a> CallRun<'a> {
     /// Returns the call with a gas limit as a revm transaction.
     fn transaction(&mut self, gas_limit: u64) -> Result<TxEnv, ExecutionError> {
         self.run.context.check()?;
-        self.offer.required = self.required(gas_limit);
+        self.terms.required = self.required(gas_limit);
         let prices = [self.call.gas_price, self.call.max_fee_per_blob_gas];
         if prices.iter().any(|price| U256::from(saturating_price(*price)) != *price) {
             let balance = self.machine.balance(self.call.from)?;
-            return Err(self.offer.beyond_128_bits(balance).into());
+            return Err(self.terms.beyond_128_bits(balance).into());
         }
         Ok(TxEnv { gas_limit, ..self.transaction.clone() })
     }
@@ -200,7 +200,7 @@ impl<'a> CallRun<'a> {
     /// Returns the error that the sender cannot pay for `gas`.
     pub(crate) fn insufficient_funds(&mut self, gas: u64) -> Result<TransactionError, ExecutionError> {
         let balance = self.machine.balance(self.call.from)?;
-        Ok(Offer { required: self.required(gas), ..self.offer }.insufficient_funds(balance))
+        Ok(TransactionTerms { required: self.required(gas), ..self.terms }.insufficient_funds(balance))
     }
 
     /// Returns the maximum cost of the call in wei with a gas limit, or `None` if it exceeds 256 bits.

@@ -9,7 +9,7 @@ use revm::context::result::{EVMError, InvalidTransaction};
 
 /// The parts of a transaction or call that error messages need but revm's errors do not contain.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Offer {
+pub(crate) struct TransactionTerms {
     /// The account that pays.
     pub sender: Address,
     /// Maximum fee in wei per gas.
@@ -24,7 +24,7 @@ pub(crate) struct Offer {
     pub required: Option<U256>,
 }
 
-impl Offer {
+impl TransactionTerms {
     /// Returns the error that `balance` does not cover the cost.
     pub(crate) fn insufficient_funds(&self, balance: U256) -> TransactionError {
         TransactionError::insufficient_funds(balance, self.required.unwrap_or(U256::MAX), self.value)
@@ -41,14 +41,14 @@ impl Offer {
 }
 
 /// Converts the reason why a transaction could not be executed.
-pub(crate) fn refusal(machine: &mut Machine<'_>, offer: &Offer, fault: EvmFault) -> ExecutionError {
+pub(crate) fn refusal(machine: &mut Machine<'_>, terms: &TransactionTerms, fault: EvmFault) -> ExecutionError {
     let EVMError::Transaction(invalid) = fault else { return failure(fault) };
     let refused = match invalid {
         InvalidTransaction::PriorityFeeGreaterThanMaxFee => {
-            TransactionError::TipAboveFeeCap { tip: offer.tip_cap, cap: offer.fee_cap }
+            TransactionError::TipAboveFeeCap { tip: terms.tip_cap, cap: terms.fee_cap }
         }
         InvalidTransaction::GasPriceLessThanBasefee => {
-            TransactionError::FeeCapTooLow { cap: offer.fee_cap, base_fee: machine.block().basefee }
+            TransactionError::FeeCapTooLow { cap: terms.fee_cap, base_fee: machine.block().basefee }
         }
         InvalidTransaction::CallGasCostMoreThanGasLimit { initial_gas, gas_limit } => {
             TransactionError::IntrinsicGas { limit: gas_limit, required: initial_gas }
@@ -56,19 +56,19 @@ pub(crate) fn refusal(machine: &mut Machine<'_>, offer: &Offer, fault: EvmFault)
         InvalidTransaction::GasFloorMoreThanGasLimit { gas_floor, gas_limit } => {
             TransactionError::FloorGas { limit: gas_limit, required: gas_floor }
         }
-        InvalidTransaction::RejectCallerWithCode => TransactionError::SenderHasCode(offer.sender),
+        InvalidTransaction::RejectCallerWithCode => TransactionError::SenderHasCode(terms.sender),
         InvalidTransaction::LackOfFundForMaxFee { fee, balance } => {
-            Offer { required: Some(fee.to_node()), ..*offer }.insufficient_funds(balance.to_node())
+            TransactionTerms { required: Some(fee.to_node()), ..*terms }.insufficient_funds(balance.to_node())
         }
-        InvalidTransaction::OverflowPaymentInTransaction => match machine.balance(offer.sender) {
-            Ok(balance) => offer.beyond_128_bits(balance),
+        InvalidTransaction::OverflowPaymentInTransaction => match machine.balance(terms.sender) {
+            Ok(balance) => terms.beyond_128_bits(balance),
             Err(error) => return error,
         },
         InvalidTransaction::NonceOverflowInTransaction => TransactionError::NonceOverflow,
         InvalidTransaction::NonceTooHigh { tx, state } => TransactionError::NonceTooHigh { got: tx, expected: state },
         InvalidTransaction::NonceTooLow { tx, state } => TransactionError::NonceTooLow { got: tx, expected: state },
         InvalidTransaction::CreateInitCodeSizeLimit => {
-            TransactionError::InitCodeTooLong { length: offer.input_length, limit: MAX_INIT_CODE_SIZE }
+            TransactionError::InitCodeTooLong { length: terms.input_length, limit: MAX_INIT_CODE_SIZE }
         }
         InvalidTransaction::TxGasLimitGreaterThanCap { gas_limit, cap } => {
             TransactionError::GasLimitCap { limit: gas_limit, cap }

@@ -2,7 +2,7 @@
 
 use crate::inspection::Inspection;
 use crate::machine::Machine;
-use crate::refusal::{Offer, refusal};
+use crate::refusal::{TransactionTerms, refusal};
 use crate::tracer::{Finished, Place, StartTracer, Tracer, TracerMap, TracerOptions};
 use node_core::backend::BackendError;
 use node_core::executor::ExecutionError;
@@ -24,7 +24,7 @@ pub(crate) struct TracedRun {
 pub(crate) fn run(
     machine: &mut Machine<'_>,
     transaction: TxEnv,
-    offer: &Offer,
+    terms: &TransactionTerms,
     place: Place,
     tracing: &Tracing,
     tracers: &TracerMap,
@@ -38,7 +38,7 @@ pub(crate) fn run(
     if tracer.is_full() {
         return Err(TraceError::TooLarge);
     }
-    let result = result.map_err(|fault| refusal(machine, offer, fault))?;
+    let result = result.map_err(|fault| refusal(machine, terms, fault))?;
     let (block, outcome) = (machine.block().clone(), ResultAndState { result, state });
     let run = Finished { transaction: &transaction, block: &block, outcome: &outcome, state: machine.db(), place };
     let trace = tracer.finish(run)?;
