@@ -244,7 +244,8 @@ fn execution_error(
 ) -> ImportError {
     let source = match error {
         ExecutionError::Refused(source) => refused(source),
-        ExecutionError::Override(error) => return BackendError::Storage(Box::new(error)).into(),
+        // Blocks are imported without overrides.
+        ExecutionError::Override(error) => return BackendError::Internal(Box::new(error)).into(),
         ExecutionError::SystemContract { address, reason } => BlockError::SystemContract { address, reason },
         ExecutionError::Backend(error) => return error.into(),
         ExecutionError::Interrupted(error) => return error.into(),

@@ -200,7 +200,7 @@ impl<'a> Machine<'a> {
 pub(crate) fn failure(fault: EvmFault) -> ExecutionError {
     match fault {
         EVMError::Database(error) => error.into(),
-        other => BackendError::Storage(Box::new(MachineFault(other.to_string()))).into(),
+        other => BackendError::Internal(Box::new(MachineFault(other.to_string()))).into(),
     }
 }
 

@@ -78,5 +78,5 @@ fn geths(_: Option<&RawValue>, _: u64, _: &TracerMap) -> Result<Box<dyn Tracer>,
 
 /// Returns the error for a failure that is a bug.
 pub(crate) fn defect(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> ExecutionError {
-    BackendError::Storage(error.into()).into()
+    BackendError::Internal(error.into()).into()
 }

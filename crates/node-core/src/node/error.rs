@@ -107,6 +107,9 @@ pub enum NodeError {
     /// The backend failed.
     #[error("the backend failed")]
     Backend(#[source] BackendError),
+    /// The node has a bug.
+    #[error("internal error")]
+    Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// No block on top of the head is valid: a system contract of the active fork is missing or failed.
     #[error("there is no pending block: system contract {address:#x}: {reason}")]
     NoPendingBlock { address: Address, reason: String },
@@ -159,6 +162,7 @@ impl NodeError {
             | Self::UnknownAccount(_)
             | Self::GenesisNotTraceable
             | Self::Backend(_)
+            | Self::Internal(_)
             | Self::PendingBlock(_)
             | Self::Proof { .. } => None,
         }
@@ -193,6 +197,7 @@ impl From<BackendError> for NodeError {
         match error {
             BackendError::Interrupted(interrupted) => Self::Interrupted(interrupted),
             BackendError::Uncommitted(block) => Self::Edited(block),
+            BackendError::Internal(error) => Self::Internal(error),
             other => Self::Backend(other),
         }
     }

@@ -112,7 +112,7 @@ impl NodeError {
             | Self::TraceTooLarge { .. } => ErrorKind::LimitExceeded,
             Self::Interrupted(Interrupted::DeadlineExceeded) => ErrorKind::Timeout,
             Self::Interrupted(Interrupted::Cancelled) => ErrorKind::Cancelled,
-            Self::Backend(_) | Self::PendingBlock(_) | Self::Proof { .. } => ErrorKind::Internal,
+            Self::Backend(_) | Self::Internal(_) | Self::PendingBlock(_) | Self::Proof { .. } => ErrorKind::Internal,
         }
     }
 }
