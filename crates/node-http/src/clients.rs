@@ -199,7 +199,7 @@ impl Drop for Permit {
 
 /// A resource, or a client's share of it, is exhausted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the server allows at most {capacity} {} at a time; one client may hold at most half of what the others leave free (`{}`)", .resource.plural(), .resource.option())]
+#[error("the server allows at most {capacity} {} at a time; one client may hold at most half of what the others leave free{}", .resource.plural(), .resource.mention())]
 pub(crate) struct Exhausted {
     pub(crate) resource: Resource,
     /// The amount that all clients together may hold.
@@ -207,16 +207,20 @@ pub(crate) struct Exhausted {
 }
 
 impl Resource {
-    /// Returns the option that sets the limit of the resource.
-    pub(crate) fn option(self) -> &'static str {
+    /// Returns the option that sets the limit of the resource, or `None` if there is none.
+    pub(crate) fn option(self) -> Option<&'static str> {
         match self {
-            Self::Connections => "max-connections",
-            Self::Requests => "max-requests",
-            Self::Streams => "max-streams",
-            Self::Transfers => "transfer-memory",
-            // It has no option, and is not reported: exceeding it ends the connection.
-            Self::Http2Streams => "max-requests",
+            Self::Connections => Some("max-connections"),
+            Self::Requests => Some("max-requests"),
+            Self::Streams => Some("max-streams"),
+            Self::Transfers => Some("transfer-memory"),
+            Self::Http2Streams => None,
         }
+    }
+
+    /// Returns the end of a message that mentions the option, or an empty string if there is none.
+    fn mention(self) -> String {
+        self.option().map(|option| format!(" (`{option}`)")).unwrap_or_default()
     }
 
     fn plural(self) -> &'static str {
