@@ -239,7 +239,7 @@ fn import_opened(
     let reader = progress.count(file);
     let (mut blocks, mut gas) = (0, 0);
     let imported = import_file(chain, context, reader, |state| {
-        metrics.imported(state.blocks - blocks, state.gas - gas);
+        metrics.record_import(state.blocks - blocks, state.gas - gas);
         (blocks, gas) = (state.blocks, state.gas);
         progress.update(state);
     });

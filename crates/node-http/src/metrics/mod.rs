@@ -1,4 +1,4 @@
-//! Metrics in Prometheus' text format.
+//! Metrics in the OpenMetrics text format, and in Prometheus' older one for clients that do not accept it.
 //!
 //! Events are counted where they happen. State, such as the head or the size of a cache, is read when the metrics are
 //! scraped.
@@ -103,7 +103,10 @@ impl Default for Metrics {
         };
 
         Self(Arc::new(Inner {
-            durations: durations("http_request_duration_seconds", "Time to the response"),
+            durations: durations(
+                "http_request_duration_seconds",
+                "Time from the request's headers to the response's headers",
+            ),
             call_durations: durations("rpc_call_duration_seconds", "Time of a JSON-RPC call"),
             requests: add(registry, "http_requests", "Responses by operation and status"),
             calls: add(registry, "rpc_calls", "JSON-RPC calls by method and code of the error"),
@@ -113,8 +116,12 @@ impl Default for Metrics {
             import_progress: add(registry, "import_progress_ratio", "Share of the chain file that has been read"),
             blocks_added: add(registry, "blocks_added", "Blocks added to the canonical chain"),
             blocks_removed: add(registry, "blocks_removed", "Blocks removed from the canonical chain"),
-            reorganizations: add(registry, "reorganizations", "Times that blocks left the canonical chain"),
-            log_lines_dropped: add(registry, "log_lines_dropped", "Log lines that nobody read in time"),
+            reorganizations: add(registry, "reorganizations", "Number of reorganizations, including rollbacks"),
+            log_lines_dropped: add(
+                registry,
+                "log_lines_dropped",
+                "Log lines dropped because the output was not read in time",
+            ),
             build: add(registry, "build_info", "Version and commit of the server"),
             gauges,
             gauge_source: Mutex::default(),
@@ -134,18 +141,18 @@ fn add<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &
 }
 
 impl Metrics {
-    /// Adds the version of the program and the commit from which it was built.
+    /// Sets the version of the program and the commit from which it was built.
     pub fn set_build(&self, version: &str, commit: &str) {
         let labels = [("version", version.to_owned()), ("commit", commit.to_owned())];
         self.0.build.get_or_create(&labels).set(1);
     }
 
-    /// Adds the size of this data folder, and the free space of its file system.
+    /// Sets the data folder. Its size and the free space of its file system are read at each rendering.
     pub fn set_folder(&self, folder: PathBuf) {
         *self.0.folder.lock() = Some(folder);
     }
 
-    /// Adds the number of dropped log lines, which `source` returns. Only the first source is used.
+    /// Sets the function that returns the number of dropped log lines. Only the first one is used.
     pub fn set_dropped_log_lines(&self, source: fn() -> u64) {
         let _ = self.0.dropped_log_lines.set(source);
     }
@@ -172,7 +179,7 @@ impl Metrics {
     }
 
     /// Counts `blocks` blocks imported from a chain file, which used a total of `gas` gas.
-    pub fn imported(&self, blocks: u64, gas: u64) {
+    pub fn record_import(&self, blocks: u64, gas: u64) {
         self.0.import_blocks.inc_by(blocks);
         self.0.import_gas.inc_by(gas);
     }
@@ -199,7 +206,7 @@ impl Metrics {
         self.0.refused.get_or_create(&[("limit", limit)]).inc();
     }
 
-    /// Calls `source` before each rendering to update the gauges.
+    /// Sets the function that updates the gauges before each rendering.
     pub(crate) fn set_gauge_source(&self, source: impl Fn(&Gauges) + Send + Sync + 'static) {
         *self.0.gauge_source.lock() = Some(Box::new(source));
     }
