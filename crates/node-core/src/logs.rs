@@ -123,7 +123,7 @@ pub fn scan(
 /// the next matching log, or `None` if there are no more.
 ///
 /// # Errors
-/// Those of [`scan`]. `visit` may have got logs before.
+/// Those of [`scan`]. If an error is returned, `visit` may already have been called with some of the logs.
 pub(crate) fn visit(
     view: &dyn View,
     context: &Context,

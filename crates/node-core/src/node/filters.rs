@@ -85,7 +85,8 @@ impl Node {
     /// Passes all logs in the range of a log filter to `visit`, in the order of the chain, without copying them.
     ///
     /// # Errors
-    /// Those of [`get_filter_logs`](Self::get_filter_logs). `visit` may have got logs before.
+    /// Those of [`get_filter_logs`](Self::get_filter_logs). If an error is returned, `visit` may already have been
+    /// called with some of the logs.
     pub fn visit_filter_logs(
         &self,
         context: &Context,

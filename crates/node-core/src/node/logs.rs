@@ -104,7 +104,8 @@ impl Node {
     /// Passes all logs that match to `visit`, in the order of the chain, without copying them.
     ///
     /// # Errors
-    /// Those of [`get_logs`](Self::get_logs). `visit` may have got logs before.
+    /// Those of [`get_logs`](Self::get_logs). If an error is returned, `visit` may already have been called with some
+    /// of the logs.
     pub fn visit_logs(
         &self,
         context: &Context,
@@ -146,7 +147,8 @@ impl Node {
     /// this is the last one.
     ///
     /// # Errors
-    /// Those of [`get_logs_page`](Self::get_logs_page). `visit` may have got logs before.
+    /// Those of [`get_logs_page`](Self::get_logs_page). If an error is returned, `visit` may already have been called
+    /// with some of the logs.
     pub fn visit_logs_page(
         &self,
         context: &Context,
