@@ -254,7 +254,7 @@ fn a_tracer_of_ones_own_stands_beside_those_of_geth() {
     }
     assert!(trace(r#"{"tracer":"callTracer"}"#, 1 << 20).unwrap().contains("STATICCALL"));
     let unknown = trace(r#"{"tracer":"other"}"#, 100);
-    assert!(matches!(unknown, Err(TraceError::Options(text)) if text.contains("there are count, callTracer")));
+    assert!(matches!(unknown, Err(TraceError::Options(text)) if text.contains("available: count, callTracer")));
 
     // A transaction of a block has a place.
     let next = world.next_header();

@@ -21,7 +21,7 @@ impl GethTracer {
         use GethDebugBuiltInTracerType::{CallTracer, FlatCallTracer, FourByteTracer, NoopTracer, PreStateTracer};
         let options = options.map(|options| serde_json::from_str::<GethDebugTracingOptions>(options.get()));
         let mut options =
-            options.transpose().map_err(|error| format!("options of the trace: {error}"))?.unwrap_or_default();
+            options.transpose().map_err(|error| format!("invalid trace options: {error}"))?.unwrap_or_default();
         // geth has no such options.
         (options.config.disable_memory, options.config.disable_return_data) = (None, None);
         options.config.limit = options.config.limit.filter(|limit| *limit != 0);
@@ -43,9 +43,9 @@ impl GethTracer {
                 let names: Vec<_> = own.keys().map(String::as_str).chain(NAMES).collect();
                 let names = names.join(", ");
                 return Err(if name.len() > MAX_NAME || name.contains(['{', '(', ' ']) {
-                    format!("tracers in JavaScript are not run; there are {names}")
+                    format!("JavaScript tracers are not supported; available tracers: {names}")
                 } else {
-                    format!("there is no tracer {name:?}; there are {names}")
+                    format!("unknown tracer {name:?}; available: {names}")
                 });
             }
         };
@@ -108,13 +108,13 @@ mod tests {
     #[test]
     fn refuses_what_it_does_not_run() {
         let cases = [
-            (r#"{"tracer":"muxTracer"}"#, "there is no tracer \"muxTracer\""),
-            (r#"{"tracer":"myTracer"}"#, "there is no tracer \"myTracer\""),
+            (r#"{"tracer":"muxTracer"}"#, "unknown tracer \"muxTracer\""),
+            (r#"{"tracer":"myTracer"}"#, "unknown tracer \"myTracer\""),
             (r#"{"tracer":"{step: function() {}, fault: function() {}, result: function() {}}"}"#, "JavaScript"),
             (r#"{"tracer":"callTracer","tracerConfig":[]}"#, "tracerConfig of callTracer"),
             (r#"{"tracer":"callTracer","tracerConfig":{"withLog":"yes"}}"#, "tracerConfig of callTracer"),
             (r#"{"tracer":"prestateTracer","tracerConfig":{"includeEmpty":true}}"#, "includeEmpty"),
-            (r#"{"tracer":7}"#, "options of the trace"),
+            (r#"{"tracer":7}"#, "invalid trace options"),
             (r#"{"enableMemory":"true"}"#, "expected a boolean"),
         ];
         for (options, expected) in cases {

@@ -57,9 +57,9 @@ fn topic(kind: &str, options: Option<&RawValue>) -> Result<(Topic, Option<EventQ
         }
         "syncing" => Ok((Topic::Syncing, None)),
         other => {
-            let known = "newHeads, logs, newPendingTransactions and syncing";
+            let known = "newHeads, logs, newPendingTransactions, syncing";
             let shown = &other[..other.floor_char_boundary(64)];
-            Err(RpcError::argument(0, format!("no subscription is called {shown:?}; there are {known}")))
+            Err(RpcError::argument(0, format!("unknown subscription {shown:?}; available: {known}")))
         }
     }
 }
