@@ -159,7 +159,7 @@ fn execute(command: &Command, terminal: Option<Terminal>) -> Result<(), CommandE
         }
         Command::Man { folder } => clap_mangen::generate_to(settings::commands(), folder)
             .map_err(|source| CommandError::Write { path: folder.clone(), source }),
-        // `settings::read` handles `config`, so this is reached only by its own --help.
+        // Never reached: `settings::read` handles `config`, and its `--help` exits earlier.
         Command::Config => Ok(()),
     }
 }

@@ -90,7 +90,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), CommandError> {
             })
         })
     } else {
-        serve_from_the_import_on(options, &wiring, node(options, &wiring, false)?, http, shutdown)
+        serve_during_import(options, &wiring, node(options, &wiring, false)?, http, shutdown)
     };
     match served {
         Err(stopped @ CommandError::Stopped { .. }) => tracing::info!("{stopped}"),
@@ -115,7 +115,7 @@ fn announce(http: &HttpConfig, address: SocketAddr) {
 
 /// Imports the chain files, while a thread serves health checks and, depending on the options, reads; serves
 /// everything after that.
-fn serve_from_the_import_on(
+fn serve_during_import(
     options: &RunOptions,
     wiring: &Wiring,
     node: Arc<Node>,
@@ -139,8 +139,6 @@ fn serve_from_the_import_on(
     if let Ok(address) = bound.recv() {
         if http.serve_while_starting {
             tracing::info!("serving the blocks imported so far on {}://{address}", http.scheme());
-        }
-        if http.serve_while_starting {
             starting.set("looking for the end of the chain files".to_owned());
             node.set_highest_block(highest_block(&options.chain.import, &context));
         }
@@ -172,8 +170,8 @@ fn join(server: JoinHandle<Result<(), CommandError>>) -> Result<(), CommandError
     server.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Returns the number of the last block of the chain files. Skips pipes, which cannot be read twice, and files that
-/// cannot be read, which the import reports.
+/// Returns the highest block number in the chain files, or 0 if they have no blocks. Skips pipes, which cannot be read
+/// twice, and files that cannot be read, which the import reports.
 fn highest_block(paths: &[PathBuf], context: &Context) -> BlockNumber {
     let files = paths.iter().filter(|path| path.is_file()).filter_map(|path| File::open(path).ok());
     files.map_while(|file| node_chain::highest_block(file, context).ok()).flatten().max().unwrap_or_default()
