@@ -45,9 +45,9 @@ RESERVED = {
 
 # What must not appear in the sources of node-core, with the reason.
 FOREIGN = {
-    r"\bwire\b": "the JSON structures belong to node-http and node-rpc",
+    r"\bwire(_|\b)": "the JSON structures belong to node-http and node-rpc",
     r'"(body|path|query|header|params)\.': "locations in a request belong to node-http",
-    r"\b(HTTP|REST|OpenAPI)\b": "interfaces belong to node-http",
+    r"(?i:http(?!s?://))|\b(REST|OpenAPI)\b": "interfaces belong to node-http",
     r"`(--)?[a-z]+(-[a-z]+)+`|(?<![-|])--[a-z]": "options of the command line belong to node-rpc's table",
 }
 
@@ -78,6 +78,12 @@ def texts(root: Path) -> list[Path]:
     return files + [path for path in others if path.name not in ("CONTRIBUTING.md", Path(__file__).name)]
 
 
+def quoted_options(root: Path) -> str:
+    """A pattern for the names of options in quotes. Names without a hyphen could be any word."""
+    names = re.findall(r"`--([a-z]+(?:-[a-z]+)+)", (root / "docs/configuration.md").read_text())
+    return f'"(--)?({"|".join(names)})"'
+
+
 def main() -> int:
     metadata = json.loads(
         subprocess.run(
@@ -85,7 +91,8 @@ def main() -> int:
         ).stdout
     )
     root = Path(__file__).parent.parent
-    faults = matching_lines((root / "crates/node-core/src").rglob("*.rs"), FOREIGN)
+    foreign = FOREIGN | {quoted_options(root): "names of options belong to node-rpc's table"}
+    faults = matching_lines((root / "crates/node-core/src").rglob("*.rs"), foreign)
     faults += matching_lines(texts(root), WORDS)
     for package in metadata["packages"]:
         src = Path(package["manifest_path"]).parent / "src"
