@@ -1,7 +1,6 @@
 //! Faults of a request: the invalid field, and the reason.
 
 use super::Limit;
-use std::borrow::Cow;
 use std::fmt;
 
 /// An invalid field of a request.
@@ -31,7 +30,7 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.field {
             Field::Request => f.write_str(&self.message),
-            field => write!(f, "{}: {}", name(field), self.message),
+            field => write!(f, "{field:?}: {}", self.message),
         }
     }
 }
@@ -132,59 +131,4 @@ pub enum Property {
     To,
     /// Value in wei.
     Value,
-}
-
-/// Returns the name of a field in the text of a fault, which is for programs in Rust: no interface serves it.
-fn name(field: Field) -> Cow<'static, str> {
-    match field {
-        Field::Request => "".into(),
-        Field::Address => "address".into(),
-        Field::BaseFee => "baseFee".into(),
-        Field::BlobVersionedHash(index) => format!("transaction.blobVersionedHashes[{index}]").into(),
-        Field::BlockCount => "blockCount".into(),
-        Field::BlockHash => "blockHash".into(),
-        Field::BlockNumber => "blockNumber".into(),
-        Field::Blocks => "blocks".into(),
-        Field::Cursor => "cursor".into(),
-        Field::ExtraData => "extraData".into(),
-        Field::FilterId => "filterId".into(),
-        Field::FromBlock => "fromBlock".into(),
-        Field::Hash => "hash".into(),
-        Field::Interval => "interval".into(),
-        Field::LastEventId => "lastEventId".into(),
-        Field::NewestBlock => "newestBlock".into(),
-        Field::Nonce => "nonce".into(),
-        Field::ParentHash => "parentHash".into(),
-        Field::RewardPercentile(index) => format!("rewardPercentiles[{index}]").into(),
-        Field::RewardPercentiles => "rewardPercentiles".into(),
-        Field::Seconds => "seconds".into(),
-        Field::SnapshotId => "snapshotId".into(),
-        Field::StorageKeys => "storageKeys".into(),
-        Field::Timestamp => "timestamp".into(),
-        Field::ToBlock => "toBlock".into(),
-        Field::Topic(position) => format!("topics[{position}]").into(),
-        Field::Topics => "topics".into(),
-        Field::Transaction => "transaction".into(),
-        Field::Property(property) => format!("transaction.{}", property_name(property)).into(),
-        Field::TransactionAt(index) => format!("transactions[{index}]").into(),
-        Field::TransactionIndex => "txIndex".into(),
-        Field::Withdrawals => "withdrawals".into(),
-    }
-}
-
-fn property_name(property: Property) -> &'static str {
-    match property {
-        Property::AuthorizationList => "authorizationList",
-        Property::BlobVersionedHashes => "blobVersionedHashes",
-        Property::Data => "data",
-        Property::From => "from",
-        Property::Gas => "gas",
-        Property::GasPrice => "gasPrice",
-        Property::MaxFeePerBlobGas => "maxFeePerBlobGas",
-        Property::MaxFeePerGas => "maxFeePerGas",
-        Property::MaxPriorityFeePerGas => "maxPriorityFeePerGas",
-        Property::Nonce => "nonce",
-        Property::To => "to",
-        Property::Value => "value",
-    }
 }
