@@ -3,7 +3,8 @@
 use node_core::node::{Field, Property};
 use std::borrow::Cow;
 
-/// Returns the name of the parameter that contains `field`, or `None` if it is the request or the transaction as a whole.
+/// Returns the name of the parameter that contains `field`, or `None` if it is the request or the transaction as a
+/// whole.
 pub(crate) fn parameter(field: Field) -> Option<Cow<'static, str>> {
     Some(match field {
         Field::Request | Field::Transaction => return None,
