@@ -19,7 +19,6 @@ use node_core::block::BlockRef;
 use node_core::context::Context;
 use node_core::trie::Reference;
 use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTable, ReadableTableMetadata, TableDefinition};
-use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -50,16 +49,9 @@ pub(super) fn migrate(
     if !from.join(DATABASE).exists() {
         return Err(StoreError::NotLayout1.into());
     }
-    let from = Arc::new(DiskFolder::open(from).map_err(StoreError::from)?);
-    let is_new = !to.exists();
-    let copy = Arc::new(DiskFolder::open(to).map_err(StoreError::from)?);
-    let migrated = migrate_in(from, copy.clone(), context, progress);
-    if is_new && matches!(&migrated, Err(error) if !matches!(error, BackendError::Interrupted(_))) {
-        // It is still locked, so no other process has begun to use it.
-        let _ = fs::remove_dir_all(to);
-    }
-    drop(copy);
-    migrated
+    let [from, to] = [DiskFolder::open(from), DiskFolder::open(to)];
+    let (from, to) = (from.map_err(StoreError::from)?, to.map_err(StoreError::from)?);
+    migrate_in(Arc::new(from), Arc::new(to), context, progress)
 }
 
 /// Like [`migrate`], in any implementation of [`Folder`].

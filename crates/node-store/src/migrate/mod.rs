@@ -53,8 +53,8 @@ pub fn finish_migration(to: &Path, dest: &Path) -> io::Result<()> {
 /// Writes the content of the folder `from`, which has layout 1, to the folder `to`. The old folder is not changed, and
 /// no process may use it in the meantime. If the migration is interrupted, calling this function again continues with
 /// the first incomplete table, or starts over if the old folder has changed. If the migration was complete already, no
-/// rows are written. Until the migration is complete, there is no chain in `to`. After an error other than an
-/// interruption, `to` is removed unless it existed before the call. Calls `progress` regularly.
+/// rows are written. Until the migration is complete, there is no chain in `to`. After an error, `to` remains: a later
+/// call may be able to continue. Calls `progress` regularly.
 ///
 /// # Errors
 ///
