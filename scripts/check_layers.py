@@ -51,7 +51,7 @@ FOREIGN = {
     r"`(--)?[a-z]+(-[a-z]+)+`|(?<![-|])--[a-z]": "options of the command line belong to node-rpc's table",
 }
 
-# Words of the table in CONTRIBUTING.md that are wrong wherever they appear, also as parts of identifiers, and what was to
+# Words of the table in CONTRIBUTING.md that are wrong wherever they appear, also as parts of identifiers in snake case, and what was to
 # be filled in.
 WORDS = {
     r"@@[A-Z]+@@": "a placeholder",

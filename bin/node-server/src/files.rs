@@ -72,8 +72,7 @@ pub(crate) fn read_small_text(path: &Path) -> Result<String, CommandError> {
     let bytes = read_at_most(path, MAX_SMALL_FILE).map_err(unreadable)?;
     let bytes = bytes
         .ok_or_else(|| refused(io::ErrorKind::FileTooLarge, format!("it is longer than {MAX_SMALL_FILE} bytes")))?;
-    String::from_utf8(bytes)
-        .map_err(|_| refused(io::ErrorKind::InvalidData, "stream did not contain valid UTF-8".to_owned()))
+    String::from_utf8(bytes).map_err(|_| refused(io::ErrorKind::InvalidData, "it is not valid UTF-8".to_owned()))
 }
 
 /// Opens a file, to be read until `context` is cancelled. Returns it with its length in bytes.

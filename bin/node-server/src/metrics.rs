@@ -15,7 +15,7 @@ pub(crate) fn serve(options: &ServerOptions, http: &HttpConfig) -> Result<Option
     http.metrics.set_dropped_log_lines(logs::dropped_lines);
     let server = MetricsServer::start(address, http.metrics.clone(), http.tokens.clone())?;
     tracing::info!("serving metrics on http://{}/metrics", server.address());
-    if !address.ip().is_loopback() && !http.tokens.as_ref().is_some_and(Tokens::protect_metrics) {
+    if !address.ip().is_loopback() && !http.tokens.as_ref().is_some_and(Tokens::protects_metrics) {
         tracing::warn!(
             "everyone who can reach {} can read the metrics: no token has the role metrics",
             server.address()

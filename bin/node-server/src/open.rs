@@ -25,8 +25,8 @@ pub(crate) fn read_genesis(path: Option<&Path>, context: &Context) -> Result<Gen
     Genesis::parse(&json).map_err(|source| CommandError::Genesis { path: path.to_owned(), source })
 }
 
-/// Size of a genesis file in bytes at which its accounts are sorted in temporary files instead of in memory, and are not
-/// recorded again beside the genesis state. The record is part of every manifest.
+/// Size of a genesis file in bytes at which its accounts are sorted in temporary files instead of in memory, and are
+/// not recorded again beside the genesis state. The record is part of every manifest.
 const LARGE_GENESIS: u64 = 1 << 20;
 
 /// The genesis of a chain.
@@ -252,16 +252,16 @@ pub(crate) fn open_snapshot_of_files(chain: &ExistingChain, command: &'static st
 
 fn open_snapshot_with(chain: &ExistingChain, command: &'static str, options: Options) -> Result<Store, CommandError> {
     let path = existing_folder(chain, command)?;
-    checked(Store::open_snapshot(&path, options), &path, chain)
+    continued(Store::open_snapshot(&path, options), &path, chain)
 }
 
 /// Opens the chain in `path` with the options of `chain`.
 pub(crate) fn open_folder(path: &Path, chain: &ExistingChain) -> Result<Store, CommandError> {
-    checked(Store::open_existing(path, store_options(&chain.storage.caches)), path, chain)
+    continued(Store::open_existing(path, store_options(&chain.storage.caches)), path, chain)
 }
 
-/// Checks that a chain has the genesis of the genesis file, if one was given.
-fn checked(store: Result<Store, BackendError>, path: &Path, chain: &ExistingChain) -> Result<Store, CommandError> {
+/// Continues the chain under the rules of the genesis file, if one was given, and records it.
+fn continued(store: Result<Store, BackendError>, path: &Path, chain: &ExistingChain) -> Result<Store, CommandError> {
     let store = store.map_err(|error| CommandError::store(path, error))?;
     if let Some(genesis) = &chain.genesis {
         let Start { genesis, .. } = Start::read(Some(genesis), &Context::unbounded())?;

@@ -86,6 +86,8 @@ pub(crate) fn start(endpoint: &Uri) -> Result<(Exporter, TraceLayer), CommandErr
                 } else if !is_reachable {
                     let lost = lost.swap(0, Ordering::Relaxed);
                     tracing::info!("traces are sent to {shown} again; {lost} spans were dropped");
+                } else if let lost @ 1.. = lost.swap(0, Ordering::Relaxed) {
+                    tracing::warn!("{lost} spans were dropped, because {shown} is too slow");
                 }
                 is_reachable = sent.is_ok();
             } else if is_last {

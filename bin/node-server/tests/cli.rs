@@ -40,7 +40,7 @@ fn errors_name_the_invalid_option() {
         (&["run", "--host", "node.example"], "expected an IP address"),
         (&["dev", "--mnemonic", "test test"], "expected a mnemonic of 12, 15, 18, 21 or 24 words, got 2"),
         (&["dev", "--derivation-path", "44/60"], "derivation path \"44/60\""),
-        (&["dev", "--chain-id", "0"], "chain id 0"),
+        (&["dev", "--chain-id", "0"], "the chain id must be from 1 to 9223372036854775771, not 0"),
         (&["dev", "--hardfork", "bpo0"], "expected one of frontier"),
         (&["dev", "--hardfork", "berlin", "--base-fee", "7"], "berlin has no base fee"),
         (&["dev", "--coinbase", "0x12"], "--coinbase"),

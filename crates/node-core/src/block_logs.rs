@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 /// All logs of one block.
 ///
-/// A search reads a few logs of each of many blocks, so the time it takes is that of loading them into the cache of the
-/// processor. Therefore they are in one allocation, in order, and cloning copies none of them.
+/// A search reads a few logs of each of many blocks, so most of its time is spent on cache misses of the processor.
+/// Therefore the logs are in one allocation, in order, and cloning copies none of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockLogs {
     /// Hash of the block.

@@ -94,6 +94,11 @@ impl LogFilter {
         self.matches_parts(&log.address, log.topics.iter().map(|topic| &topic.0))
     }
 
+    /// Returns whether a log in the memory of its block matches this filter.
+    pub fn matches_ref(&self, log: &LogRef<'_>) -> bool {
+        self.matches_parts(&log.address, log.topics.iter())
+    }
+
     fn matches_parts<'a>(&self, address: &Address, topics: impl ExactSizeIterator<Item = &'a [u8; 32]>) -> bool {
         let has = |words: &[H256], topic: &[u8; 32]| words.is_empty() || words.iter().any(|word| word.0 == *topic);
         (self.addresses.is_empty() || self.addresses.contains(address))
@@ -119,12 +124,12 @@ pub fn scan(
     Ok(LogScan { logs, next })
 }
 
-/// Passes the logs of a page to `visit`, in chain order, where [`scan`] returns copies of them. Returns the position of
-/// the next matching log, or `None` if there are no more.
+/// Passes the logs of a page to `visit`, in chain order, where [`scan`] returns copies of them. `visit` cannot end the
+/// search. Returns the position of the next matching log, or `None` if there are no more.
 ///
 /// # Errors
 /// Those of [`scan`]. If an error is returned, `visit` may already have been called with some of the logs.
-pub(crate) fn visit(
+pub fn visit(
     view: &dyn View,
     context: &Context,
     filter: &LogFilter,
@@ -145,8 +150,7 @@ pub(crate) fn visit(
             for (positions, block) in by_block.iter().zip(view.logs(&numbers)?) {
                 for position in *positions {
                     let log = usize::try_from(position.log_index).ok().and_then(|index| block.get(index));
-                    let matches = |log: &LogRef<'_>| filter.matches_parts(&log.address, log.topics.iter());
-                    let Some(found) = log.filter(|found| matches(&found.log)) else { continue };
+                    let Some(found) = log.filter(|found| filter.matches_ref(&found.log)) else { continue };
                     if !page.take(found.log.data) {
                         return Ok(Some(*position));
                     }

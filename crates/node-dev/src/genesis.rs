@@ -132,7 +132,7 @@ fn within(what: &'static str, got: u64, bounds: &RangeInclusive<u64>) -> Result<
 #[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum DevGenesisError {
     /// A value is out of range.
-    #[error("{what} {got}, expected {least} to {most}")]
+    #[error("the {what} must be from {least} to {most}, not {got}")]
     OutOfBounds { what: &'static str, got: u64, least: u64, most: u64 },
     /// A base fee was given for a fork before London.
     #[error("{hardfork} has no base fee: the first fork with one is london")]

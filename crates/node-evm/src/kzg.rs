@@ -62,7 +62,7 @@ fn settings() -> &'static KzgSettings {
 /// Verifies one proof per blob (EIP-4844).
 fn verify_blob_proofs(blobs: &[Bytes], commitments: &[Bytes], proofs: &[Bytes]) -> Result<bool, c_kzg::Error> {
     for ((blob, commitment), proof) in blobs.iter().zip(commitments).zip(proofs) {
-        if !settings().verify_blob_kzg_proof(&*load(blob)?, &word(commitment)?, &word(proof)?)? {
+        if !settings().verify_blob_kzg_proof(&*load(blob)?, &bytes48(commitment)?, &bytes48(proof)?)? {
             return Ok(false);
         }
     }
@@ -76,10 +76,10 @@ fn verify_cell_proofs(blobs: &[Bytes], commitments: &[Bytes], proofs: &[Bytes]) 
     let mut indices = Vec::with_capacity(cells.capacity());
     for (blob, commitment) in blobs.iter().zip(commitments) {
         cells.extend_from_slice(&settings().compute_cells(&*load(blob)?)?[..]);
-        cell_commitments.extend([word(commitment)?; CELLS_PER_EXT_BLOB]);
+        cell_commitments.extend([bytes48(commitment)?; CELLS_PER_EXT_BLOB]);
         indices.extend(0..CELLS_PER_EXT_BLOB as u64);
     }
-    let proofs = proofs.iter().map(word).collect::<Result<Vec<_>, _>>()?;
+    let proofs = proofs.iter().map(bytes48).collect::<Result<Vec<_>, _>>()?;
     settings().verify_cell_kzg_proof_batch(&cell_commitments, &indices, &cells, &proofs)
 }
 
@@ -88,7 +88,7 @@ fn load(blob: &Bytes) -> Result<Box<Blob>, c_kzg::Error> {
     Blob::from_bytes(blob).map(Box::new)
 }
 
-fn word(item: &Bytes) -> Result<Bytes48, c_kzg::Error> {
+fn bytes48(item: &Bytes) -> Result<Bytes48, c_kzg::Error> {
     Bytes48::from_bytes(item)
 }
 
@@ -207,8 +207,8 @@ mod tests {
             word[31] -= 1;
             word.to_vec()
         };
-        // A polynomial of no special kind, the constant 5, whose proof is the point at infinity, and 0, whose commitment
-        // is as well.
+        // A polynomial of no special kind, the constant 5, whose proof is the point at infinity, and 0, whose
+        // commitment is as well.
         let constant = Bytes::from(scalar(5).repeat(BYTES_PER_BLOB / 32));
         let blobs = [blob(1), constant, vec![0; BYTES_PER_BLOB].into()];
         let mut accepted = 0;

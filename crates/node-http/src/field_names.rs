@@ -23,7 +23,6 @@ pub(crate) fn name(field: Field, in_query: bool) -> Cow<'static, str> {
         Field::Interval => "Interval".into(),
         Field::LastEventId => "LastEventId".into(),
         Field::NewestBlock => "NewestBlock".into(),
-        Field::Nonce => "Nonce".into(),
         Field::ParentHash => "ParentHash".into(),
         Field::RewardPercentile(index) => format!("RewardPercentiles[{index}]").into(),
         Field::RewardPercentiles => "RewardPercentiles".into(),

@@ -49,7 +49,10 @@ pub(crate) enum HttpError {
     BodyBroken,
     #[error("only clients on this machine may control the chain (`force-control`)")]
     ControlRefused,
-    #[error("the chain cannot be controlled, because the server listens on more than this machine (`force-control`)")]
+    #[error(
+        "control of the chain is off on this address, because other machines can reach it (`force-control`, `control-listen`, or a token with the role \
+         `control`)"
+    )]
     ControlExposed,
     #[error(
         "only clients on this machine may control the chain, and {0}, which forwards the request, is not a trusted proxy \

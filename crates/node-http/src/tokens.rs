@@ -47,8 +47,8 @@ impl Tokens {
     /// default) or `control`. Skips empty lines and lines that start with `#`.
     ///
     /// # Errors
-    /// If a token is too short or has characters that a header cannot carry, if a role is unknown, or if there is no
-    /// token.
+    /// If a token is too short, is repeated, or has characters that a header cannot carry, if a role is unknown, or if
+    /// there is no token.
     pub fn parse(text: &str) -> Result<Self, InvalidTokens> {
         let mut tokens = HashMap::new();
         for (index, line) in text.lines().enumerate() {
@@ -66,7 +66,9 @@ impl Tokens {
             if token.len() < MIN_LENGTH {
                 return Err(InvalidTokens::Short { line });
             }
-            tokens.insert(keccak256(token.as_bytes()), role);
+            if tokens.insert(keccak256(token.as_bytes()), role).is_some() {
+                return Err(InvalidTokens::Repeated { line });
+            }
         }
         if tokens.is_empty() { Err(InvalidTokens::None) } else { Ok(Self(Arc::new(watch::Sender::new(tokens)))) }
     }
@@ -95,7 +97,7 @@ impl Tokens {
     }
 
     /// Returns whether reading the metrics requires a token.
-    pub fn protect_metrics(&self) -> bool {
+    pub fn protects_metrics(&self) -> bool {
         self.have(Role::Metrics)
     }
 
@@ -165,6 +167,12 @@ pub enum InvalidTokens {
         /// The line number, counted from 1.
         line: usize,
     },
+    /// A token is repeated, possibly with another role.
+    #[error("the token on line {line} was listed before")]
+    Repeated {
+        /// The line number of the repetition, counted from 1.
+        line: usize,
+    },
     /// A token has an unknown role.
     #[error("the token on line {line} has a role other than metrics, read, send and control")]
     Role {
@@ -194,6 +202,7 @@ mod tests {
             ("0123456789\u{e4}abcdef", Err(InvalidTokens::Character { line: 1 })),
             ("0123456789abcdef read\nABCDEFGHIJKLMNOP\tcontrol", Ok(2)),
             ("0123456789abcdef write", Err(InvalidTokens::Role { line: 1 })),
+            ("0123456789abcdef read\n\n0123456789abcdef control", Err(InvalidTokens::Repeated { line: 3 })),
         ];
         for (text, expected) in cases {
             assert_eq!(Tokens::parse(text).map(|tokens| tokens.0.borrow().len()), expected, "{text:?}");

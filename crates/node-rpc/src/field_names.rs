@@ -23,7 +23,6 @@ pub(crate) fn parameter(field: Field) -> Option<Cow<'static, str>> {
         Field::Interval => "interval".into(),
         Field::LastEventId => "lastEventId".into(),
         Field::NewestBlock => "newestBlock".into(),
-        Field::Nonce => "nonce".into(),
         Field::ParentHash => "parentHash".into(),
         Field::RewardPercentile(index) => format!("rewardPercentiles[{index}]").into(),
         Field::RewardPercentiles => "rewardPercentiles".into(),

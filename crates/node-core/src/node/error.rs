@@ -36,7 +36,8 @@ pub enum NodeError {
     /// The call reverted.
     #[error("execution reverted{}", Reason(.reason.as_deref()))]
     ExecutionReverted {
-        /// The decoded `Error(string)` or `Panic(uint256)`.
+        /// The decoded `Error(string)` or `Panic(uint256)`, or `custom error` with the selector; `None` if the output
+        /// is no error.
         reason: Option<String>,
         output: Bytes,
     },

@@ -70,8 +70,6 @@ pub enum Field {
     LastEventId,
     /// Newest block of a fee history.
     NewestBlock,
-    /// Nonce of an account.
-    Nonce,
     /// Parent of a block to build.
     ParentHash,
     /// One percentile of a fee history.

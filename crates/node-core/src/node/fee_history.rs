@@ -40,8 +40,9 @@ impl Node {
     /// decrease.
     ///
     /// # Errors
-    /// [`NodeError::Invalid`] if the count or a percentile is out of range, and [`NodeError::BlockNotFound`] if the
-    /// newest block is above the head.
+    /// [`NodeError::Invalid`] if the count or a percentile is out of range, or if there are too many percentiles or
+    /// they decrease; [`NodeError::BlockNotFound`] if the newest block is above the head; [`NodeError::Interrupted`]
+    /// and [`NodeError::Backend`].
     pub fn fee_history(
         &self,
         context: &Context,

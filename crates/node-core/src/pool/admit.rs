@@ -49,7 +49,7 @@ impl Pool {
     /// As [`add`](Self::add).
     pub fn add_transaction(&self, pooled: PooledTransaction) -> Result<H256, AddError> {
         let hash = pooled.transaction.hash();
-        self.check_in(pooled, hash, None)
+        self.check_and_add(pooled, hash, None)
     }
 
     /// Adds a transaction without checking its signature (see [`RecoveredTransaction::impersonating`]).
@@ -58,11 +58,11 @@ impl Pool {
     /// As [`add`](Self::add).
     pub fn add_unsigned(&self, recovered: RecoveredTransaction) -> Result<H256, AddError> {
         let RecoveredTransaction { transaction, hash, sender } = recovered;
-        self.check_in(PooledTransaction { transaction, sidecar: None }, hash, Some(sender))
+        self.check_and_add(PooledTransaction { transaction, sidecar: None }, hash, Some(sender))
     }
 
     /// Checks and adds a transaction. If `sender` is `None`, it is recovered from the signature.
-    fn check_in(&self, pooled: PooledTransaction, hash: H256, sender: Option<Address>) -> Result<H256, AddError> {
+    fn check_and_add(&self, pooled: PooledTransaction, hash: H256, sender: Option<Address>) -> Result<H256, AddError> {
         let PooledTransaction { transaction, sidecar } = pooled;
         let signed = sender.is_none();
         let view = self.parts.backend.view()?;

@@ -92,23 +92,26 @@ fn blob_parameters_have_names() {
 fn rejects_values_out_of_range() {
     let good = DevGenesis::default();
     let cases = [
-        (DevGenesis { chain_id: 0, ..good.clone() }, "chain id 0, expected 1 to 9223372036854775771"),
+        (DevGenesis { chain_id: 0, ..good.clone() }, "the chain id must be from 1 to 9223372036854775771, not 0"),
         (
             DevGenesis { chain_id: u64::MAX / 2 - 35, ..good.clone() },
-            "chain id 9223372036854775772, expected 1 to 9223372036854775771",
+            "the chain id must be from 1 to 9223372036854775771, not 9223372036854775772",
         ),
-        (DevGenesis { gas_limit: 4_999, ..good.clone() }, "gas limit 4999, expected 5000 to 9223372036854775807"),
+        (
+            DevGenesis { gas_limit: 4_999, ..good.clone() },
+            "the gas limit must be from 5000 to 9223372036854775807, not 4999",
+        ),
         (
             DevGenesis { gas_limit: 1 << 63, ..good.clone() },
-            "gas limit 9223372036854775808, expected 5000 to 9223372036854775807",
+            "the gas limit must be from 5000 to 9223372036854775807, not 9223372036854775808",
         ),
         (
             DevGenesis { base_fee: Some(1_000_000_000_000_000_001), ..good.clone() },
-            "base fee 1000000000000000001, expected 0 to 1000000000000000000",
+            "the base fee must be from 0 to 1000000000000000000, not 1000000000000000001",
         ),
         (
             DevGenesis { timestamp: Some(253_402_300_800), ..good.clone() },
-            "timestamp 253402300800, expected 0 to 253402300799",
+            "the timestamp must be from 0 to 253402300799, not 253402300800",
         ),
         (
             DevGenesis { base_fee: Some(1), hardfork: "berlin".parse().unwrap(), ..good },

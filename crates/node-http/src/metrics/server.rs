@@ -79,7 +79,7 @@ impl MetricsServer {
 
 /// Responds with all metrics, in the format that the request prefers.
 fn respond(metrics: &Metrics, request: &HttpRequest, tokens: Option<&Tokens>) -> HttpResponse {
-    if let Some(tokens) = tokens.filter(|tokens| tokens.protect_metrics()) {
+    if let Some(tokens) = tokens.filter(|tokens| tokens.protects_metrics()) {
         let shown = request.headers().get(AUTHORIZATION).and_then(|shown| tokens.role(shown.as_bytes()));
         if shown != Some(Role::Metrics) {
             return HttpResponse::Unauthorized().insert_header((WWW_AUTHENTICATE, "Bearer")).finish();

@@ -26,7 +26,7 @@ pub(super) fn operations() -> Vec<Operation> {
             "Mine blocks",
             "Builds blocks from the pool, including empty ones. `Interval` is the time between consecutive blocks.",
         )
-        .limits("2^32 blocks; 1,024 withdrawals; 120 times `call-timeout`, so 10 minutes. Mining also stops when the client disconnects. Blocks mined until then remain.")
+        .limits("2^32 blocks; 1,024 withdrawals; 120 times `call-timeout` (10 minutes by default). Mining also stops when the client disconnects. Blocks mined until then remain.")
         .optional_body(|_, _: &MineInput| Cost::CONTROL, |node, context, MineInput { blocks, interval, withdrawals }| {
             let blocks = blocks.map_or(1, |blocks| blocks.0);
             let withdrawals = withdrawals.into_iter().map(convert::input::withdrawal).collect();

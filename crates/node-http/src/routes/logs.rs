@@ -88,3 +88,36 @@ fn cursor(text: Option<String>) -> Result<Option<LogCursor>, Vec<ErrorDetail>> {
     let fault = |text: &str| ErrorDetail::new("query.cursor", "not a cursor of this server").with_text(text);
     text.map(|text| text.parse().map_err(|_| vec![fault(&text)])).transpose()
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use node_core::block::BlockRef;
+    use node_types::wire::append_json;
+    use node_types::{Address, H256};
+
+    #[test]
+    fn writes_what_is_serialized() {
+        let found = |log_index| FoundLog {
+            block: BlockRef { number: 8, hash: H256::repeat_byte(1) },
+            timestamp: 9,
+            pending: false,
+            log_index,
+            transaction_index: 2,
+            transaction_hash: H256::repeat_byte(3),
+            log: LogRef { address: Address::repeat_byte(4), topics: &[[5; 32]; 2], data: &[6; 40] },
+        };
+        for count in [0, 1, 3] {
+            let (mut written, mut serialized) = Default::default();
+            let search = |visit: &mut dyn FnMut(FoundLog<LogRef<'_>>)| {
+                (0..count).for_each(|log_index| visit(found(log_index)));
+                Ok(())
+            };
+            write_logs(&mut written, search).unwrap();
+            let logs = (0..count).map(|log_index| output::log(found(log_index).to_found_log())).collect();
+            append_json(&mut serialized, &GetLogsOutput { logs }).unwrap();
+            assert_eq!(String::from_utf8(written), String::from_utf8(serialized));
+        }
+    }
+}

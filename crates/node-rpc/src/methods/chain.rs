@@ -25,7 +25,7 @@ pub(super) fn methods() -> Vec<Method> {
             "eth_syncing",
             &[],
             "False, or the progress of an import that is served meanwhile. The highest block is that of the chain files; \
-             what follows in a pipe is not known.",
+             blocks still to come from a pipe are not counted.",
             |scope, ()| Ok(Syncing::from(scope.node.import_progress(scope.context)?)),
         ),
         Method::new(

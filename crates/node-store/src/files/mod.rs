@@ -50,7 +50,8 @@ pub trait Folder: Debug + Send + Sync {
     fn is_volatile(&self) -> bool;
 }
 
-/// What the operator must do if files are damaged or missing. Errors that report this end with it.
+/// What the operator must do if a run, the manifest or a segment of the log is damaged or missing. Errors that report
+/// this end with it.
 pub(crate) const REMEDY: &str = "restore a backup or import the chain again";
 
 /// Returns the error for a damaged file.

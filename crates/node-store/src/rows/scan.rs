@@ -3,6 +3,7 @@
 use super::tables::{Part, cut};
 use crate::codec::Malformed;
 use crate::error::StoreError;
+use crate::files::damage;
 use crate::keys::{LogId, Suffix, Table, number_of, version_of};
 use crate::runs::{Ascending, Cursor, Merged};
 use crate::{postings, values};
@@ -72,15 +73,15 @@ impl VisibleRows {
     /// Returns the visible rows from the position of `cursor` on, or `None` if there are no more.
     fn new(cursor: Cursor, limit: Option<BlockNumber>) -> io::Result<Option<Self>> {
         let mut rows = Self { cursor, limit, cut: None };
-        Ok((rows.is_visible()? || rows.advance()?).then_some(rows))
+        Ok((rows.cut_to_visible()? || rows.advance()?).then_some(rows))
     }
 
     /// Returns whether the row at the cursor is visible, and stores its visible part if that differs.
-    fn is_visible(&mut self) -> io::Result<bool> {
+    fn cut_to_visible(&mut self) -> io::Result<bool> {
         let Some(limit) = self.limit else { return Ok(true) };
         let (key, value) = (self.cursor.key(), self.cursor.value());
         let visible = visible(Table::of_key(key), key, value, limit);
-        match visible.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))? {
+        match visible.map_err(damage)? {
             Visible::No => return Ok(false),
             Visible::Yes => self.cut = None,
             Visible::Cut { last, value } => {
@@ -103,7 +104,7 @@ impl Ascending for VisibleRows {
 
     fn advance(&mut self) -> io::Result<bool> {
         while self.cursor.advance()? {
-            if self.is_visible()? {
+            if self.cut_to_visible()? {
                 return Ok(true);
             }
         }

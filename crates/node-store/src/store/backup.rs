@@ -224,8 +224,8 @@ fn written(error: impl Into<StoreError>) -> Failure {
 }
 
 /// Checks that `dest` can become a copy of the folder `source`, whose symbolic links are resolved: that it does not
-/// exist or is an empty folder that can be replaced, and is not inside `source`, if that is not `None` because the
-/// source is in memory. Returns its absolute path without a separator at the end.
+/// exist or is an empty folder that can be replaced, and is not inside `source`, which is `None` if the source is in
+/// memory. Returns its absolute path without a separator at the end.
 ///
 /// # Errors
 /// [`BackupError::Exists`], [`BackupError::MountPoint`], [`BackupError::Inside`], and [`BackupError::Write`] if this

@@ -206,15 +206,17 @@ impl Store {
         // Removes the remains of a killed process. If they cannot be removed now, they are removed after the next
         // flush.
         let _ = store.shared.archive.remove_unlisted();
-        store.spawn("store-flusher", Shared::run_flusher)?;
-        if options.merge {
-            store.spawn("store-merger", Shared::run_merger)?;
-        }
-        let begun = match (&meta, start) {
-            (None, Some(start)) => store.shared.begin(start),
-            _ => Ok(()),
+        let begin = |store: &mut Self| {
+            store.spawn("store-flusher", Shared::run_flusher)?;
+            if options.merge {
+                store.spawn("store-merger", Shared::run_merger)?;
+            }
+            if let (None, Some(start)) = (&meta, start) {
+                store.shared.begin(start)?;
+            }
+            store.shared.replay(logged)
         };
-        if let Err(error) = begun.and_then(|()| store.shared.replay(logged)) {
+        if let Err(error) = begin(&mut store) {
             let shared = Arc::clone(&store.shared);
             // No thread uses the log any longer.
             drop(store);

@@ -1,4 +1,4 @@
-//! The port on a simulated disk.
+//! Files and folders on a simulated disk.
 
 use super::content::{Change, Contents};
 use super::{Disk, NameChange};
@@ -86,7 +86,7 @@ impl Object for FaultyFile {
         Ok(disk.contents[self.index].seen().len() as u64)
     }
 
-    /// Nothing is in memory.
+    /// Every read counts as one that must wait for the disk.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         if !waiting::is_allowed() {
             return Err(waiting::refuse());
