@@ -32,4 +32,7 @@ pub enum ImportError {
     /// The context interrupted the import.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
+    /// The executor has a bug.
+    #[error("internal error")]
+    Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
 }

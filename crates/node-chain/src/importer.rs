@@ -245,8 +245,9 @@ fn execution_error(
     let source = match error {
         ExecutionError::Refused(source) => refused(source),
         // Blocks are imported without overrides.
-        ExecutionError::Override(error) => return BackendError::Internal(Box::new(error)).into(),
+        ExecutionError::Override(error) => return ImportError::Internal(Box::new(error)),
         ExecutionError::SystemContract { address, reason } => BlockError::SystemContract { address, reason },
+        ExecutionError::Internal(error) => return ImportError::Internal(error),
         ExecutionError::Backend(error) => return error.into(),
         ExecutionError::Interrupted(error) => return error.into(),
     };

@@ -230,6 +230,9 @@ pub enum ExecutionError {
     /// The request was interrupted.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
+    /// The executor has a bug.
+    #[error("internal error")]
+    Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
 /// A rule that a transaction breaks. The text begins with geth's text, by which clients recognize it; the values

@@ -200,7 +200,7 @@ impl<'a> Machine<'a> {
 pub(crate) fn failure(fault: EvmFault) -> ExecutionError {
     match fault {
         EVMError::Database(error) => error.into(),
-        other => BackendError::Internal(Box::new(MachineFault(other.to_string()))).into(),
+        other => ExecutionError::Internal(Box::new(MachineFault(other.to_string()))),
     }
 }
 

@@ -4,7 +4,6 @@ use crate::inspection::Inspection;
 use crate::machine::Machine;
 use crate::refusal::{TransactionTerms, refusal};
 use crate::tracer::{Finished, Place, StartTracer, Tracer, TracerMap, TracerOptions};
-use node_core::backend::BackendError;
 use node_core::executor::ExecutionError;
 use node_core::trace::{Trace, TraceError, Tracing};
 use revm::context::TxEnv;
@@ -78,5 +77,5 @@ fn geths(_: Option<&RawValue>, _: u64, _: &TracerMap) -> Result<Box<dyn Tracer>,
 
 /// Returns the error for a failure that is a bug.
 pub(crate) fn defect(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> ExecutionError {
-    BackendError::Internal(error.into()).into()
+    ExecutionError::Internal(error.into())
 }

@@ -180,11 +180,12 @@ mod tests {
 
     #[test]
     fn clients_do_not_see_what_went_wrong_in_the_node() {
+        let failure = BackendError::Storage("disk full".into());
         for (error, internal) in [
-            (BackendError::Storage("disk full".into()), "the backend failed: storage failure: disk full"),
-            (BackendError::Internal("a bug".into()), "internal error: a bug"),
+            (NodeError::from(failure), "the backend failed: storage failure: disk full"),
+            (NodeError::from(ExecutionError::Internal("a bug".into())), "internal error: a bug"),
         ] {
-            let error = RpcError::from(NodeError::from(error));
+            let error = RpcError::from(error);
             assert_eq!(error.internal.as_deref(), Some(internal));
             let json = serde_json::to_value(&error).unwrap();
             assert_eq!(json, serde_json::json!({"code": -32603, "message": "internal error"}));

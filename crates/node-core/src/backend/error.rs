@@ -39,7 +39,4 @@ pub enum BackendError {
     /// Stored data cannot be read or written.
     #[error("storage failure")]
     Storage(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// A bug of the node or its executor; the storage has not failed.
-    #[error("internal error")]
-    Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
 }

@@ -189,6 +189,7 @@ impl NodeError {
                 Interrupted::Cancelled => Self::Interrupted(interrupted),
             },
             ExecutionError::Backend(error) => error.into(),
+            ExecutionError::Internal(error) => Self::Internal(error),
         }
     }
 }
@@ -198,7 +199,6 @@ impl From<BackendError> for NodeError {
         match error {
             BackendError::Interrupted(interrupted) => Self::Interrupted(interrupted),
             BackendError::Uncommitted(block) => Self::Edited(block),
-            BackendError::Internal(error) => Self::Internal(error),
             other => Self::Backend(other),
         }
     }
@@ -345,6 +345,7 @@ impl From<ExecutionError> for NodeError {
     fn from(error: ExecutionError) -> Self {
         match error {
             ExecutionError::Backend(error) => error.into(),
+            ExecutionError::Internal(error) => Self::Internal(error),
             ExecutionError::Interrupted(interrupted) => Self::Interrupted(interrupted),
             ExecutionError::SystemContract { address, reason } => Self::NoPendingBlock { address, reason },
             other @ (ExecutionError::Refused(_) | ExecutionError::Override(_)) => Self::PendingBlock(other),
