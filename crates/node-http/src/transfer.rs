@@ -31,9 +31,13 @@ impl CompleteBody {
     /// # Errors
     /// [`HttpError::ResponseTooLarge`] if there will never be enough memory for them, and [`HttpError::Exhausted`] if
     /// there is not enough now, for all clients together or for this one.
-    pub(crate) fn new(bytes: Vec<u8>, service: &Service, client: &Arc<Client>) -> Result<Self, HttpError> {
+    pub(crate) fn new(mut bytes: Vec<u8>, service: &Service, client: &Arc<Client>) -> Result<Self, HttpError> {
         let (length, limit) = (bytes.len(), service.config.transfer_memory);
         if length <= SHORT {
+            // It may be an error in the buffer of a long response, whose memory would not be counted.
+            if bytes.capacity() > SHORT {
+                bytes.shrink_to_fit();
+            }
             return Ok(Self::uncounted(bytes.into()));
         }
         if length > limit {

@@ -49,10 +49,6 @@ pub(crate) fn respond(
         out.truncate(end_of_id);
         out.extend_from_slice(br#","error":"#);
         write(out, error);
-        // The output may have been long.
-        if out.capacity() / 4 > out.len() {
-            out.shrink_to(2 * out.len());
-        }
     });
     out.push(b'}');
     result
