@@ -82,7 +82,7 @@ compatibility *ARGS:
 bench-dev *ARGS:
     scripts/bench_dev.py {{ARGS}}
 
-# Test the HTML pages in headless Chromium: `just pages --bin target/release/node-server --screenshots shots`.
+# Test the HTML pages in headless Chromium: `just pages --bin target/release/ethnode --screenshots shots`.
 pages *ARGS:
     scripts/pages.py {{ARGS}}
 
@@ -116,7 +116,7 @@ mixed-load *ARGS:
 reproducible *ARGS:
     scripts/reproducible.py {{ARGS}}
 
-# Run the nginx example of docs/proxies.md, with a rolling restart: `just proxies --bin target/release/node-server`.
+# Run the nginx example of docs/proxies.md, with a rolling restart: `just proxies --bin target/release/ethnode`.
 proxies *ARGS:
     scripts/proxies.py {{ARGS}}
 

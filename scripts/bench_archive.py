@@ -184,7 +184,7 @@ def report(rounds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", type=Path)
-    parser.add_argument("--programs", type=Path, help="folder with node-server and generate [default: build them]")
+    parser.add_argument("--programs", type=Path, help="folder with ethnode and generate [default: build them]")
     parser.add_argument("--rounds", type=int, default=5, help="rounds in each half")
     parser.add_argument("--seconds", type=int, default=3)
     parser.add_argument("--blocks", type=int, default=20_000)
@@ -211,7 +211,7 @@ def main():
                 if fresh:
                     shutil.rmtree(data, ignore_errors=True)
                 more = ["--import", chain.file, "--strict"] if fresh else []
-                server = Server(programs / "node-server", "run", "--data-dir", data, "--genesis", chain.genesis, *more)
+                server = Server(programs / "ethnode", "run", "--data-dir", data, "--genesis", chain.genesis, *more)
                 servers.append(server)
                 size = sum(file.stat().st_size for file in data.iterdir()) / 2**20
                 print(f"{chain.blocks} blocks: {'import' if fresh else 'start'} {server.seconds:.2f} s, "

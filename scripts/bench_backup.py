@@ -54,7 +54,7 @@ def main():
     parser.add_argument("--seconds", type=int, default=5, help="length of each measurement")
     parser.add_argument("--server", type=Path, help="the server [default: build it]")
     options = parser.parse_args()
-    program = options.server or build(profile="dist") / "node-server"
+    program = options.server or build(profile="dist") / "ethnode"
     with tempfile.TemporaryDirectory() as parent:
         folder, copy, script = (Path(parent, name) for name in ("data", "copy", "wrk.lua"))
         script.write_text(SCRIPT)

@@ -47,7 +47,7 @@ def main() -> None:
     parser.add_argument("--reth", type=Path, help="reth; without it only this node is measured")
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
-    server = (options.bin or build(profile="dist")) / "node-server"
+    server = (options.bin or build(profile="dist")) / "ethnode"
     benchmarks = sorted(path.parent for path in options.folder.glob("*/chain.rlp"))
     benchmarks = [path for path in benchmarks if not options.names or path.name in options.names]
     rows = []

@@ -51,9 +51,9 @@ CALLERS = 16
 
 
 class Node:
-    """Requests of node-server."""
+    """Requests of ethnode."""
 
-    name = "node-server"
+    name = "ethnode"
 
     def __init__(self, binary):
         self.binary = binary
@@ -403,7 +403,7 @@ def main():
     parts = {"sequence": sequence, "pool": pool, "rate": rate, "calls": calls}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", metavar="PART", help="sequence, pool, rate or calls [default: all]")
-    parser.add_argument("--bin", type=Path, help="folder with node-server and transfers [default: build them]")
+    parser.add_argument("--bin", type=Path, help="folder with ethnode and transfers [default: build them]")
     parser.add_argument("--data", type=Path, help="where to create data folders; must be on a disk, not in memory")
     parser.add_argument("--anvil", help="an anvil to compare with")
     parser.add_argument("--count", type=int, default=20_000, help="transactions of `sequence`")
@@ -413,7 +413,7 @@ def main():
     if unknown := set(options.parts) - set(parts):
         parser.error(f"no part is named {', '.join(sorted(unknown))}")
     options.bin = options.bin or build("node-tests:transfers", profile="dist")
-    nodes = [Node(options.bin / "node-server")] + ([Anvil(options.anvil)] if options.anvil else [])
+    nodes = [Node(options.bin / "ethnode")] + ([Anvil(options.anvil)] if options.anvil else [])
     print(machine(), flush=True)
     verdicts = Verdicts()
     for name in options.parts or parts:

@@ -75,7 +75,7 @@ def main():
     parser.add_argument("--growth", action="store_true", help="compare with the first tenth of the blocks")
     arguments = parser.parse_args()
     genesis, chain = arguments.genesis.resolve(), arguments.chain.resolve()
-    binary = build(profile="dist") / "node-server"
+    binary = build(profile="dist") / "ethnode"
 
     names = ["import s", "cpu s", "peak MB", "disk MB", "clean s", "killed s"]
     show = lambda title, row: print(f"{title:8}" + "".join(f"{row[name]:>11.2f}" for name in names), flush=True)

@@ -63,8 +63,8 @@ def import_chain(programs, chain):
     data = chain.folder / "data"
     shutil.rmtree(data, ignore_errors=True)
     common = ["--data-dir", data]
-    usage = Usage([programs / "node-server", "import", *common, "--genesis", chain.genesis, chain.file])
-    stats = subprocess.run([programs / "node-server", "stats", "--json", *common], check=True, capture_output=True)
+    usage = Usage([programs / "ethnode", "import", *common, "--genesis", chain.genesis, chain.file])
+    stats = subprocess.run([programs / "ethnode", "stats", "--json", *common], check=True, capture_output=True)
     return usage, json.loads(stats.stdout)
 
 
@@ -149,7 +149,7 @@ def main():
     parser.add_argument("--work", type=Path)
     parser.add_argument("--blocks", type=int, nargs="+", default=[20_000, 200_000])
     parser.add_argument("--genesis-accounts", type=int, default=0)
-    parser.add_argument("--programs", type=Path, help="folder with node-server and generate [default: build them]")
+    parser.add_argument("--programs", type=Path, help="folder with ethnode and generate [default: build them]")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=int, default=5)
     parser.add_argument("--memory", type=int, default=400, help="MB for proofs in a control group")
@@ -179,17 +179,17 @@ def main():
 
     longest = chains[-1]
     arguments = ("run", "--data-dir", longest.folder / "data")
-    with Server(programs / "node-server", *arguments) as server:
+    with Server(programs / "ethnode", *arguments) as server:
         print(f"proofs, all memory: {measure_proofs(server, longest, work, options)}")
         server.stop()
     for clients in (1, 16):
         if drop_page_cache():
-            with Server(programs / "node-server", *arguments) as server:
+            with Server(programs / "ethnode", *arguments) as server:
                 print(f"proofs, cold page cache: {measure_cold_proofs(server, longest, clients)}")
                 server.stop()
     # Pages that are cached already do not count towards the limit of a control group.
     drop_page_cache()
-    with Server(programs / "node-server", *arguments, "--cache-mb", options.memory // 2) as server:
+    with Server(programs / "ethnode", *arguments, "--cache-mb", options.memory // 2) as server:
         if limit_memory(server.process, options.memory):
             print(f"proofs within {options.memory} MB: {measure_proofs(server, longest, work, options)}")
         server.stop()

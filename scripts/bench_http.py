@@ -113,7 +113,7 @@ def main():
             chain = Chain(programs, Path(temporary), 2_000, 600)
             genesis, file = chain.genesis, chain.file
         workers = ["--workers", options.workers] if options.workers else []
-        command = [*bound(options.server_cores), programs / "node-server", "run", "--data-dir", ":memory:", "--genesis", genesis]
+        command = [*bound(options.server_cores), programs / "ethnode", "run", "--data-dir", ":memory:", "--genesis", genesis]
         with Server(*command, "--import", file, *workers) as server:
             head = int(server.get("/blockNumber/")["BlockNumber"])
             print("| Way | Request | requests/s | us | of a constant body | bar |\n|---|---|---:|---:|---:|---:|")

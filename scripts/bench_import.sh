@@ -22,7 +22,7 @@ mkfifo "$work/stdout"
 printf '%-6s %8s %8s\n' run seconds MiB
 for run in $(seq "$runs"); do
     start=$EPOCHREALTIME
-    "$target/dist/node-server" run --port 0 --data-dir :memory: --log warn \
+    "$target/dist/ethnode" run --port 0 --data-dir :memory: --log warn \
         --genesis "$folder/dev20k.genesis.json" --import "$folder/dev20k.rlp" >"$work/stdout" &
     server=$!
     # The server may end without printing a line.

@@ -130,9 +130,9 @@ def main():
         work = options.work or Path(temporary)
         chain = Chain(programs, work, options.blocks, DISTINCT)
         folder = ["--genesis", chain.genesis, "--data-dir", work / f"interfaces-{options.blocks}"]
-        with Server(programs / "node-server", "run", *folder, "--import", chain.file):
+        with Server(programs / "ethnode", "run", *folder, "--import", chain.file):
             pass
-        with Server(programs / "node-server", "run", *folder, "--api", "eth,debug,web3") as server:
+        with Server(programs / "ethnode", "run", *folder, "--api", "eth,debug,web3") as server:
             print("| Operation | JSON-RPC, requests/s | us | REST, requests/s | us | JSON-RPC to REST |\n|---|---:|---:|---:|---:|---:|")
             for name, rest, rpc in operations(chain, server):
                 if options.only and not name.startswith(tuple(options.only)):

@@ -86,7 +86,7 @@ def address(url):
 
 def slow(programs, verdicts, seconds):
     """1,000 connections that send one byte per second, half of them of the headers, half of a body."""
-    server = nodes.Server(programs / "node-server", "dev")
+    server = nodes.Server(programs / "ethnode", "dev")
     storage = server.url + "/getStorageAt/"
     ends = threading.Event()
     opened = [0]
@@ -134,7 +134,7 @@ def slow(programs, verdicts, seconds):
 def calls(programs, verdicts, seconds):
     """32 endless calls, and /health meanwhile."""
     limit = 3
-    server = nodes.Server(programs / "node-server", "dev", "--gas-cap", "1000000000000", "--call-timeout", f"{limit}s")
+    server = nodes.Server(programs / "ethnode", "dev", "--gas-cap", "1000000000000", "--call-timeout", f"{limit}s")
     took, statuses = [], []
 
     def run():
@@ -172,7 +172,7 @@ def calls(programs, verdicts, seconds):
 def flood(programs, verdicts, seconds):
     """Far more than the allowed rate from one client, and a few requests from another."""
     limit = 200
-    server = nodes.Server(programs / "node-server", "dev", "--rate-limit", limit, "--trusted-proxies", "127.0.0.1")
+    server = nodes.Server(programs / "ethnode", "dev", "--rate-limit", limit, "--trusted-proxies", "127.0.0.1")
     polite = []
 
     def ask():
@@ -201,7 +201,7 @@ def flood(programs, verdicts, seconds):
 def deaf(programs, verdicts, seconds):
     """64 WebSockets that subscribe to everything, send requests until the socket is full, and read nothing."""
     count, blocks = 64, 2_000
-    with nodes.Server(programs / "node-server", "dev") as server:
+    with nodes.Server(programs / "ethnode", "dev") as server:
         server.ask("/dev/impersonate/", {"Address": ACCOUNT})
 
         def grow():
@@ -296,7 +296,7 @@ def large(programs, verdicts, seconds):
     code = "0x5b60206000a06127105a1160005700"
     body = '{"jsonrpc":"2.0","id":1,"method":"eth_getLogs","params":[{"fromBlock":"0x1","toBlock":"latest"}]}'
     for kind, count in (("connections", 1_500), ("WebSockets", 252)):
-        with nodes.Server(programs / "node-server", "dev", "--rate-limit", "off", "--max-streams", "4096") as server:
+        with nodes.Server(programs / "ethnode", "dev", "--rate-limit", "off", "--max-streams", "4096") as server:
             server.ask("/dev/impersonate/", {"Address": ACCOUNT})
             server.ask("/dev/setCode/", {"Address": LOGGER, "Code": code})
             server.ask("/dev/sendTransaction/", {"Transaction": {"From": ACCOUNT, "To": LOGGER, "Gas": "6600000"}})
@@ -329,7 +329,7 @@ def ahead(programs, verdicts, seconds):
     call = '{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["latest",true]}'
     for length in (1, 10):
         request = post(f"[{','.join([call] * length)}]")
-        with nodes.Server(programs / "node-server", "dev", "--rate-limit", "off") as server:
+        with nodes.Server(programs / "ethnode", "dev", "--rate-limit", "off") as server:
             begun, streams = server.status("VmRSS"), []
             for index in range(4_096):
                 stream = connect_deaf(server, f"127.0.{2 + index % 200}.1")
@@ -355,7 +355,7 @@ def unread(programs, verdicts, seconds):
 
 def unread_in(programs, verdicts, seconds, encoding):
     """Like `unread`, for responses in one encoding."""
-    with nodes.Server(programs / "node-server", "dev", "--max-connections", "16384", "--rate-limit", "off") as server:
+    with nodes.Server(programs / "ethnode", "dev", "--max-connections", "16384", "--rate-limit", "off") as server:
         server.ask("/dev/impersonate/", {"Address": ACCOUNT})
         # A response of 200 KiB, which hardly shrinks when it is compressed.
         sent = {"From": ACCOUNT, "To": ACCOUNT, "Data": "0x" + random.Random(1).randbytes(100_000).hex()}
@@ -395,7 +395,7 @@ def streams(programs, verdicts, seconds):
     """HTTP/2 connections that allow the server to send nothing, with streams for responses of 16 and 48 KB."""
     allow_many_files()
     for encoding, count, short, long in (("identity", 4_096, 8, 8), ("br", 2_048, 0, 4)):
-        with nodes.Server(programs / "node-server", "dev", "--rate-limit", "off") as server:
+        with nodes.Server(programs / "ethnode", "dev", "--rate-limit", "off") as server:
             paths = []
             for name, code in (("5", "5b" * 8_090), ("6", "5b" * 24_000)):
                 account = f"0x{name:0>40}"
@@ -451,7 +451,7 @@ def ending(programs, verdicts, seconds):
     """SIGTERM while 64 connections send requests: each accepted request gets a complete response."""
     cut, whole, rounds = 0, 0, 5
     for _ in range(rounds):
-        server = nodes.Server(programs / "node-server", "dev")
+        server = nodes.Server(programs / "ethnode", "dev")
         results = []
 
         def ask():
@@ -510,7 +510,7 @@ def cost(programs, verdicts, seconds):
         options = ["--token-file", tokens, "--rate-limit", "1000000", "--metrics-addr", "127.0.0.1:0"]
         options += ["--cors-origins", "https://wallet.example", "--allowed-hosts", "node.internal"]
         options += ["--log", "info", "--max-head-age", "1h"]
-        server = nodes.Server(programs / "node-server", "dev", *options)
+        server = nodes.Server(programs / "ethnode", "dev", *options)
         headers = [f"Authorization: Bearer {TOKEN}", "Accept-Encoding: gzip, br", "Accept: application/json"]
         with tempfile.TemporaryFile() as log:
             bare = subprocess.Popen([programs / "examples" / "bare"], stdout=subprocess.PIPE, stderr=log, text=True)

@@ -10,7 +10,7 @@ reverts  what tests of contracts do: snapshot, transaction, revert, over and ove
 reads    a generated chain, imported by `run` into memory and into a folder: wrk asks both in turn for proofs, storage and calls
          at old blocks, and for logs. Bar: 0.95 of the folder's rate, median of the rounds.
 
---server measures another node-server than that in --bin, such as one of an earlier release. The exit status is 1 if a bar is missed.
+--server measures another ethnode than that in --bin, such as one of an earlier release. The exit status is 1 if a bar is missed.
 """
 
 import argparse
@@ -102,8 +102,8 @@ def main():
     parts = {"size": size, "reverts": reverts, "reads": reads}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", metavar="PART", help="size, reverts or reads [default: all]")
-    parser.add_argument("--bin", type=Path, help="folder with node-server, transfers and generate [default: build them]")
-    parser.add_argument("--server", type=Path, help="the node-server to measure [default: that in --bin]")
+    parser.add_argument("--bin", type=Path, help="folder with ethnode, transfers and generate [default: build them]")
+    parser.add_argument("--server", type=Path, help="the ethnode to measure [default: that in --bin]")
     parser.add_argument("--counts", type=lambda text: [int(count) for count in text.split(",")], default=list(SIZES),
                         help="transactions of `size` [default: 20000,100000]")
     parser.add_argument("--work", type=Path, help="keep the generated chain here for the next run")
@@ -114,7 +114,7 @@ def main():
     if unknown := set(options.parts) - set(parts):
         parser.error(f"no part is named {', '.join(sorted(unknown))}")
     options.bin = options.bin or build("node-tests:transfers", "node-tests:generate", profile="dist")
-    node = Node(options.server or options.bin / "node-server")
+    node = Node(options.server or options.bin / "ethnode")
     print(machine(), flush=True)
     verdicts = Verdicts()
     for name in options.parts or parts:

@@ -90,7 +90,7 @@ def measure(options):
               "--timestamp", str(GENESIS_TIME)]
     print(machine(), flush=True)
     with (
-        Server(folder / "node-server", "dev", "--log", "error", *common) as node,
+        Server(folder / "ethnode", "dev", "--log", "error", *common) as node,
         Anvil(options.anvil, *common) as anvil,
     ):
         servers = {node.url + "/": node, anvil.url + "/": anvil}
@@ -127,7 +127,7 @@ def main():
     options = argparse.ArgumentParser(description="measures JSON-RPC of this node and of anvil")
     options.add_argument("methods", nargs="*", help="substrings of the measurements' names [default: all]")
     options.add_argument("--anvil", help="path of anvil [default: install it]")
-    options.add_argument("--bin", type=Path, help="folder with node-server [default: build it]")
+    options.add_argument("--bin", type=Path, help="folder with ethnode [default: build it]")
     options.add_argument("--rounds", type=int, default=5)
     options.add_argument("--seconds", type=int, default=2)
     options = options.parse_args()

@@ -373,7 +373,7 @@ def compare(options):
     # anvil uses the block's gas limit for calls without one.
     rows = listed()
     with (
-        Server(folder / "node-server", "dev", "--bare", "--log", "error", *common, "--gas-cap", "30000000") as node,
+        Server(folder / "ethnode", "dev", "--bare", "--log", "error", *common, "--gas-cap", "30000000") as node,
         Anvil(options.anvil, *common, "--steps-tracing") as anvil,
     ):
         servers = [Rpc(server.url) for server in (node, anvil)]
@@ -440,7 +440,7 @@ def with_tools(script):
 def main():
     options = argparse.ArgumentParser(description="Compares the responses of this node with anvil's.")
     options.add_argument("--anvil", help="the path of anvil; it is installed otherwise")
-    options.add_argument("--bin", type=Path, help="folder with node-server; it is built otherwise")
+    options.add_argument("--bin", type=Path, help="folder with ethnode; it is built otherwise")
     options.add_argument("--all", action="store_true", help="print listed differences as well")
     options = options.parse_args()
     sys.exit(compare(options) if options.anvil else with_tools(__file__))

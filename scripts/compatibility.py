@@ -390,7 +390,7 @@ def main():
     parser.add_argument("--write", action="store_true", help="update docs/compatibility.md")
     parser.add_argument("--short", action="store_true", help="only viem, ethers, cast and the options of anvil")
     arguments = parser.parse_args()
-    binary = (arguments.bin or build() / "node-server").resolve()
+    binary = (arguments.bin or build() / "ethnode").resolve()
     with tempfile.TemporaryDirectory() as temporary:
         work = (arguments.work or Path(temporary)).resolve()
         tools = {name: tool for name, tool in TOOLS.items() if not (arguments.short and name.startswith("hardhat"))}

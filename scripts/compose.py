@@ -114,7 +114,7 @@ def last_stage():
 def images(program, services, binary):
     """Replaces the images of the services by those that are here. Returns what to say about them."""
     services["node"].pop("build")
-    services["node"]["image"] = make_image(program, "node-server", binary, last_stage())
+    services["node"]["image"] = make_image(program, "ethnode", binary, last_stage())
     output, succeeded = run(program, "run", "--rm", services["node"]["image"], "--version", timeout=60)
     if not succeeded:
         raise Skip(f"{program} cannot run a container here: {output.splitlines()[-1]}")
@@ -264,7 +264,7 @@ def check(binary, folder):
         if made := volumes() - before:
             run(program, "volume", "rm", *made)
         # Those that were pulled stay.
-        run(program, "rmi", "-f", *[image_of(name) for name in ("node-server", *STAND_INS)])
+        run(program, "rmi", "-f", *[image_of(name) for name in ("ethnode", *STAND_INS)])
 
 
 def start(program, compose, binary, folder):
@@ -293,7 +293,7 @@ def main():
     parser.add_argument("--bin", type=Path, help="server program [default: build it]")
     parser.add_argument("--no-containers", action="store_true", help="run processes, as where there are no containers")
     arguments = parser.parse_args()
-    binary = (arguments.bin or build() / "node-server").resolve()
+    binary = (arguments.bin or build() / "ethnode").resolve()
     with tempfile.TemporaryDirectory() as folder:
         # The workers of nginx run as another user.
         Path(folder).chmod(0o755)

@@ -18,26 +18,26 @@ from pathlib import Path
 
 from nodes import ROOT, Failure, build, checked
 
-NAME = "node-server"
+NAME = "ethnode"
 
 DESCRIPTION = """Ethereum execution node with REST and JSON-RPC
  Serves a development chain or an imported one, with every historical state
  and Merkle proofs, over HTTP. The service is not started by the package:
- edit /etc/node-server/node-server.toml, then systemctl enable --now node-server.
+ edit /etc/ethnode/ethnode.toml, then systemctl enable --now ethnode.
 """
 
 # systemd reads units again after they change, and a removed service is stopped; not if the package is installed below another root.
 SYSTEMD = '[ -z "$DPKG_ROOT" ] && [ -d /run/systemd/system ] || exit 0\n'
 SCRIPTS = {
-    "postinst": SYSTEMD + 'systemctl daemon-reload\nif [ "$1" = configure ] && [ -n "$2" ]; then systemctl try-restart node-server; fi\n',
-    "prerm": SYSTEMD + 'if [ "$1" = remove ]; then systemctl disable --now node-server.socket node-server; fi\n',
+    "postinst": SYSTEMD + 'systemctl daemon-reload\nif [ "$1" = configure ] && [ -n "$2" ]; then systemctl try-restart ethnode; fi\n',
+    "prerm": SYSTEMD + 'if [ "$1" = remove ]; then systemctl disable --now ethnode.socket ethnode; fi\n',
     "postrm": SYSTEMD + "systemctl daemon-reload\n",
 }
 
 COMPLETIONS = {
-    "bash": "usr/share/bash-completion/completions/node-server",
-    "zsh": "usr/share/zsh/vendor-completions/_node-server",
-    "fish": "usr/share/fish/vendor_completions.d/node-server.fish",
+    "bash": "usr/share/bash-completion/completions/ethnode",
+    "zsh": "usr/share/zsh/vendor-completions/_ethnode",
+    "fish": "usr/share/fish/vendor_completions.d/ethnode.fish",
 }
 
 
@@ -76,9 +76,9 @@ def fill(root, binary):
     version = run(binary, "--version").split()[1]
     write(root / "usr/bin" / NAME, binary.read_bytes(), 0o755)
     run("strip", root / "usr/bin" / NAME)
-    for unit in ("node-server.service", "node-server.socket"):
+    for unit in ("ethnode.service", "ethnode.socket"):
         write(root / "lib/systemd/system" / unit, (ROOT / "deploy" / unit).read_text())
-    write(root / "etc/node-server/node-server.toml", (ROOT / "deploy/node-server.toml").read_text())
+    write(root / "etc/ethnode/ethnode.toml", (ROOT / "deploy/ethnode.toml").read_text())
     for shell, path in COMPLETIONS.items():
         write(root / path, run(binary, "completions", shell))
     with tempfile.TemporaryDirectory() as pages:
@@ -104,7 +104,7 @@ def package(binary, output):
         write(root / "DEBIAN/control",
               f"Package: {NAME}\nVersion: {version}\nArchitecture: {architecture}\nMaintainer: the authors of {NAME} <nobody@example.org>\n"
               f"Installed-Size: {size}\nDepends: {dependencies(binary)}\nSection: net\nPriority: optional\nDescription: {DESCRIPTION}")
-        write(root / "DEBIAN/conffiles", "/etc/node-server/node-server.toml\n")
+        write(root / "DEBIAN/conffiles", "/etc/ethnode/ethnode.toml\n")
         for name, script in SCRIPTS.items():
             write(root / "DEBIAN" / name, f"#!/bin/sh\nset -e\n{script}", 0o755)
         for path in [root, *root.rglob("*")]:
@@ -134,7 +134,7 @@ def check(file):
         run(*dpkg, "--install", file)
         program = root / "usr/bin" / NAME
         print(run(program, "--version").strip())
-        page = run("man", "--local-file", root / "usr/share/man/man1/node-server-run.1.gz", env={**os.environ, "MANWIDTH": "100"}) \
+        page = run("man", "--local-file", root / "usr/share/man/man1/ethnode-run.1.gz", env={**os.environ, "MANWIDTH": "100"}) \
             if shutil.which("man") else "--shutdown-delay"
         if "--shutdown-delay" not in page.replace("\u2010", "-"):
             raise Failure("the man page of run lacks an option")

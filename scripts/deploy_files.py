@@ -73,8 +73,8 @@ def check_prometheus(folder):
         shutil.copy(DEPLOY / name, folder)
     run("promtool", "check", "config", Path(folder) / "prometheus.yml")
     targets = load(DEPLOY / "compose/prometheus.yml")["scrape_configs"]
-    if [target["job_name"] for target in targets] != ["node-server"]:
-        raise Failure("the alert rules expect the job node-server")
+    if [target["job_name"] for target in targets] != ["ethnode"]:
+        raise Failure("the alert rules expect the job ethnode")
     source = load(DEPLOY / "compose/datasources.yml")["datasources"][0]
     if source["type"] != "prometheus" or "prometheus:9090" not in source["url"]:
         raise Failure(f"unexpected data source {source}")
@@ -83,21 +83,21 @@ def check_prometheus(folder):
 
 
 def check_unit(binary, folder):
-    settings = run(binary, "config", "run", "--config", DEPLOY / "node-server.toml")
-    if "/var/lib/node-server" not in settings:
+    settings = run(binary, "config", "run", "--config", DEPLOY / "ethnode.toml")
+    if "/var/lib/ethnode" not in settings:
         raise Failure(f"settings of the service: {settings}")
     if not shutil.which("systemd-analyze"):
-        print("node-server.toml: accepted; the unit was not checked, because there is no systemd-analyze")
+        print("ethnode.toml: accepted; the unit was not checked, because there is no systemd-analyze")
         return
-    unit = Path(folder) / "node-server.service"
+    unit = Path(folder) / "ethnode.service"
     # The program is not installed here.
-    unit.write_text((DEPLOY / "node-server.service").read_text().replace("/usr/bin/node-server", str(binary)))
-    socket = Path(shutil.copy(DEPLOY / "node-server.socket", folder))
+    unit.write_text((DEPLOY / "ethnode.service").read_text().replace("/usr/bin/node-server", str(binary)))
+    socket = Path(shutil.copy(DEPLOY / "ethnode.socket", folder))
     output = run("systemd-analyze", "verify", "--man=no", unit, socket)
-    ours = [line for line in output.splitlines() if "node-server.s" in line]
+    ours = [line for line in output.splitlines() if "ethnode.s" in line]
     if ours:
         raise Failure("\n".join(ours))
-    print("node-server.service, node-server.socket and node-server.toml: accepted by systemd-analyze and the server")
+    print("ethnode.service, ethnode.socket and ethnode.toml: accepted by systemd-analyze and the server")
 
 
 def check_socket(binary):
@@ -135,7 +135,7 @@ def check_socket(binary):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", type=Path, help="server program [default: build it]")
-    binary = (parser.parse_args().bin or build() / "node-server").resolve()
+    binary = (parser.parse_args().bin or build() / "ethnode").resolve()
     for program, package in (("nginx", "nginx-light"), ("promtool", "prometheus")):
         if not shutil.which(program):
             install(package)

@@ -3,7 +3,7 @@
 
     scripts/fuzz_openapi.py [--bin FILE] [--short] [--venv FOLDER] [--seed N]
 
-Starts `node-server dev` on a seeded chain and runs all phases of schemathesis (tests/schemathesis) over every operation of
+Starts `ethnode dev` on a seeded chain and runs all phases of schemathesis (tests/schemathesis) over every operation of
 /openapi.json; then over the operations under /dev/ on a server of their own, because they change the chain. Each run is followed by more
 cases that are valid according to the document.
 
@@ -165,7 +165,7 @@ def main():
     parser.add_argument("--venv", type=Path, help="virtual environment with schemathesis; created if it does not exist")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    binary = (options.bin or build() / "node-server").resolve()
+    binary = (options.bin or build() / "ethnode").resolve()
     length = LENGTHS["short" if options.short else "long"]
     started = time.monotonic()
     tally = Tally()

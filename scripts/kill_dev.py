@@ -3,7 +3,7 @@
 
     scripts/kill_dev.py [--rounds 100] [--seed N] [--bin FOLDER] [--keep]
 
-A round starts `node-server dev --data-dir` in a random mining mode. Several connections send transactions of types 0 and 2, not in the
+A round starts `ethnode dev --data-dir` in a random mining mode. Several connections send transactions of types 0 and 2, not in the
 order of their nonces; others poll log filters, create filters and set balances. A SIGKILL at a random moment ends everything. Then the
 server is started again, and the script checks that
 
@@ -11,7 +11,7 @@ server is started again, and the script checks that
 * each acknowledged filter works, and has reported the logs of the chain in order, none twice, and none left out except those of a
   poll whose response the kill cut off,
 * each acknowledged balance is set,
-* `node-server verify` succeeds.
+* `ethnode verify` succeeds.
 
 Prints one line per round. The exit status is 1 if anything was lost.
 """
@@ -72,7 +72,7 @@ class Folder:
 class Series:
     def __init__(self, programs, seed, work):
         self.random = random.Random(seed)
-        self.binary = programs / "node-server"
+        self.binary = programs / "ethnode"
         self.work = work
         command = [programs / "transfers", "--count", str(TRANSACTIONS), "--accounts", str(ACCOUNTS), "--to", LOGGER,
                    "--gas", "60000", "--types", "mixed"]
@@ -241,7 +241,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
-    parser.add_argument("--bin", type=Path, help="folder of node-server and transfers, where they are built already")
+    parser.add_argument("--bin", type=Path, help="folder of ethnode and transfers, where they are built already")
     parser.add_argument("--keep", action="store_true", help="keep the folders of rounds that failed")
     arguments = parser.parse_args()
     programs = arguments.bin or build("node-tests:transfers")

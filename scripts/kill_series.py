@@ -4,7 +4,7 @@
     scripts/kill_series.py [--rounds 200] [--seed N] [--blocks 20000] [--bin FOLDER] [--keep]
 
 Each round works on a folder, ends with a SIGKILL at a random moment, starts the server on the folder again, compares its responses with
-what was acknowledged, stops it, and runs `node-server verify`. The rounds take turns: they kill an import, a server that receives
+what was acknowledged, stops it, and runs `ethnode verify`. The rounds take turns: they kill an import, a server that receives
 transactions over several connections, `prune`, a backup of a folder, an import that replaces the chain by a longer branch, and a migration.
 
 Prints one line per round, and in the end what was lost. The exit status is 1 if anything was.
@@ -48,7 +48,7 @@ class Series:
 
     def __init__(self, arguments, work):
         self.random = random.Random(arguments.seed)
-        self.binary = str(arguments.bin / "node-server")
+        self.binary = str(arguments.bin / "ethnode")
         self.work = work
         self.chain = work / "chain.rlp"
         self.blocks = arguments.blocks
@@ -336,7 +336,7 @@ def main():
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
     parser.add_argument("--blocks", type=int, default=20_000, help="length of the imported chain")
     parser.add_argument("--bin", type=Path, default=ROOT / "target/release",
-                        help="folder with node-server, generate and transfers")
+                        help="folder with ethnode, generate and transfers")
     parser.add_argument("--keep", action="store_true", help="keep the folders of rounds that failed")
     arguments = parser.parse_args()
     print(f"seed {arguments.seed}", flush=True)

@@ -145,7 +145,7 @@ def check_prometheus(metrics, folder, send):
     config.write_text(
         "global: {scrape_interval: 1s, evaluation_interval: 1s}\n"
         f"rule_files: [{json.dumps(str(rules))}]\n"
-        f"scrape_configs: [{{job_name: node-server, static_configs: [{{targets: [{json.dumps(target)}]}}]}}]\n"
+        f"scrape_configs: [{{job_name: ethnode, static_configs: [{{targets: [{json.dumps(target)}]}}]}}]\n"
     )
     url = f"http://127.0.0.1:{free_port()}"
     command = ["prometheus", f"--config.file={config}", f"--storage.tsdb.path={folder}/tsdb", f"--web.listen-address={url[7:]}"]
@@ -159,7 +159,7 @@ def check_prometheus(metrics, folder, send):
 def check_alerts(folder):
     """Has promtool evaluate the rules over series that should fire each of them, and over those of a server without problems."""
     def case(series, minutes, expression, value):
-        labelled = {name.rstrip("}") + ("," if "{" in name else "{") + 'job="node-server",instance="a"}': values for name, values in series.items()}
+        labelled = {name.rstrip("}") + ("," if "{" in name else "{") + 'job="ethnode",instance="a"}': values for name, values in series.items()}
         expected = [{"labels": "{}", "value": value}] if value else []
         return {"interval": "15s", "input_series": [{"series": name, "values": values} for name, values in labelled.items()],
                 "promql_expr_test": [{"expr": expression, "eval_time": f"{minutes}m", "exp_samples": expected}]}
@@ -203,7 +203,7 @@ def check_expressions(url, process, send):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", type=Path, help="server program [default: build it]")
-    binary = parser.parse_args().bin or build() / "node-server"
+    binary = parser.parse_args().bin or build() / "ethnode"
     if not shutil.which("promtool") or not shutil.which("prometheus"):
         install("prometheus")
     port = free_port()

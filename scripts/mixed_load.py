@@ -375,7 +375,7 @@ class Run:
                    "--accounts", str(ACCOUNTS), "--to", LOGGER, "--gas", "60000"]
         lines = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
         self.transactions = [line.split() for line in lines]
-        self.server = nodes.Server(options.bin / "node-server", "dev", "--data-dir", self.work, "--log", "error",
+        self.server = nodes.Server(options.bin / "ethnode", "dev", "--data-dir", self.work, "--log", "error",
                                    "--accounts", ACCOUNTS, "--cache-mb", "32", "--call-timeout", "1s")
         self.failures, self.latencies, self.samples = [], [], []
         self.sent, self.logs, self.head = [], {}, None
@@ -441,7 +441,7 @@ class Run:
             # The first connection was idle for too long.
             self.compare(began, server.connect(), idle)
         server.stop()
-        done = subprocess.run([self.options.bin / "node-server", "verify", "--data-dir", self.work],
+        done = subprocess.run([self.options.bin / "ethnode", "verify", "--data-dir", self.work],
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.check(done.returncode == 0, f"verify: {done.stdout.strip().splitlines()[-1]}")
 
@@ -492,7 +492,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
-    parser.add_argument("--bin", type=Path, help="folder of node-server and transfers, where they are built already")
+    parser.add_argument("--bin", type=Path, help="folder of ethnode and transfers, where they are built already")
     options = parser.parse_args()
     options.bin = options.bin or nodes.build("node-tests:transfers")
     print(f"{nodes.machine()}\nseed {options.seed}, {options.minutes:g} minutes", flush=True)

@@ -564,7 +564,7 @@ def main():
     arguments = parser.parse_args()
     if unknown := set(arguments.names) - set(SCENES):
         parser.error(f"unknown: {', '.join(sorted(unknown))}")
-    binary = (arguments.bin or build() / "node-server").resolve()
+    binary = (arguments.bin or build() / "ethnode").resolve()
     if arguments.minutes:
         return endure(binary, arguments.minutes)
     for name in arguments.names or SCENES:

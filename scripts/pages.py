@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Open the pages of a server in headless Chromium, and check what they show.
 
-    scripts/pages.py --bin target/release/node-server [--screenshots FOLDER]
+    scripts/pages.py --bin target/release/ethnode [--screenshots FOLDER]
 
 Needs only Python: Playwright is installed into a temporary folder, and Chromium by apt-get if it is missing. The browser can reach no
 other host. The exit status is 1, with a description of the difference, if a check fails.

@@ -338,7 +338,7 @@ def main():
     parser.add_argument("--bin", type=Path, help="server program [default: build it]")
     parser.add_argument("names", nargs="*", metavar="PROXY", help="nginx, caddy or traefik [default: those that are installed, and nginx]")
     arguments = parser.parse_args()
-    binary = arguments.bin or build() / "node-server"
+    binary = arguments.bin or build() / "ethnode"
     if not shutil.which("nginx"):
         install("nginx-light")
     for name in arguments.names or filter(shutil.which, PROXIES):

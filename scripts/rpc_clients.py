@@ -83,7 +83,7 @@ def main():
     parser.add_argument("--work", type=Path, help="where to install the clients; it is kept")
     parser.add_argument("clients", nargs="*", choices=[*CLIENTS, []], default=[])
     options = parser.parse_args()
-    binary = (options.bin or build() / "node-server").resolve()
+    binary = (options.bin or build() / "ethnode").resolve()
     with tempfile.TemporaryDirectory() as temporary:
         work = (options.work or Path(temporary)).resolve()
         ignored = shutil.ignore_patterns("node_modules", "venv")

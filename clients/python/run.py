@@ -188,7 +188,7 @@ def chain():
     assert int(ok("max_priority_fee_per_gas").max_priority_fee_per_gas) >= 0
     assert int(ok("blob_base_fee").base_fee) >= 1
     assert ok("syncing").sync_status is None
-    assert ok("client_version").client_version.startswith("anvil/node-server/")
+    assert ok("client_version").client_version.startswith("anvil/ethnode/")
     assert len(post("fee_history", BlockCount="2", RewardPercentiles=[50]).base_fee_per_gas) == 3
 
 

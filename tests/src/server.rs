@@ -105,7 +105,7 @@ impl Begun {
 }
 
 impl Server {
-    /// Starts `node-server run --port 0` with more arguments, and waits until it listens. Unless `arguments` specify a
+    /// Starts `ethnode run --port 0` with more arguments, and waits until it listens. Unless `arguments` specify a
     /// folder, the chain is stored in memory.
     ///
     /// # Panics
@@ -144,7 +144,7 @@ impl Server {
         Self::listening(&mut command, transport, identity)
     }
 
-    /// Starts `node-server dev --bare --port 0` with more arguments, and waits until it listens.
+    /// Starts `ethnode dev --bare --port 0` with more arguments, and waits until it listens.
     ///
     /// # Panics
     /// If the server ends before it listens.
@@ -152,7 +152,7 @@ impl Server {
         Self::listening(node_server().args(["dev", "--bare", "--port", "0"]).args(arguments), Transport::Http1, None)
     }
 
-    /// Starts `node-server dev --port 0`, with the contracts that tools expect, as users do.
+    /// Starts `ethnode dev --port 0`, with the contracts that tools expect, as users do.
     ///
     /// # Panics
     /// If the server ends before it listens.
@@ -454,7 +454,7 @@ fn read_response(stream: &mut TcpStream, has_body: bool) -> Response {
     response
 }
 
-/// Runs `node-server run --port 0` with more arguments, sends `signal` (a name that `kill` accepts) when a log line
+/// Runs `ethnode run --port 0` with more arguments, sends `signal` (a name that `kill` accepts) when a log line
 /// contains `mark`, and waits for the process to end. Returns its status, and the log after that line.
 ///
 /// # Panics
@@ -478,7 +478,7 @@ pub fn end_while_starting<A: AsRef<OsStr>>(
     (child.wait().expect("the child can be waited for"), rest)
 }
 
-/// Starts `node-server run --port 0` with more arguments, without waiting, for tests that interrupt the start.
+/// Starts `ethnode run --port 0` with more arguments, without waiting, for tests that interrupt the start.
 ///
 /// # Panics
 /// If the process cannot be started.
@@ -486,7 +486,7 @@ pub fn spawn<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Child {
     command(arguments).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().expect("starts")
 }
 
-/// Runs `node-server run --port 0` with more arguments until it ends, for starts that fail.
+/// Runs `ethnode run --port 0` with more arguments until it ends, for starts that fail.
 pub fn run_to_end<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Output {
     command(arguments).output().expect("the server starts")
 }
@@ -640,7 +640,7 @@ fn binary() -> &'static Path {
         // target/PROFILE/deps/test, or target/PROFILE/program
         let in_profile = |folder: &&Path| !folder.ends_with("deps");
         let profile = test.ancestors().skip(1).find(in_profile).expect("a program lies in its profile's folder");
-        let binary = profile.join(format!("node-server{}", std::env::consts::EXE_SUFFIX));
+        let binary = profile.join(format!("ethnode{}", std::env::consts::EXE_SUFFIX));
         let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this crate lies below the workspace");
         let built = binary.metadata().and_then(|file| file.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
         if built < newest_source(workspace) {

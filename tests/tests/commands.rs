@@ -386,7 +386,7 @@ fn stores_the_chain_in_the_users_data_folder_by_default() {
     let (status, lines, log) = run(at_home(&["import", &chain]).arg("--json"));
     assert!(status.success(), "{log}");
     let genesis = node_chain::dev_genesis().block().header.hash;
-    let folder = fixture.path("share").join("node-server").join(hex(genesis.as_bytes()));
+    let folder = fixture.path("share").join("ethnode").join(hex(genesis.as_bytes()));
     assert!(node_store::Store::exists(folder));
     let (status, verified, log) = run(at_home(&["verify"]).arg("--json"));
     assert!(status.success(), "{log}");

@@ -92,7 +92,7 @@ fn expressions_fit_the_types_of_the_metrics() {
 #[test]
 fn the_dashboard_can_be_imported() {
     let dashboard = dashboard();
-    assert_eq!(dashboard["uid"], "node-server");
+    assert_eq!(dashboard["uid"], "ethnode");
     assert!(dashboard["schemaVersion"].as_u64().unwrap() >= 39);
     assert_eq!(dashboard["templating"]["list"][0]["type"], "datasource");
     let panels = dashboard["panels"].as_array().unwrap();

@@ -339,8 +339,8 @@ fn man_pages_describe_every_command() {
     let output = node_server().arg("man").arg(folder.path()).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let page = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
-    assert!(page("node-server.1").contains("node\\-server\\-backup(1)"), "{}", page("node-server.1"));
-    assert!(page("node-server-run.1").contains("\\-\\-shutdown\\-delay"));
+    assert!(page("ethnode.1").contains("ethnode\\-backup(1)"), "{}", page("ethnode.1"));
+    assert!(page("ethnode-run.1").contains("\\-\\-shutdown\\-delay"));
     let missing = node_server().args(["man", "/nowhere"]).output().unwrap();
     assert!(!missing.status.success() && String::from_utf8_lossy(&missing.stderr).contains("/nowhere"));
 }
@@ -463,7 +463,7 @@ fn signals_reload_tokens_and_the_level_of_the_log() {
     let file = |name: &str| folder.path().join(name).display().to_string();
     let (tokens, config) = (file("tokens"), file("config.toml"));
     fs::write(&tokens, "0123456789abcdef").unwrap();
-    fs::write(&config, format!("[dev]\nlog = \"warn,node_server=info\"\ntoken-file = {tokens:?}\n")).unwrap();
+    fs::write(&config, format!("[dev]\nlog = \"warn,ethnode=info\"\ntoken-file = {tokens:?}\n")).unwrap();
     let server = Server::dev(["--config", &config]);
     let status = |token: &str| {
         let header = format!("Bearer {token}");

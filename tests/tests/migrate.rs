@@ -1,4 +1,4 @@
-//! `node-server migrate`: from a folder that an earlier version wrote to one that this version serves.
+//! `ethnode migrate`: from a folder that an earlier version wrote to one that this version serves.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! `node-server backup`: copies a folder, which a server may be using.
+//! `ethnode backup`: copies a folder, which a server may be using.
 
 use crate::error::CommandError;
 use crate::open;

@@ -21,8 +21,8 @@ use std::path::PathBuf;
     version,
     long_version = LONG_VERSION,
     propagate_version = true,
-    override_usage = "node-server [dev] [OPTIONS]\n       node-server <COMMAND> [OPTIONS]",
-    after_help = "The default command is dev: `node-server --port 9000` is short for `node-server dev --port 9000`."
+    override_usage = "ethnode [dev] [OPTIONS]\n       ethnode <COMMAND> [OPTIONS]",
+    after_help = "The default command is dev: `ethnode --port 9000` is short for `ethnode dev --port 9000`."
 )]
 pub(crate) struct CommandLine {
     #[command(subcommand)]
@@ -77,7 +77,7 @@ pub(crate) enum Command {
     Migrate(CopyOptions),
     /// Print the settings of a command, each with its source, in the format of --config.
     ///
-    /// Accepts a command and its options: `node-server config run --port 9000`. The default command is `dev`.
+    /// Accepts a command and its options: `ethnode config run --port 9000`. The default command is `dev`.
     Config,
     /// Check whether a server is ready. Exits with status 0 if it is.
     Health(HealthOptions),
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn defaults_are_those_of_the_libraries() {
-        let Command::Run(options) = CommandLine::parse_from(["node-server", "run"]).command else { panic!() };
+        let Command::Run(options) = CommandLine::parse_from(["ethnode", "run"]).command else { panic!() };
         assert_eq!(options.server.limits(), Limits::default());
         assert_eq!(options.server.filter_limits(), FilterLimits::default());
         assert_eq!(options.server.pool_limits(), PoolLimits::default());
@@ -160,7 +160,7 @@ mod tests {
     }
 
     fn read(arguments: &[&str]) -> Result<Command, UsageError> {
-        let arguments = ["node-server"].iter().chain(arguments).map(std::ffi::OsString::from);
+        let arguments = ["ethnode"].iter().chain(arguments).map(std::ffi::OsString::from);
         settings::read(arguments).map(|request| match request {
             Request::Execute(line, _) => line.command,
             Request::Show(text) => panic!("{text}"),

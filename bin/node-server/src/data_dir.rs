@@ -33,7 +33,7 @@ impl From<PathBuf> for DataDir {
 /// Directory Specification.
 pub(crate) fn default_folder(genesis: H256) -> Result<PathBuf, CommandError> {
     let data = data_home(env::var_os("XDG_DATA_HOME"), env::var_os("HOME")).ok_or(CommandError::NoHome)?;
-    Ok(data.join("node-server").join(format!("{genesis:#x}")))
+    Ok(data.join("ethnode").join(format!("{genesis:#x}")))
 }
 
 /// Returns the user's data folder. The specification requires relative paths to be ignored.

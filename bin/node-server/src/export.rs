@@ -1,4 +1,4 @@
-//! `node-server export`: writes blocks of a folder to a chain file.
+//! `ethnode export`: writes blocks of a folder to a chain file.
 
 use crate::error::CommandError;
 use crate::open;

@@ -1,4 +1,4 @@
-//! `node-server health`: checks whether a server is ready, for supervisors without an HTTP client.
+//! `ethnode health`: checks whether a server is ready, for supervisors without an HTTP client.
 
 use crate::error::CommandError;
 use crate::values::{http_url, reachable, without_credentials};

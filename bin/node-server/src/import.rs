@@ -1,4 +1,4 @@
-//! `node-server import`: imports chain files into a folder.
+//! `ethnode import`: imports chain files into a folder.
 
 use crate::error::CommandError;
 use crate::files;

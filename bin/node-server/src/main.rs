@@ -1,4 +1,4 @@
-//! The node-server program: command line, wiring and logging.
+//! The ethnode program: command line, wiring and logging.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -154,7 +154,7 @@ fn execute(command: &Command, terminal: Option<Terminal>) -> Result<(), CommandE
         }
         Command::Completions { shell } => {
             let mut script = Vec::new();
-            clap_complete::generate(*shell, &mut settings::commands(), "node-server", &mut script);
+            clap_complete::generate(*shell, &mut settings::commands(), "ethnode", &mut script);
             report::print(&script)
         }
         Command::Man { folder } => clap_mangen::generate_to(settings::commands(), folder)

@@ -1,4 +1,4 @@
-//! `node-server migrate`: copies a folder of an older storage layout to a new folder.
+//! `ethnode migrate`: copies a folder of an older storage layout to a new folder.
 
 use crate::error::CommandError;
 use crate::open;

@@ -128,10 +128,10 @@ fn collect(spans: &Receiver<Value>, ending: &AtomicBool) -> Vec<Value> {
 
 /// Returns the message with these spans.
 fn message(spans: Vec<Value>) -> Value {
-    let resource = [attribute("service.name", "node-server"), attribute("service.version", VERSION)];
+    let resource = [attribute("service.name", "ethnode"), attribute("service.version", VERSION)];
     json!({"resourceSpans": [{
         "resource": {"attributes": resource},
-        "scopeSpans": [{"scope": {"name": "node-server"}, "spans": spans}],
+        "scopeSpans": [{"scope": {"name": "ethnode"}, "spans": spans}],
     }]})
 }
 

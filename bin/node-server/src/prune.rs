@@ -1,4 +1,4 @@
-//! `node-server prune`, and `--prune-before` of other commands: drops old states.
+//! `ethnode prune`, and `--prune-before` of other commands: drops old states.
 
 use crate::error::CommandError;
 use crate::open;

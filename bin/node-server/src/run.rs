@@ -1,4 +1,4 @@
-//! `node-server run`: imports chain files and serves the chain until a signal arrives.
+//! `ethnode run`: imports chain files and serves the chain until a signal arrives.
 
 use crate::error::{CommandError, Sources};
 use crate::files::{self, Input};

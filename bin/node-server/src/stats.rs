@@ -1,4 +1,4 @@
-//! `node-server stats`: shows how much a folder stores.
+//! `ethnode stats`: shows how much a folder stores.
 
 use crate::error::CommandError;
 use crate::open;

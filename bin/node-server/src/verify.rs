@@ -1,4 +1,4 @@
-//! `node-server verify`: checks every row of a folder.
+//! `ethnode verify`: checks every row of a folder.
 
 use crate::error::CommandError;
 use crate::open;

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// The value of clientVersion.
-const CLIENT_VERSION: &str = concat!("node-server/", env!("CARGO_PKG_VERSION"));
+const CLIENT_VERSION: &str = concat!("ethnode/", env!("CARGO_PKG_VERSION"));
 
 /// The parts that are needed to import and serve a chain.
 pub(crate) struct Wiring {

@@ -18,7 +18,7 @@ fn help_says_what_run_does_not_do() {
 fn help_shows_the_default_command() {
     for help in ["-h", "--help"] {
         let text = String::from_utf8(run(&[help]).stdout).expect("UTF-8");
-        assert!(text.contains("The default command is dev") && text.contains("node-server [dev] [OPTIONS]"), "{text}");
+        assert!(text.contains("The default command is dev") && text.contains("ethnode [dev] [OPTIONS]"), "{text}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Tests of `node-server dev` through the program.
+//! Tests of `ethnode dev` through the program.
 
 use serde_json::Value;
 use std::fs;

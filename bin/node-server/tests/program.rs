@@ -12,8 +12,8 @@ fn output(argument: &str) -> String {
 
 #[test]
 fn prints_its_version_and_commands() {
-    assert!(output("--version").starts_with(&format!("node-server {} (commit ", env!("CARGO_PKG_VERSION"))));
-    assert_eq!(output("-V"), format!("node-server {}\n", env!("CARGO_PKG_VERSION")));
+    assert!(output("--version").starts_with(&format!("ethnode {} (commit ", env!("CARGO_PKG_VERSION"))));
+    assert_eq!(output("-V"), format!("ethnode {}\n", env!("CARGO_PKG_VERSION")));
     let help = output("--help");
     for command in ["dev", "run", "import", "export", "verify", "backup"] {
         assert!(help.lines().any(|line| line.trim_start().starts_with(command)), "{command}: {help}");

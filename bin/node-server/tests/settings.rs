@@ -239,7 +239,7 @@ fn arguments_after_two_dashes_keep_their_meaning() {
 
 #[test]
 fn the_sample_configuration_file_is_valid() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/node-server.toml");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/ethnode.toml");
     for command in ["run", "dev"] {
         let settings = text(program().args(["config", command]).arg("--config").arg(&path).output().expect("it runs"));
         assert!(settings.contains(&format!("# file {}", path.display())), "{settings}");

@@ -222,7 +222,7 @@ async function chain(): Promise<void> {
   assert.ok(BigInt((await ok(client.GET("/maxPriorityFeePerGas/"))).MaxPriorityFeePerGas) >= 0n);
   assert.ok(BigInt((await ok(client.GET("/blobBaseFee/"))).BaseFee) >= 1n);
   assert.equal((await ok(client.GET("/syncing/"))).SyncStatus, null);
-  assert.match((await ok(client.GET("/clientVersion/"))).ClientVersion, /^anvil\/node-server\//);
+  assert.match((await ok(client.GET("/clientVersion/"))).ClientVersion, /^anvil\/ethnode\//);
   const fees = await ok(client.POST("/feeHistory/", { body: { BlockCount: "2", RewardPercentiles: [50] } }));
   assert.equal(fees.BaseFeePerGas.length, 3);
 }

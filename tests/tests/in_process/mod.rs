@@ -43,7 +43,7 @@ pub(crate) fn serve_dev_over(transport: Transport, config: HttpConfig) -> (DevNo
         let [certificates, key] = ["cert.pem", "key.pem"].map(|name| std::fs::read(identity.file(name)).unwrap());
         Tls::from_pem(&certificates, &key).unwrap()
     });
-    let chain = DevNode::builder().client_version("node-server/0.1.0").spawn().unwrap();
+    let chain = DevNode::builder().client_version("ethnode/0.1.0").spawn().unwrap();
     let address = listen(Arc::clone(chain.node()), HttpConfig { tls, ..config });
     (chain, Server::at_over(address, transport, identity))
 }

@@ -11,7 +11,7 @@ pub(super) struct Banner<'a>(pub(super) &'a Summary);
 impl fmt::Display for Banner<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let summary = self.0;
-        writeln!(f, concat!("node-server ", env!("CARGO_PKG_VERSION"), ", development chain\n"))?;
+        writeln!(f, concat!("ethnode ", env!("CARGO_PKG_VERSION"), ", development chain\n"))?;
         let is_public = summary.mnemonic == DEFAULT_MNEMONIC;
         for (index, (account, balance)) in summary.accounts.iter().enumerate() {
             let (address, balance) = (Checksummed(account.address()), Ether(*balance));

@@ -1,4 +1,4 @@
-//! `node-server dev`: a development chain with accounts whose keys are public.
+//! `ethnode dev`: a development chain with accounts whose keys are public.
 
 mod anvil_options;
 mod banner;

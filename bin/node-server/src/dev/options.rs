@@ -17,7 +17,7 @@ use std::time::Duration;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 
 /// The default of `--client-version`.
-const CLIENT_VERSION: &str = concat!("anvil/node-server/v", env!("CARGO_PKG_VERSION"));
+const CLIENT_VERSION: &str = concat!("anvil/ethnode/v", env!("CARGO_PKG_VERSION"));
 
 /// Maximum time between two blocks in seconds: a year.
 const MAX_BLOCK_TIME: f64 = 31_536_000.0;

@@ -15,7 +15,7 @@ use std::path::Path;
 use std::time::Duration;
 
 fn read(arguments: &[&str]) -> Result<Box<DevOptions>, UsageError> {
-    let arguments = ["node-server", "dev"].iter().chain(arguments).map(OsString::from);
+    let arguments = ["ethnode", "dev"].iter().chain(arguments).map(OsString::from);
     match settings::read(arguments)? {
         Request::Execute(CommandLine { command: Command::Dev(options), .. }, _) => Ok(options),
         other => panic!("{other:?}"),

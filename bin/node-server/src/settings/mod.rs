@@ -149,7 +149,7 @@ fn declared() -> Command {
     // The version that a command prints begins with the name of the program.
     commands()
         .mut_args(environment::accept_earlier_name)
-        .mut_subcommands(|command| command.mut_args(environment::accept_earlier_name).display_name("node-server"))
+        .mut_subcommands(|command| command.mut_args(environment::accept_earlier_name).display_name("ethnode"))
 }
 
 /// Returns the parser for complete arguments.

@@ -1,4 +1,4 @@
-//! `node-server config`: prints the settings of a command as a settings file.
+//! `ethnode config`: prints the settings of a command as a settings file.
 
 use super::source::{Source, Sources, options};
 use crate::values::without_credentials;
@@ -9,7 +9,7 @@ use toml::Value;
 /// Returns the settings of `command` as a section of a settings file, each with its source.
 pub(super) fn settings(command: &Command, matches: &ArgMatches, sources: &Sources) -> String {
     let name = command.get_name();
-    let mut text = format!("# Settings of `node-server {name}`, each with its source.\n\n[{name}]\n");
+    let mut text = format!("# Settings of `ethnode {name}`, each with its source.\n\n[{name}]\n");
     for (option, long) in options(command) {
         let source = sources.get(option.get_id().as_str()).unwrap_or(&Source::Default);
         // Writing to a string does not fail.

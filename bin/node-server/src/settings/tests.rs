@@ -16,7 +16,7 @@ fn with_file(toml: &[u8], arguments: &[&str]) -> Result<Request, UsageError> {
     let path = folder.path().join("node.toml");
     fs::write(&path, toml).unwrap();
     let path = path.to_str().unwrap();
-    let words = ["node-server"].iter().chain(arguments).copied().map(OsString::from);
+    let words = ["ethnode"].iter().chain(arguments).copied().map(OsString::from);
     read(words.chain([format!("--config={path}").into()]))
 }
 
@@ -124,14 +124,14 @@ fn errors_in_the_file_have_line_numbers() {
         let error = with_file(content, &["run"]).unwrap_err();
         assert!(error.message().contains(expected), "{}", error.message());
     }
-    let error = read(["node-server", "run", "--config", "/nowhere/node.toml"].map(OsString::from)).unwrap_err();
+    let error = read(["ethnode", "run", "--config", "/nowhere/node.toml"].map(OsString::from)).unwrap_err();
     assert!(error.message().contains("cannot read /nowhere/node.toml: No such file"), "{}", error.message());
 }
 
 #[test]
 fn unknown_options_of_the_command_line_are_explained() {
     let message = |arguments: &[&str]| {
-        let words = ["node-server"].iter().chain(arguments).map(OsString::from);
+        let words = ["ethnode"].iter().chain(arguments).map(OsString::from);
         read(words).unwrap_err().message()
     };
     let cases: [(&[&str], &str); 4] = [
