@@ -3,7 +3,7 @@
 use std::process::{Command, Output};
 
 fn run(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_node-server")).args(arguments).output().expect("the server starts")
+    Command::new(env!("CARGO_BIN_EXE_ethnode")).args(arguments).output().expect("the server starts")
 }
 
 #[test]

@@ -48,7 +48,7 @@ impl Drop for Server {
 }
 
 fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_node-server"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ethnode"));
     command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }

@@ -5,7 +5,7 @@
 use std::process::Command;
 
 fn output(argument: &str) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_node-server")).arg(argument).output().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_ethnode")).arg(argument).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout).unwrap()
 }

@@ -40,7 +40,7 @@ impl Notifications {
 }
 
 fn run() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_node-server"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ethnode"));
     command.args(["run", "--data-dir", ":memory:", "--port", "0"]);
     command
 }
@@ -110,7 +110,7 @@ fn the_log_precedes_the_error_of_a_failed_start() {
 fn health_reports_the_status_of_a_server() {
     let (child, url) = start(&mut run());
     let ask = |path: &str| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_node-server"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ethnode"));
         command.args(["health", &format!("{url}{path}")]).output().expect("it runs")
     };
     let healthy = ask("/health");

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 /// Returns the program without the environment variables of the test process.
 fn program() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_node-server"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ethnode"));
     for (name, _) in std::env::vars_os() {
         if ["ETHNODE_", "NODE_"].iter().any(|prefix| name.to_string_lossy().starts_with(prefix)) {
             command.env_remove(name);
