@@ -63,7 +63,7 @@ fn mentioned_options_exist() {
     let table = fs::read_to_string(format!("{ROOT}/docs/configuration.md")).unwrap();
     let known: BTreeSet<_> = options(&table).collect();
     // Options of every command, and of other programs.
-    let others = ["--help", "--http2-prior-knowledge", "--minutes", "--print", "--time"];
+    let others = ["--help", "--print", "--time"];
     for name in ["docs/http", "docs/events", "docs/development", "docs/json-rpc", "docs/operations", "docs/proxies"] {
         let text = fs::read_to_string(Path::new(ROOT).join(name).with_extension("md")).unwrap();
         for option in options(&text.replace("```", "")) {
@@ -162,21 +162,4 @@ fn the_architecture_mentions_existing_files() {
             || found.iter().any(|path| path.ends_with(mentioned));
         assert!(exists, "ARCHITECTURE.md mentions {mentioned}, which does not exist");
     }
-}
-
-#[test]
-fn the_tests_of_defects_exist() {
-    let mut found = Vec::new();
-    files(Path::new(ROOT), &mut found);
-    let sources = found.iter().filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
-    let code: String = sources.map(|path| fs::read_to_string(path).unwrap()).collect();
-    let text = fs::read_to_string(format!("{ROOT}/docs/benchmarks.md")).unwrap();
-    let (_, section) = text.split_once("\n## Defects and their tests\n").unwrap();
-    let rows = section.split("\n## ").next().unwrap().lines().filter_map(|line| line.rsplit('|').nth(1));
-    let mut checked = 0;
-    for name in rows.flat_map(|tests| tests.split('`').skip(1).step_by(2)) {
-        assert!(code.contains(&format!("fn {name}(")), "there is no test {name}");
-        checked += 1;
-    }
-    assert!(checked > 20, "only {checked} tests");
 }

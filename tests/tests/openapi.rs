@@ -1,5 +1,5 @@
 //! The examples in the OpenAPI document are real: a development chain returns each of them. `docs/openapi.json` equals
-//! the document that is served, and the table in `docs/operations.md` lists its operations.
+//! the document that is served, and the table in `docs/rest.md` lists its operations.
 //!
 //! `UPDATE_OPENAPI=1 cargo test --workspace --test openapi` updates them; after a change of the examples it must run
 //! twice, because the document contains them.
@@ -419,6 +419,6 @@ fn row(document: &Value, request: &str, operation: &Value) -> String {
 
 #[test]
 fn the_committed_table_lists_the_operations() {
-    let page = file("docs/operations.md");
+    let page = file("docs/rest.md");
     generated_table::check(&page, "UPDATE_OPENAPI", "cargo test --workspace --test openapi", &table(&document()));
 }

@@ -1,7 +1,18 @@
-//! A backend that keeps a chain in SQLite. `docs/embedding.md` explains it step by step.
+//! A backend that keeps a chain in SQLite.
 //!
 //! States are served from a [`MemoryBackend`], which knows tries, proofs and views. SQLite makes every change of it
 //! durable, and refills it when the file is opened.
+//!
+//! 1. **Tables.** Each block is a row with its bytes; `ExecutedBlock::encode` includes senders, receipts and state
+//!    changes. The column `canonical` marks the blocks that form the chain. Records are rows keyed by kind and key.
+//! 2. **Open.** A new file receives the genesis block. An existing one is read into memory: canonical blocks are
+//!    appended, others are kept as side blocks. The memory backend computes every state root, but a damaged row may
+//!    pass as another block: SQLite's own checks, or a checksum beside each row, detect it.
+//! 3. **Change.** `append_with` and similar methods check the block and call a closure that stores it before readers
+//!    see it. If the closure fails, nothing changes. Listeners run during the change and may write records, so the
+//!    database must be locked only while it is used.
+//! 4. **Durability.** With `synchronous = FULL`, SQLite syncs each transaction when it is committed, so `sync_records`
+//!    has nothing to do.
 
 use node_core::backend::{
     BackendError, BackendHealth, HeadChange, HeadListener, MemoryBackend, Record, RecordKind, RecordWrite,
