@@ -244,8 +244,7 @@ fn line(level: Level, message: &str, is_json: bool) -> String {
         let mut timestamp = String::new();
         // Writing to a string does not fail.
         let _ = SystemTime.format_time(&mut Writer::new(&mut timestamp));
-        let value =
-            json!({"timestamp": timestamp, "level": level.as_str(), "message": message, "target": "ethnode"});
+        let value = json!({"timestamp": timestamp, "level": level.as_str(), "message": message, "target": "ethnode"});
         return value.to_string();
     }
     let word = if level == Level::WARN { "warning" } else { "error" };
