@@ -4,8 +4,8 @@
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use node_core::backend::LogFilter;
-use node_core::call::Call;
 use node_core::context::Context;
+use node_core::executor::Call;
 use node_core::node::{BlockRange, LogBlocks, LogQuery, Node};
 use node_evm::EvmExecutor;
 use node_tests::generator::{CONTRACT, EVENT, Generator, Shape, slot_key};

@@ -163,7 +163,7 @@ fn signs_only_for_known_accounts() {
     assert_eq!(chain.node().accounts(), chain.accounts().addresses().collect::<Vec<_>>());
     let message = b"hello";
     let signature = chain.sign_message(address(&chain, 1), message).unwrap();
-    let hash = node_core::wallet::personal_message_hash(message);
+    let hash = node_core::crypto::personal_message_hash(message);
     assert_eq!(Secp256k1Recovery.recover(hash, &signature, true), Ok(address(&chain, 1)));
     let stranger = Address::from_low_u64_be(1);
     assert!(matches!(chain.sign_message(stranger, message), Err(NodeError::UnknownAccount(_))));

@@ -9,7 +9,7 @@ use node_chain::genesis::{ContinueError, Continued, ForkChange, LargeGenesis};
 use node_chain::{Genesis, dev_genesis};
 use node_core::backend::{BackendError, StateBackend, View};
 use node_core::context::Context;
-use node_core::forks::ChainSpec;
+use node_core::protocol::ChainSpec;
 use node_evm::EvmExecutor;
 use node_store::files::{DiskFolder, Folder, MemoryFolder};
 use node_store::{Options, Store, StoreError, SyncPolicy};

@@ -5,8 +5,8 @@ use crate::{BlockImporter, BlockStream, Genesis, ImportError, Imported};
 use node_core::backend::MemoryBackend;
 use node_core::block::SealedHeader;
 use node_core::context::Context;
-use node_core::fees::{next_base_fee, next_excess_blob_gas};
-use node_core::forks::{ChainSpec, Fork};
+use node_core::protocol::fees::{next_base_fee, next_excess_blob_gas};
+use node_core::protocol::{ChainSpec, Fork};
 use node_evm::{EvmExecutor, Secp256k1Recovery};
 use node_types::consensus::{Block, EMPTY_OMMERS_HASH, EMPTY_REQUESTS_HASH, EMPTY_ROOT, Header, HeaderField};
 use node_types::{Bytes, H256};
@@ -62,7 +62,7 @@ pub(crate) fn empty_header(spec: &ChainSpec, parent: &SealedHeader, seconds: u64
     let merged = spec.terminal_total_difficulty.is_some_and(|terminal| parent.total_difficulty >= terminal);
     let fork = spec.fork_at(number, timestamp, merged);
     let first_london = fork >= Fork::London && parent.header.base_fee_per_gas.is_none();
-    let difficulty = node_core::difficulty::expected_difficulty(fork, timestamp, &parent.header);
+    let difficulty = node_core::protocol::difficulty::expected_difficulty(fork, timestamp, &parent.header);
     Header {
         parent_hash: parent.hash,
         ommers_hash: EMPTY_OMMERS_HASH,

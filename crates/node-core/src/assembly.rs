@@ -4,10 +4,9 @@ use crate::backend::{BackendError, View};
 use crate::block::{Body, ExecutedBlock, RecoveredTransaction, SealedHeader};
 use crate::clock::Clock;
 use crate::context::Context;
-use crate::difficulty::expected_difficulty;
 use crate::executor::{BlockExecution, BlockOutcome, ExecutionError, Executor};
-use crate::fees;
-use crate::forks::{ChainSpec, Fork};
+use crate::protocol::difficulty::expected_difficulty;
+use crate::protocol::{ChainSpec, Fork, fees};
 use crate::trie::ordered_root;
 use node_types::consensus::{
     Block, Bloom, EMPTY_OMMERS_HASH, EMPTY_ROOT, Header, HeaderField, Request, Withdrawal, requests_hash,
@@ -189,8 +188,8 @@ fn seal(header: Header, body: &Body, parent: &SealedHeader) -> SealedHeader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::forks::{BlobEntry, BlobParams};
     use crate::pool::NextBlockRules;
+    use crate::protocol::{BlobEntry, BlobParams};
 
     fn parent(difficulty: u64, base_fee: Option<u64>) -> SealedHeader {
         let header = Header {

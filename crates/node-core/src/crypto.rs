@@ -1,7 +1,8 @@
-//! Ports to cryptography. The implementations depend on C code and are in other crates.
+//! Ports to cryptography and to accounts whose private keys the node has. The implementations are in other crates,
+//! because they depend on C code.
 
 use node_types::consensus::{Authorization, BlobSidecar, Signature, Transaction};
-use node_types::{Address, H256};
+use node_types::{Address, H256, keccak256};
 
 /// Recovers the signers of messages and transactions.
 pub trait SenderRecovery: Send + Sync {
@@ -83,4 +84,47 @@ pub enum BlobError {
     /// A proof is invalid.
     #[error("the blob proofs do not verify")]
     Proof,
+}
+
+/// Signs for accounts without asking for confirmation. Meant for development.
+pub trait Wallet: Send + Sync {
+    /// Returns the accounts in the order in which their keys are derived.
+    fn addresses(&self) -> Vec<Address>;
+
+    /// Signs a hash with the key of an account. Returns `None` if there is no key for it.
+    fn sign(&self, address: Address, hash: H256) -> Option<Signature>;
+}
+
+/// Returns the hash to sign for a message (EIP-191, version 0x45). Its prefix ensures that it is never the hash of a
+/// transaction.
+pub fn personal_message_hash(message: &[u8]) -> H256 {
+    let prefix = format!("\x19Ethereum Signed Message:\n{}", message.len());
+    keccak256([prefix.as_bytes(), message].concat())
+}
+
+/// Returns random bytes from the operating system.
+///
+/// # Panics
+/// If the operating system cannot provide any, which never happens on supported systems.
+pub(crate) fn random_bytes<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).expect("the operating system has random bytes");
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Values from the documentation of ethers and web3.py.
+    #[test]
+    fn personal_message_hash_matches_other_wallets() {
+        let cases = [
+            ("Hello World", "0xa1de988600a42c4b4ab089b619297c17d53cffae5d5120d82d8a92d0bb3b78f2"),
+            ("", "0x5f35dce98ba4fba25530a026ed80b2cecdaa31091ba4958b99b52ea1d068adad"),
+        ];
+        for (message, expected) in cases {
+            assert_eq!(format!("{:#x}", personal_message_hash(message.as_bytes())), expected, "{message:?}");
+        }
+    }
 }

@@ -7,17 +7,18 @@
 //! * [`node`] has the node, its builder and its errors; [`context`] has deadlines and cancellation; [`cost`] and
 //!   [`waiting`] help a server to choose threads.
 //! * [`backend`] is the port to the database, with a backend in memory and a test suite for other backends.
-//! * [`executor`], [`simulation`] and [`trace`] are the port to the interpreter. node-evm implements it.
-//! * [`call`], [`overrides`], [`logs`], [`filters`] and [`edits`] have the inputs and outputs of operations.
+//! * [`executor`] is the port to the interpreter, with calls, overrides, simulations and traces; [`crypto`] has the
+//!   ports to signatures, blob proofs and keys. node-evm implements them.
+//! * [`logs`], [`filters`] and [`edits`] have the inputs and outputs of operations.
 //! * [`pool`], [`assembly`] and [`producer`] hold transactions and build blocks from them.
-//! * [`forks`], [`fees`], [`gas`], [`blobs`] and [`difficulty`] implement rules of the protocol.
+//! * [`protocol`] has the rules of the protocol: forks, fees, gas, blobs and difficulty.
 //!
 //! # Examples
 //! ```
 //! use node_core::backend::StateBackend;
 //! use node_core::context::Context;
 //! use node_core::executor::Execution;
-//! use node_core::forks::ChainSpec;
+//! use node_core::protocol::ChainSpec;
 //! use node_core::node::Node;
 //! use node_types::{Address, BlockId, U256};
 //! use std::error::Error;
@@ -42,40 +43,25 @@
 
 pub mod assembly;
 pub mod backend;
-pub mod blobs;
 pub mod block;
-mod block_bytes;
-pub mod block_logs;
-pub mod caches;
-pub mod call;
 pub mod clock;
 pub mod context;
 pub mod cost;
 pub mod crypto;
-pub mod difficulty;
 pub mod edits;
 pub mod executor;
-pub mod fees;
 pub mod filters;
-pub mod fork_id;
-pub mod forks;
-pub mod gas;
 mod listeners;
 pub mod logs;
 pub mod node;
-pub mod overrides;
 pub mod pool;
 pub mod producer;
-mod random;
-pub mod simulation;
+pub mod protocol;
 pub mod sources;
 pub mod state;
 #[cfg(test)]
+mod test_chain;
+#[cfg(test)]
 mod test_world;
-pub mod trace;
 pub mod trie;
 pub mod waiting;
-pub mod wallet;
-
-#[cfg(test)]
-mod test_chain;

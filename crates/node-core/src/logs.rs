@@ -1,8 +1,7 @@
 //! Searching logs.
 
 use crate::backend::{BackendError, LogFilter, View};
-use crate::block::{BlockRef, LogPosition};
-use crate::block_logs::LogRef;
+use crate::block::{BlockRef, LogPosition, LogRef};
 use crate::context::Context;
 use node_types::consensus::Log;
 use node_types::{Address, BlockNumber, H256};

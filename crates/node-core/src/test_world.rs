@@ -5,15 +5,14 @@
 
 use crate::assembly::ProtocolHeader;
 use crate::backend::{
-    BackendError, BackendHealth, HeadChange, HeadListener, MemoryBackend, Record, RecordKind, RecordWrite,
+    BackendError, BackendHealth, CacheUse, HeadChange, HeadListener, MemoryBackend, Record, RecordKind, RecordWrite,
     StateBackend, View,
 };
 use crate::block::{BlockRef, Body, ExecutedBlock, RecoveredTransaction, SealedHeader};
-use crate::caches::CacheUse;
 use crate::clock::ManualClock;
 use crate::crypto::{BlobError, BlobVerifier, SenderRecovery, SignatureError};
-use crate::forks::{ChainSpec, Fork};
 use crate::pool::{Pool, PoolLimits, PoolParts, TransactionOrder};
+use crate::protocol::{ChainSpec, Fork};
 use crate::state::{AccountChange, AccountState, StateChanges};
 use node_types::consensus::{
     BlobSidecar, DynamicFeeTransaction, Header, Log, Receipt, ReceiptOutcome, Signature, Transaction, TransactionBody,

@@ -88,7 +88,7 @@ impl Accounts {
     }
 }
 
-impl node_core::wallet::Wallet for Accounts {
+impl node_core::crypto::Wallet for Accounts {
     fn addresses(&self) -> Vec<Address> {
         self.accounts.iter().map(DevAccount::address).collect()
     }

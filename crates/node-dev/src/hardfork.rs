@@ -1,6 +1,6 @@
 //! The forks that a development chain can start with, by name.
 
-use node_core::forks::{Activation, Fork, UPGRADES, Upgrade};
+use node_core::protocol::{Activation, Fork, UPGRADES, Upgrade};
 use std::fmt;
 use std::str::FromStr;
 

@@ -1,25 +1,24 @@
 //! The executor on revm.
 
-use crate::access_list;
-use crate::block::EvmBlock;
-use crate::call::CallRun;
-use crate::code_cache::CodeCache;
+use crate::block::simulation::EvmSimulation;
+use crate::block::{EvmBlock, system};
+use crate::call::{CallRun, access_list, estimate};
 use crate::extension::{EvmInspector, EvmPrecompiles, Extensions, Precompile};
 use crate::kzg::KzgVerifier;
+use crate::machine::{RunContext, spec};
+use crate::precompile;
 use crate::recovery::Secp256k1Recovery;
-use crate::run_context::RunContext;
-use crate::simulation::EvmSimulation;
-use crate::tracer::{Tracer, TracerOptions};
-use crate::{estimate, precompiles, spec, system};
-use node_core::backend::{StateBackend, View};
-use node_core::caches::CacheUse;
+use crate::state::code_cache::CodeCache;
+use crate::trace::tracer::{Tracer, TracerOptions};
+use node_core::backend::{CacheUse, StateBackend, View};
 use node_core::context::Context;
 use node_core::crypto::{BlobError, BlobVerifier, SenderRecovery, SignatureError};
-use node_core::executor::{BlockExecution, Call, CallOutcome, Contracts, EstimateOutcome, ExecutionError, Executor};
-use node_core::forks::{ChainSpec, Fork};
+use node_core::executor::{
+    AccessListOutcome, BlockExecution, Call, CallOutcome, Contracts, EstimateOutcome, ExecutionError, Executor,
+    SimulatedExecution, SimulationRules, Trace, TraceError, Tracing,
+};
 use node_core::node::{Node, NodeBuilder};
-use node_core::simulation::{SimulatedExecution, SimulationRules};
-use node_core::trace::{AccessListOutcome, Trace, TraceError, Tracing};
+use node_core::protocol::{ChainSpec, Fork};
 use node_types::consensus::{BlobSidecar, Header, Signature};
 use node_types::{Address, H256};
 use revm::context::CfgEnv;
@@ -54,7 +53,7 @@ impl EvmExecutor {
     ///
     /// # Examples
     /// ```
-    /// use node_core::forks::{ChainSpec, Fork};
+    /// use node_core::protocol::{ChainSpec, Fork};
     /// use node_evm::{EvmExecutor, PrecompileCall, PrecompileOutcome};
     /// use node_types::Address;
     /// use std::sync::Arc;
@@ -78,7 +77,7 @@ impl EvmExecutor {
     ///
     /// # Examples
     /// ```
-    /// use node_core::forks::{ChainSpec, Fork};
+    /// use node_core::protocol::{ChainSpec, Fork};
     /// use node_evm::EvmExecutor;
     /// use node_evm::revm::handler::EthPrecompiles;
     /// use node_evm::revm::primitives::hardfork::SpecId;
@@ -158,7 +157,7 @@ impl EvmExecutor {
 /// # Examples
 /// ```
 /// use node_core::backend::{BackendError, StateBackend};
-/// use node_core::forks::ChainSpec;
+/// use node_core::protocol::ChainSpec;
 /// use node_core::node::Node;
 /// use std::sync::Arc;
 ///
@@ -233,7 +232,7 @@ impl Executor for EvmExecutor {
     }
 
     fn contracts(&self, fork: Fork) -> Contracts {
-        Contracts { precompiles: precompiles::named(spec::spec_id(fork)), system: system::contracts(&self.spec, fork) }
+        Contracts { precompiles: precompile::named(spec::spec_id(fork)), system: system::contracts(&self.spec, fork) }
     }
 
     fn caches(&self) -> Vec<CacheUse> {

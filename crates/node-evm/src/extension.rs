@@ -1,11 +1,11 @@
 //! Extensions of the EVM by callers: precompiles, settings, inspectors and tracers.
 
 use crate::convert::{ToEvm, ToNode};
-use crate::database::DatabaseError;
-use crate::evm_context::EvmContext;
-use crate::precompile_cache::{CachedPrecompiles, PrecompileResults};
-use crate::precompiles::Precompiles;
-use crate::tracer::TracerMap;
+use crate::machine::context::EvmContext;
+use crate::precompile::Precompiles;
+use crate::precompile::cache::{CachedPrecompiles, PrecompileResults};
+use crate::state::DatabaseError;
+use crate::trace::tracer::TracerMap;
 use node_types::{Address, Bytes, H256, U256};
 use revm::Inspector;
 use revm::context::{CfgEnv, JournalTr};

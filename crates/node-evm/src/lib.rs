@@ -28,56 +28,30 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
-mod access_list;
 mod block;
 mod call;
-mod code_cache;
-mod collector;
-mod collision;
 mod convert;
-mod dao;
-mod database;
-mod eip1283;
-mod estimate;
-mod evm_context;
 mod executor;
 mod extension;
-#[cfg(feature = "tracers")]
-mod geth_tracer;
-mod inspection;
-mod interrupt;
 mod key;
 mod kzg;
-mod log_book;
 mod machine;
-mod overrides;
-mod precompile_cache;
-mod precompiles;
+mod precompile;
 mod recovery;
-mod refusal;
-mod requests;
-mod revert;
-mod rewards;
-mod run_context;
-mod simulated_logs;
-mod simulation;
-mod spec;
-mod system;
+mod state;
 mod trace;
-mod tracer;
-mod transaction;
 
-pub use database::{DatabaseError, StateDb};
-pub use evm_context::{EvmContext, RunState};
+pub use block::system::{
+    BEACON_ROOTS_ADDRESS, CONSOLIDATION_REQUESTS_ADDRESS, HISTORY_STORAGE_ADDRESS, WITHDRAWAL_REQUESTS_ADDRESS,
+};
+pub use call::revert::reason as revert_reason;
 pub use executor::{EvmExecutor, builder};
 pub use extension::{EvmInspector, EvmPrecompiles, Precompile, PrecompileCall, PrecompileOutcome};
 pub use key::{InvalidKey, SecretKey};
 pub use kzg::KzgVerifier;
+pub use machine::context::{EvmContext, RunState};
 pub use recovery::Secp256k1Recovery;
-pub use revert::reason as revert_reason;
 /// The interpreter. [`EvmInspector`] and [`with_configuration`](EvmExecutor::with_configuration) use its types.
 pub use revm;
-pub use system::{
-    BEACON_ROOTS_ADDRESS, CONSOLIDATION_REQUESTS_ADDRESS, HISTORY_STORAGE_ADDRESS, WITHDRAWAL_REQUESTS_ADDRESS,
-};
-pub use tracer::{Finished, Place, Tracer, TracerOptions};
+pub use state::{DatabaseError, StateDb};
+pub use trace::tracer::{Finished, Place, Tracer, TracerOptions};

@@ -4,7 +4,7 @@
 mod support;
 
 use node_core::executor::Executor;
-use node_core::forks::{DaoFork, Fork};
+use node_core::protocol::{DaoFork, Fork};
 use node_core::state::{AccountChange, AccountState};
 use node_types::consensus::{Header, LegacyTransaction, ReceiptOutcome, Withdrawal};
 use node_types::{Address, H160, H256, KECCAK_EMPTY, U256, keccak256};

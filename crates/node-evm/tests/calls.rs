@@ -8,7 +8,7 @@ use node_core::context::{Context, Interrupted};
 use node_core::executor::{
     AccountOverride, BlockOverrides, Call, CallFailure, CallOutcome, ExecutionError, StorageOverride, TransactionError,
 };
-use node_core::forks::Fork;
+use node_core::protocol::Fork;
 use node_core::waiting;
 use node_types::consensus::AccessListItem;
 use node_types::{Address, Bytes, H256, U256, keccak256};

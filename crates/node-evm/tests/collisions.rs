@@ -5,7 +5,7 @@ mod support;
 
 use node_core::block::RecoveredTransaction;
 use node_core::executor::{AccountOverride, Call, CallFailure, CallOutcome, StateOverrides, StorageOverride};
-use node_core::forks::Fork;
+use node_core::protocol::Fork;
 use node_core::state::AccountState;
 use node_types::consensus::{LegacyTransaction, ReceiptOutcome};
 use node_types::{Address, Bytes, KECCAK_EMPTY, U256, keccak256};

@@ -5,7 +5,7 @@ mod support;
 
 use node_core::context::Context;
 use node_core::executor::{Call, CallFailure, CallOutcome, EstimateOutcome, ExecutionError, TransactionError};
-use node_core::forks::Fork;
+use node_core::protocol::Fork;
 use node_types::U256;
 use support::*;
 

@@ -5,9 +5,8 @@ mod support;
 
 use node_core::backend::BackendError;
 use node_core::context::Context;
-use node_core::executor::{Call, CallFailure, CallOutcome, ExecutionError, Executor};
-use node_core::forks::Fork;
-use node_core::trace::{Trace, TraceError, Tracing};
+use node_core::executor::{Call, CallFailure, CallOutcome, ExecutionError, Executor, Trace, TraceError, Tracing};
+use node_core::protocol::Fork;
 use node_core::waiting;
 use node_evm::revm::Inspector;
 use node_evm::revm::handler::EthPrecompiles;

@@ -3,9 +3,10 @@
 
 mod support;
 
-use node_core::executor::{AccountOverride, Call, CallOutcome, ExecutionError, TransactionError};
-use node_core::forks::Fork;
-use node_core::overrides::{BlockOverrides, OverrideError, StateOverrides};
+use node_core::executor::{
+    AccountOverride, BlockOverrides, Call, CallOutcome, ExecutionError, OverrideError, StateOverrides, TransactionError,
+};
+use node_core::protocol::Fork;
 use node_evm::SecretKey;
 use node_types::consensus::{AccessListItem, Authorization, Signature};
 use node_types::{Address, Bytes, H256, U256};

@@ -4,7 +4,7 @@
 mod support;
 
 use node_core::executor::{Call, CallOutcome};
-use node_core::forks::Fork;
+use node_core::protocol::Fork;
 use node_types::{Address, Bytes, H160, U256};
 use support::*;
 

@@ -4,7 +4,7 @@
 mod support;
 
 use node_core::executor::{Call, CallOutcome, Executor};
-use node_core::forks::Fork;
+use node_core::protocol::Fork;
 use node_evm::EvmExecutor;
 use node_evm::revm::handler::EthPrecompiles;
 use node_types::Bytes;

@@ -5,7 +5,7 @@ mod support;
 
 use node_core::crypto::SignatureError;
 use node_core::executor::TransactionError;
-use node_core::forks::{BlobEntry, BlobParams, Fork};
+use node_core::protocol::{BlobEntry, BlobParams, Fork};
 use node_types::consensus::{
     AccessListItem, AccessListTransaction, Authorization, BlobTransaction, DynamicFeeTransaction, LegacyTransaction,
     SetCodeTransaction, Signature, TransactionBody,

@@ -4,7 +4,7 @@
 mod support;
 
 use node_core::executor::ExecutionError;
-use node_core::forks::Fork;
+use node_core::protocol::Fork;
 use node_evm::{
     BEACON_ROOTS_ADDRESS, CONSOLIDATION_REQUESTS_ADDRESS, HISTORY_STORAGE_ADDRESS, WITHDRAWAL_REQUESTS_ADDRESS,
 };

@@ -5,7 +5,7 @@ mod support;
 
 use node_core::block::RecoveredTransaction;
 use node_core::executor::TransactionError;
-use node_core::forks::Fork;
+use node_core::protocol::Fork;
 use node_evm::SecretKey;
 use node_types::consensus::{
     Authorization, LegacyTransaction, ReceiptOutcome, SetCodeTransaction, Signature, TransactionBody,

@@ -5,10 +5,11 @@ mod support;
 
 use node_core::block::RecoveredTransaction;
 use node_core::context::Context;
-use node_core::executor::{AccountOverride, BlockOutcome, CallFailure, ExecutionError, Executor, TransactionError};
-use node_core::forks::Fork;
-use node_core::overrides::StateOverrides;
-use node_core::simulation::{SimulatedCallOutcome, SimulationRules};
+use node_core::executor::{
+    AccountOverride, BlockOutcome, CallFailure, ExecutionError, Executor, SimulatedCallOutcome, SimulationRules,
+    StateOverrides, TransactionError,
+};
+use node_core::protocol::Fork;
 use node_types::consensus::{DynamicFeeTransaction, LegacyTransaction, Log, TransactionBody};
 use node_types::{Address, U256, keccak256};
 use support::*;

@@ -4,9 +4,8 @@
 mod support;
 
 use node_core::context::{Context, Interrupted};
-use node_core::executor::{Call, ExecutionError, Executor, TransactionError};
-use node_core::forks::Fork;
-use node_core::trace::{AccessListOutcome, TraceError, Tracing};
+use node_core::executor::{AccessListOutcome, Call, ExecutionError, Executor, TraceError, Tracing, TransactionError};
+use node_core::protocol::Fork;
 use node_types::consensus::{AccessListItem, Header, LegacyTransaction};
 use node_types::{Address, U256};
 use serde_json::value::RawValue;

@@ -3,7 +3,7 @@
 use crate::metrics::{Counter, Gauges, Metrics};
 use crate::service::Service;
 use actix_web::web;
-use node_core::caches::CacheUse;
+use node_core::backend::CacheUse;
 use node_core::context::Context;
 use node_core::sources::Sources;
 use std::sync::Arc;

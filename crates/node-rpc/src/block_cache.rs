@@ -2,7 +2,7 @@
 //!
 //! Blocks are keyed by hash, so entries stay valid when the chain changes.
 
-use node_core::caches::CacheUse;
+use node_core::backend::CacheUse;
 use node_types::H256;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;

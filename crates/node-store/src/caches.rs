@@ -3,9 +3,8 @@
 use crate::chain::NextState;
 use crate::keys::Key;
 use crate::rows::{SnapshotId, Value};
-use node_core::block::{Body, RecoveredTransaction, SealedHeader};
-use node_core::block_logs::BlockLogs;
-use node_core::caches::CacheUse;
+use node_core::backend::CacheUse;
+use node_core::block::{BlockLogs, Body, RecoveredTransaction, SealedHeader};
 use node_types::consensus::Receipt;
 use node_types::{BlockNumber, Bytes, H256, U256};
 use parking_lot::Mutex;

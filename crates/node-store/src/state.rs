@@ -5,7 +5,7 @@ use crate::keys::{Key, Table, TrieId};
 use crate::rows::Rows;
 use crate::trie::{self, Branch, Change, Decoder, MAX_AGE, NewRow, Node, Planned, Source, Stored, Update};
 use crate::values::{AccountRow, encode_word};
-use node_core::caches::CacheUse;
+use node_core::backend::CacheUse;
 use node_core::state::{AccountChange, StateChanges};
 use node_core::trie::NibblePath;
 use node_types::consensus::EMPTY_ROOT;

@@ -2,9 +2,8 @@
 //!
 //! `cargo run -p example-precompile`
 
-use node_core::call::Call;
 use node_core::context::Context;
-use node_core::executor::AccountOverride;
+use node_core::executor::{AccountOverride, Call};
 use node_dev::DevNode;
 use node_evm::{PrecompileCall, PrecompileOutcome};
 use node_types::{Address, BlockId, Bytes};

@@ -15,11 +15,10 @@
 //!    has nothing to do.
 
 use node_core::backend::{
-    BackendError, BackendHealth, HeadChange, HeadListener, MemoryBackend, Record, RecordKind, RecordWrite,
+    BackendError, BackendHealth, CacheUse, HeadChange, HeadListener, MemoryBackend, Record, RecordKind, RecordWrite,
     StateBackend, View,
 };
 use node_core::block::ExecutedBlock;
-use node_core::caches::CacheUse;
 use node_types::BlockNumber;
 use parking_lot::Mutex;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};

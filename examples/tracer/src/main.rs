@@ -4,10 +4,9 @@
 //! `cargo run -p example-tracer`
 
 use node_core::backend::{MemoryBackend, StateBackend};
-use node_core::call::Call;
 use node_core::context::Context;
+use node_core::executor::{Call, Trace, TraceError};
 use node_core::node::{Node, TraceOptions};
-use node_core::trace::{Trace, TraceError};
 use node_dev::{AccountOptions, Accounts, DevGenesis};
 use node_evm::revm::{Inspector, bytecode::OpCode, interpreter::Interpreter, interpreter::interpreter_types::Jumps};
 use node_evm::{EvmContext, EvmExecutor, Finished, Tracer};

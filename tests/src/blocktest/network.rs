@@ -1,7 +1,7 @@
 //! Chain specifications from the network names of Ethereum's execution tests.
 
 use super::format::Config;
-use node_core::forks::{Activation, BlobEntry, BlobParams, ChainSpec, DaoFork, UPGRADES, Upgrade};
+use node_core::protocol::{Activation, BlobEntry, BlobParams, ChainSpec, DaoFork, UPGRADES, Upgrade};
 use node_types::{Address, U256};
 use std::ops::RangeInclusive;
 
@@ -118,7 +118,7 @@ fn point(text: &str) -> Option<Point> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use node_core::forks::Fork;
+    use node_core::protocol::Fork;
 
     /// Returns the fork in force at a block number and time, before or after the merge.
     fn fork(network: &str, number: u64, time: u64, merged: bool) -> Fork {

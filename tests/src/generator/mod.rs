@@ -22,7 +22,7 @@ use node_core::backend::{BackendError, MemoryBackend, StateBackend};
 use node_core::block::{ExecutedBlock, RecoveredTransaction};
 use node_core::context::Context;
 use node_core::executor::ExecutionError;
-use node_core::forks::ChainSpec;
+use node_core::protocol::ChainSpec;
 use node_dev::DevAccount;
 use node_evm::EvmExecutor;
 use node_store::files::DiskFolder;

@@ -2,7 +2,7 @@
 
 use super::number::check_spelling;
 use super::{GenesisError, number};
-use node_core::forks::{Activation, BlobEntry, BlobParams, ChainSpec, DaoFork, Fork, UPGRADES, Upgrade};
+use node_core::protocol::{Activation, BlobEntry, BlobParams, ChainSpec, DaoFork, Fork, UPGRADES, Upgrade};
 use node_types::U256;
 use serde::Deserialize;
 use serde_json::value::RawValue;

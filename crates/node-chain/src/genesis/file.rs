@@ -2,8 +2,8 @@
 
 use super::config::{self, RawObject};
 use super::{Genesis, GenesisAccount, GenesisError, number};
-use node_core::fees::INITIAL_BASE_FEE;
-use node_core::forks::{ChainSpec, Fork};
+use node_core::protocol::fees::INITIAL_BASE_FEE;
+use node_core::protocol::{ChainSpec, Fork};
 use node_types::consensus::{EMPTY_OMMERS_HASH, EMPTY_REQUESTS_HASH, EMPTY_ROOT, Header, HeaderField};
 use node_types::{Address, H256, U256};
 use serde::Deserialize;

@@ -1,7 +1,6 @@
 //! Genesis files in geth's JSON format: the first block and the rules of a chain.
 
 mod config;
-mod dev;
 mod error;
 mod file;
 mod large;
@@ -9,13 +8,12 @@ mod number;
 mod schedule;
 mod write;
 
-pub use dev::{DEV_GENESIS, dev_genesis};
 pub use error::{GenesisError, NumberError};
 pub use large::LargeGenesis;
 pub use schedule::{ActivationPoint, ContinueError, Continued, ForkChange};
 
 use node_core::block::{Body, ExecutedBlock, SealedHeader};
-use node_core::forks::ChainSpec;
+use node_core::protocol::ChainSpec;
 use node_core::state::{AccountChange, AccountState, StateChanges};
 use node_core::trie::sorted_root;
 use node_types::consensus::{Account, Block, Header};
@@ -23,6 +21,20 @@ use node_types::{Address, Bytes, H256, KECCAK_EMPTY, U256, keccak256, keccak256_
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
+
+/// The development genesis in geth's format.
+///
+/// The chain id is 31337, and every upgrade that mainnet has scheduled is active from genesis. The first ten accounts of
+/// the mnemonic `test test test test test test test test test test test junk` have 10,000 ether each. The system contracts
+/// of EIP-4788, 2935, 7002 and 7251 are deployed, and the usual CREATE2 deployer at
+/// 0x4e59b44847b379578588920cA78FbF26c0B4956C.
+pub const DEV_GENESIS: &str = include_str!("dev.json");
+
+/// Returns [`DEV_GENESIS`], parsed.
+pub fn dev_genesis() -> Genesis {
+    // The file is part of the program, and a test parses it.
+    Genesis::parse(DEV_GENESIS.as_bytes()).expect("the built-in genesis is valid")
+}
 
 /// The start of a chain: its rules, the header of block 0 and the initial accounts.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use super::{Genesis, GenesisError};
 use node_core::block::SealedHeader;
-use node_core::forks::{BlobEntry, BlobParams, ChainSpec, Fork};
+use node_core::protocol::{BlobEntry, BlobParams, ChainSpec, Fork};
 use node_types::{BlockNumber, U256};
 use std::collections::BTreeMap;
 use std::fmt;

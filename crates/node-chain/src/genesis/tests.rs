@@ -1,7 +1,7 @@
 use super::*;
 use crate::test_support::{chained, shared};
 use node_core::context::Context;
-use node_core::forks::{BlobParams, DaoFork, Fork};
+use node_core::protocol::{BlobParams, DaoFork, Fork};
 use node_types::consensus::EMPTY_ROOT;
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! Writing a genesis as geth's JSON.
 
 use super::{Genesis, GenesisAccount};
-use node_core::forks::{Activation, BlobEntry, ChainSpec, Fork, UPGRADES};
+use node_core::protocol::{Activation, BlobEntry, ChainSpec, Fork, UPGRADES};
 use serde_json::{Map, Value, json};
 
 /// Returns the JSON of a file from which [`Genesis::parse`] produces the same genesis.

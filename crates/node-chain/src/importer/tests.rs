@@ -2,13 +2,13 @@ use super::*;
 use crate::Genesis;
 use crate::genesis::dev_genesis;
 use crate::test_support::{chain_of, chained, empty_header, grow, work_genesis};
-use node_core::backend::{BackendHealth, HeadListener, MemoryBackend, Record, RecordKind, RecordWrite};
+use node_core::backend::{BackendHealth, CacheUse, HeadListener, MemoryBackend, Record, RecordKind, RecordWrite};
 use node_core::block::RecoveredTransaction;
-use node_core::caches::CacheUse;
-use node_core::executor::{BlockExecution, Call, CallOutcome, Contracts, EstimateOutcome};
-use node_core::forks::Fork;
-use node_core::simulation::{SimulatedExecution, SimulationRules};
-use node_core::trace::{AccessListOutcome, Trace, TraceError, Tracing};
+use node_core::executor::{
+    AccessListOutcome, BlockExecution, Call, CallOutcome, Contracts, EstimateOutcome, SimulatedExecution,
+    SimulationRules, Trace, TraceError, Tracing,
+};
+use node_core::protocol::Fork;
 use node_types::BlockNumber;
 use node_types::consensus::{EMPTY_REQUESTS_HASH, Receipt, Withdrawal};
 use proptest::prelude::*;

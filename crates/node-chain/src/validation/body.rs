@@ -3,7 +3,7 @@
 use super::BlockError;
 use crate::prepared::PreparedBlock;
 use node_core::assembly::MAX_BLOCK_SIZE;
-use node_core::forks::Fork;
+use node_core::protocol::Fork;
 use node_types::consensus::HeaderField;
 
 /// Checks the form of the body under the rules of `fork`, and that its ommers and withdrawals match the header.

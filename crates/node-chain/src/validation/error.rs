@@ -1,7 +1,7 @@
 //! Why a block is invalid.
 
 use node_core::executor::TransactionError;
-use node_core::forks::Fork;
+use node_core::protocol::Fork;
 use node_types::consensus::HeaderField;
 use node_types::{Address, Bytes, H256, U256};
 

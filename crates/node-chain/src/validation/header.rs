@@ -3,10 +3,12 @@
 use super::BlockError;
 use node_core::assembly::MAX_EXTRA_DATA;
 use node_core::block::SealedHeader;
-use node_core::difficulty::expected_difficulty;
-use node_core::fees::{ELASTICITY_MULTIPLIER, GAS_PER_BLOB, max_blob_gas, next_base_fee, next_excess_blob_gas};
-use node_core::forks::{ChainSpec, DaoFork, Fork};
-use node_core::gas::{BLOCK_GAS_LIMITS, is_gas_limit_step};
+use node_core::protocol::difficulty::expected_difficulty;
+use node_core::protocol::fees::{
+    ELASTICITY_MULTIPLIER, GAS_PER_BLOB, max_blob_gas, next_base_fee, next_excess_blob_gas,
+};
+use node_core::protocol::gas::{BLOCK_GAS_LIMITS, is_gas_limit_step};
+use node_core::protocol::{ChainSpec, DaoFork, Fork};
 use node_types::consensus::{EMPTY_OMMERS_HASH, Header, HeaderField};
 
 /// Extra data of the first blocks of the DAO fork (EIP-779).

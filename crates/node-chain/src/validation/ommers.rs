@@ -2,7 +2,7 @@
 
 use super::{BlockError, validate_header};
 use node_core::block::SealedHeader;
-use node_core::forks::ChainSpec;
+use node_core::protocol::ChainSpec;
 use node_types::H256;
 use node_types::consensus::Header;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The health of a backend.
+//! The health of a backend, and statistics of caches, for monitoring.
 
 /// Failures of a backend since it was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,4 +17,19 @@ pub struct BackendHealth {
     pub is_merging: bool,
     /// Bytes that merging has written since the backend was opened.
     pub merged_bytes: u64,
+}
+
+/// The size of a cache, and the number of lookups since it was created.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheUse {
+    /// What is cached, in lower case with underscores between words.
+    pub name: &'static str,
+    /// Bytes in use, by the cache's own count.
+    pub bytes: u64,
+    /// Capacity in bytes.
+    pub capacity: u64,
+    /// Lookups that found an entry.
+    pub hits: u64,
+    /// Lookups that found no entry.
+    pub misses: u64,
 }

@@ -1,11 +1,12 @@
 //! Executed blocks, or state edits, on top of a view.
 
 use super::candidates::Candidates;
-use super::fees::fee_row;
+use super::fee_row;
 use super::state_cache::{CachedState, StateCache};
 use super::{AccountProof, BackendError, FeeRow, LogFilter, StateView, View, has_storage_after};
-use crate::block::{BlockHashOrNumber, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition};
-use crate::block_logs::BlockLogs;
+use crate::block::{
+    BlockHashOrNumber, BlockLogs, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition,
+};
 use crate::context::Context;
 use crate::state::{AccountChange, AccountState, StateChanges};
 use node_types::consensus::Receipt;

@@ -23,7 +23,6 @@
 mod branch;
 mod candidates;
 mod error;
-mod fees;
 mod health;
 mod layered;
 mod memory;
@@ -35,16 +34,14 @@ mod view;
 
 pub use branch::{Branch, GrowingBranch};
 pub use error::BackendError;
-pub use fees::fee_row;
-pub use health::BackendHealth;
+pub use health::{BackendHealth, CacheUse};
 pub use layered::LayeredView;
 pub use memory::MemoryBackend;
 pub use record::{Record, RecordKind, RecordWrite};
 pub use state_cache::StateCache;
-pub use view::{AccountProof, FeeRow, LogFilter, StateView, StorageProof, View, has_storage_after};
+pub use view::{AccountProof, FeeRow, LogFilter, StateView, StorageProof, View, fee_row, has_storage_after};
 
 use crate::block::{BlockRef, ExecutedBlock};
-use crate::caches::CacheUse;
 use node_types::BlockNumber;
 use std::sync::Arc;
 

@@ -1,8 +1,9 @@
 //! Reading a chain and its states.
 
 use super::BackendError;
-use crate::block::{BlockHashOrNumber, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition};
-use crate::block_logs::BlockLogs;
+use crate::block::{
+    BlockHashOrNumber, BlockLogs, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition,
+};
 use crate::context::Context;
 use crate::state::{AccountChange, AccountState, StateChanges};
 use node_types::consensus::{Account, Receipt};
@@ -198,4 +199,23 @@ pub struct StorageProof {
     pub value: U256,
     /// RLP of the trie nodes on the path from the storage root towards keccak(slot); empty if the trie is empty.
     pub proof: Vec<Bytes>,
+}
+
+/// Returns the fee row of `block`.
+pub fn fee_row(block: &ExecutedBlock) -> FeeRow {
+    let base_fee = block.header.header.base_fee_per_gas;
+    let mut used_before = 0;
+    let mut tips: Vec<_> = block
+        .body
+        .transactions
+        .iter()
+        .zip(block.receipts.iter())
+        .map(|(transaction, receipt)| {
+            let gas_used = receipt.cumulative_gas_used.saturating_sub(used_before);
+            used_before = receipt.cumulative_gas_used;
+            (transaction.transaction.body.effective_tip(base_fee).unwrap_or_default(), gas_used)
+        })
+        .collect();
+    tips.sort_by_key(|(tip, _)| *tip);
+    FeeRow { header: Arc::clone(&block.header), tips: Arc::new(tips) }
 }

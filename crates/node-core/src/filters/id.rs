@@ -1,6 +1,6 @@
 //! Identifiers of filters.
 
-use crate::random::random_bytes;
+use crate::crypto::random_bytes;
 use std::fmt;
 use std::str::FromStr;
 

@@ -19,8 +19,7 @@ pub use id::{FilterId, InvalidFilterId};
 pub use subscription::{ChainPosition, Cursor, Subscription};
 
 use crate::backend::{BackendError, RecordKind, StateBackend};
-use crate::block::LogPosition;
-use crate::block_logs::LogRef;
+use crate::block::{LogPosition, LogRef};
 use crate::clock::Clock;
 use crate::context::{ClientId, Context, is_fair_share};
 use crate::logs::{self, FoundLog, PageSize};

@@ -7,7 +7,7 @@ use crate::backend::{GrowingBranch, View};
 use crate::block::{ExecutedBlock, RecoveredTransaction};
 use crate::context::Context;
 use crate::executor::{BlockExecution, ExecutionError, TransactionError};
-use crate::gas::gas_limit_towards;
+use crate::protocol::gas::gas_limit_towards;
 use node_types::consensus::{BlobSidecar, Header, PooledTransaction, Request, Withdrawal};
 use node_types::{Address, Bytes, H256, U256};
 

@@ -5,14 +5,14 @@ use super::{Finality, Limits, Node};
 use crate::assembly::{NextHeader, ProtocolHeader};
 use crate::backend::{BackendError, HeadListener, Record, RecordKind, RecordWrite, StateBackend};
 use crate::clock::{Clock, SystemClock};
+use crate::crypto::Wallet;
 use crate::edits::EditableBackend;
 use crate::executor::Execution;
 use crate::filters::{FilterLimits, Filters};
-use crate::forks::ChainSpec;
 use crate::listeners::Listeners;
 use crate::pool::{Pool, PoolLimits, PoolParts};
 use crate::producer::{BlockSettings, Producer, ProducerParts, Production};
-use crate::wallet::Wallet;
+use crate::protocol::ChainSpec;
 use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
 
@@ -40,7 +40,7 @@ impl Node {
     /// ```
     /// use node_core::backend::{BackendError, StateBackend};
     /// use node_core::executor::Execution;
-    /// use node_core::forks::ChainSpec;
+    /// use node_core::protocol::ChainSpec;
     /// use node_core::node::Node;
     /// use node_core::producer::Production;
     /// use std::sync::Arc;

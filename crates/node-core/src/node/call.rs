@@ -1,9 +1,8 @@
 //! Calls and gas estimates.
 
 use super::{Field, Node, NodeError};
-use crate::call::Call;
 use crate::context::Context;
-use crate::executor::{CallOutcome, EstimateOutcome};
+use crate::executor::{Call, CallOutcome, EstimateOutcome};
 use node_types::{BlockId, Bytes};
 
 impl Node {

@@ -4,7 +4,7 @@ use super::resolve::RequestView;
 use super::{Node, NodeError};
 use crate::block::SealedHeader;
 use crate::context::Context;
-use crate::fees;
+use crate::protocol::fees;
 use node_types::{Address, BlockNumber, U256};
 use std::sync::Arc;
 

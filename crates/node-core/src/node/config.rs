@@ -5,8 +5,8 @@ use crate::backend::BackendError;
 use crate::block::{BlockRef, SealedHeader};
 use crate::context::Context;
 use crate::executor::NamedContract;
-use crate::fork_id::{self, fork_id};
-use crate::forks::BlobParams;
+use crate::protocol::BlobParams;
+use crate::protocol::fork_id::{self, fork_id};
 use node_types::BlockNumber;
 
 /// The current, the next and the last scheduled fork rules (EIP-7910).

@@ -4,8 +4,7 @@ use super::fault::{Fault, Field};
 use super::{Limit, Node, NodeError};
 use crate::backend::FeeRow;
 use crate::context::Context;
-use crate::fees;
-use crate::forks::ChainSpec;
+use crate::protocol::{ChainSpec, fees};
 use node_types::consensus::Header;
 use node_types::{BlockNumber, BlockNumberOrTag, U256};
 

@@ -3,7 +3,7 @@
 use super::logs::{BlockRange, filter_faults};
 use super::{Node, NodeError};
 use crate::backend::LogFilter;
-use crate::block_logs::LogRef;
+use crate::block::LogRef;
 use crate::context::Context;
 use crate::filters::{FilterChanges, FilterCriteria, FilterId, LogCriteria};
 use crate::logs::FoundLog;
@@ -111,9 +111,8 @@ impl Node {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::node::Field;
     use crate::node::testing::World;
-    use crate::node::{Finality, Limits};
+    use crate::node::{Field, Finality, Limits};
     use crate::state::StateChanges;
     use crate::test_chain::{account, child, log, transaction};
     use node_types::H256;

@@ -1,9 +1,27 @@
 //! Serving a chain while it is imported.
 
-use super::import_progress::{ImportProgress, Importing};
 use super::{Node, NodeError};
 use crate::context::Context;
 use node_types::BlockNumber;
+
+/// Progress of an import during which reads are served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ImportProgress {
+    /// The head when the import began.
+    pub starting_block: BlockNumber,
+    /// The head now.
+    pub current_block: BlockNumber,
+    /// The highest block that the import will reach, as far as that is known, and at least the head.
+    pub highest_block: BlockNumber,
+}
+
+/// The state of the running import.
+pub(super) struct Importing {
+    pub(super) starting_block: BlockNumber,
+    /// `None` if it is not known yet.
+    pub(super) highest_block: Option<BlockNumber>,
+}
 
 impl Node {
     /// Reports that the chain is being imported, and refuses transactions, until [`end_import`](Self::end_import) is

@@ -3,12 +3,11 @@
 use super::{Field, Node, NodeError};
 use crate::backend::{LayeredView, View};
 use crate::block::RecoveredTransaction;
-use crate::call::Call;
 use crate::context::Context;
-use crate::executor::TransactionError;
-use crate::fees;
+use crate::crypto::personal_message_hash;
+use crate::executor::{Call, TransactionError};
 use crate::pool::{PoolError, Rejection};
-use crate::wallet::personal_message_hash;
+use crate::protocol::fees;
 use node_types::consensus::{
     AccessListItem, Authorization, BlobSidecar, PooledTransaction, Signature, Transaction, TransactionBody,
     TransactionType, versioned_hash,

@@ -4,13 +4,12 @@ use super::{Field, Node, NodeError};
 use crate::assembly::{add_fork_fields, commit_to, complete, is_merged_after};
 use crate::backend::{BackendError, GrowingBranch, View};
 use crate::block::{ExecutedBlock, RecoveredTransaction, SealedHeader};
-use crate::call::Call;
 use crate::context::Context;
-use crate::executor::{CallFailure, ExecutionError, TransactionError};
-use crate::fees;
-use crate::forks::Fork;
-use crate::overrides::{BlockOverrides, OverrideError, StateOverrides};
-use crate::simulation::{SimulatedCallOutcome, SimulationRules};
+use crate::executor::{
+    BlockOverrides, Call, CallFailure, ExecutionError, OverrideError, SimulatedCallOutcome, SimulationRules,
+    StateOverrides, TransactionError,
+};
+use crate::protocol::{Fork, fees};
 use node_types::consensus::{EMPTY_OMMERS_HASH, Header, HeaderField};
 use node_types::{BlockId, BlockNumber, U256};
 

@@ -1,21 +1,19 @@
 //! A node for tests, with a chain in memory and an executor that runs no code.
 
 use super::{Finality, Limits, Node};
-use crate::backend::{MemoryBackend, View};
+use crate::backend::{CacheUse, MemoryBackend, View};
 use crate::block::{ExecutedBlock, RecoveredTransaction};
-use crate::caches::CacheUse;
 use crate::clock::ManualClock;
 use crate::context::Context;
 use crate::crypto::{BlobError, BlobVerifier, SenderRecovery, SignatureError};
 use crate::executor::{
-    BlockExecution, BlockOutcome, Call, CallOutcome, Contracts, EstimateOutcome, ExecutionError, Executor,
-    NamedContract, TransactionError,
+    AccessListOutcome, BlockExecution, BlockOutcome, Call, CallOutcome, Contracts, EstimateOutcome, ExecutionError,
+    Executor, NamedContract, SimulatedCallOutcome, SimulatedExecution, SimulationRules, Trace, TraceError, Tracing,
+    TransactionError,
 };
-use crate::forks::{ChainSpec, Fork};
-use crate::simulation::{SimulatedCallOutcome, SimulatedExecution, SimulationRules};
+use crate::protocol::{ChainSpec, Fork};
 use crate::state::StateChanges;
 use crate::test_chain::{self, GAS, account, address, backend, log, receipt};
-use crate::trace::{AccessListOutcome, Trace, TraceError, Tracing};
 use node_types::consensus::{
     AccessListItem, BlobSidecar, Header, Log, PooledTransaction, Receipt, Signature, Withdrawal,
 };

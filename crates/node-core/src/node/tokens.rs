@@ -1,9 +1,8 @@
 //! Balances and allowances of ERC-20 tokens on development chains.
 
 use super::{Node, NodeError};
-use crate::call::Call;
 use crate::context::Context;
-use crate::overrides::{AccountOverride, StorageOverride};
+use crate::executor::{AccountOverride, Call, StorageOverride};
 use node_types::consensus::AccessListItem;
 use node_types::{Address, BlockId, Bytes, H256, U256, keccak256};
 use std::collections::BTreeSet;

@@ -5,7 +5,7 @@ use super::{AddError, DropReason, NextBlockRules, Pool, PoolError, PoolTransacti
 use crate::backend::{BackendError, StateView};
 use crate::block::RecoveredTransaction;
 use crate::executor::TransactionError;
-use crate::forks::Fork;
+use crate::protocol::Fork;
 use node_types::consensus::{BlobSidecar, DecodeError, PooledTransaction, TransactionBody};
 use node_types::{Address, H256};
 use std::sync::Arc;

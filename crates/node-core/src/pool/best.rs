@@ -4,7 +4,7 @@ use super::PoolTransaction;
 use crate::assembly::MAX_BLOCK_SIZE;
 use crate::block::RecoveredTransaction;
 use crate::executor::{BlockExecution, ExecutionError};
-use crate::gas::TRANSACTION_GAS;
+use crate::protocol::gas::TRANSACTION_GAS;
 use node_types::U256;
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};

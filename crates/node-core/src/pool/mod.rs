@@ -8,7 +8,6 @@ mod best;
 mod contents;
 mod follow;
 mod limits;
-mod listener;
 mod memory;
 mod next_block_rules;
 mod record;
@@ -23,7 +22,6 @@ mod transaction;
 
 pub use best::{BestTransactions, TransactionOrder};
 pub use limits::{PoolLimits, PoolSize};
-pub use listener::PoolListener;
 pub use next_block_rules::NextBlockRules;
 pub use rejection::{AddError, FeeCap, PoolError, Rejection};
 pub use status::{Arrival, Arrivals, DropReason, PoolContent, PoolStatus};
@@ -31,12 +29,10 @@ pub use transaction::PoolTransaction;
 
 use crate::assembly::NextHeader;
 use crate::backend::{BackendError, HeadChange, HeadListener, RecordKind, StateBackend};
-use crate::blobs;
 use crate::clock::Clock;
 use crate::crypto::{BlobVerifier, SenderRecovery};
-use crate::fees;
-use crate::forks::ChainSpec;
 use crate::listeners::Listeners;
+use crate::protocol::{ChainSpec, blobs, fees};
 use crate::sources::Sources;
 use contents::Contents;
 use memory::MinedBlobs;
@@ -67,6 +63,17 @@ pub struct PoolParts {
     pub blobs: Arc<dyn BlobVerifier>,
     /// The clock, for expiry.
     pub clock: Arc<dyn Clock>,
+}
+
+/// Is notified of transactions that enter the pool, pending or queued: newly sent ones, and those from blocks that
+/// left the chain.
+pub trait PoolListener: Send + Sync {
+    /// Called for each transaction, without holding a lock of the pool. The transaction may already have left the
+    /// pool, and may not be durable yet. Must not send transactions or change the chain.
+    ///
+    /// Called on the thread that sent the transaction, or that changed the head; in the latter case from within the
+    /// backend's call to its own listeners.
+    fn transaction_added(&self, hash: H256);
 }
 
 /// The transaction pool. All methods may be called from any thread.

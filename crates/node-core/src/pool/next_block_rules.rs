@@ -1,7 +1,6 @@
 //! The requirements of the next block on transactions.
 
-use crate::fees;
-use crate::forks::{BlobParams, ChainSpec, Fork};
+use crate::protocol::{BlobParams, ChainSpec, Fork, fees};
 use node_types::U256;
 use node_types::consensus::Header;
 

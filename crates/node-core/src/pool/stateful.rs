@@ -5,7 +5,7 @@ use super::{FeeCap, PoolError, PoolLimits, PoolTransaction};
 use crate::backend::{BackendError, StateView};
 use crate::crypto::SenderRecovery;
 use crate::executor::TransactionError;
-use crate::fees::highest_cost;
+use crate::protocol::fees::highest_cost;
 use crate::state::AccountState;
 use node_types::consensus::TransactionBody;
 use node_types::{Address, U256};

@@ -1,10 +1,9 @@
 //! Checks that do not need the state.
 
 use super::{NextBlockRules, PoolError, PoolLimits};
-use crate::blobs;
 use crate::executor::TransactionError;
-use crate::forks::Fork;
-use crate::gas::{MAX_INIT_CODE_SIZE, TRANSACTION_GAS_CAP, floor_gas, intrinsic_gas};
+use crate::protocol::gas::{MAX_INIT_CODE_SIZE, TRANSACTION_GAS_CAP, floor_gas, intrinsic_gas};
+use crate::protocol::{Fork, blobs};
 use node_types::U256;
 use node_types::consensus::{BlobSidecar, TransactionBody, TransactionType};
 

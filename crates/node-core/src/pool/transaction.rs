@@ -1,7 +1,7 @@
 //! A transaction of the pool.
 
 use crate::block::RecoveredTransaction;
-use crate::fees::highest_cost;
+use crate::protocol::fees::highest_cost;
 use node_types::consensus::{BlobSidecar, TransactionBody};
 use node_types::{Address, H256, U256};
 

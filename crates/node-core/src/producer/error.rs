@@ -2,7 +2,7 @@
 
 use crate::backend::BackendError;
 use crate::executor::{ExecutionError, TransactionError};
-use crate::gas::BLOCK_GAS_LIMITS;
+use crate::protocol::gas::BLOCK_GAS_LIMITS;
 use node_types::BlockNumber;
 
 /// Why a request to the producer failed.

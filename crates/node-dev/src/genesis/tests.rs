@@ -1,7 +1,7 @@
 use super::*;
 use crate::{AccountOptions, Accounts};
 use node_core::backend::{MemoryBackend, StateBackend};
-use node_core::forks::BlobParams;
+use node_core::protocol::BlobParams;
 
 fn accounts(count: u32) -> Accounts {
     Accounts::derive(&AccountOptions { count, ..AccountOptions::default() }).unwrap()

@@ -9,8 +9,8 @@ use node_core::context::Context;
 use node_core::executor::{
     BlockOutcome, Call, CallOutcome, EstimateOutcome, ExecutionError, Executor, TransactionError,
 };
-use node_core::fees::next_base_fee;
-use node_core::forks::{ChainSpec, Fork};
+use node_core::protocol::fees::next_base_fee;
+use node_core::protocol::{ChainSpec, Fork};
 use node_core::state::{AccountChange, AccountState, StateChanges};
 use node_evm::EvmExecutor;
 use node_types::consensus::{Header, LegacyTransaction, Receipt, Signature, Transaction, TransactionBody, Withdrawal};

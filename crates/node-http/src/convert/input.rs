@@ -1,9 +1,8 @@
 //! Pure functions that convert inputs of the interface to domain values.
 
 use node_core::backend::LogFilter;
-use node_core::call::Call;
+use node_core::executor::{AccountOverride, Call, StateOverrides, StorageOverride};
 use node_core::node::{BlockRange, LogBlocks, LogQuery, TransactionRequest};
-use node_core::overrides::{AccountOverride, StateOverrides, StorageOverride};
 use node_types::consensus::{AccessListItem, Authorization, Withdrawal};
 use node_types::wire::{self, CallInput, FilterObject, GetLogsInput, HashData, Quantity256, UnsignedTransaction};
 use node_types::{H256, U256};

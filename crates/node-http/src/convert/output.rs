@@ -1,16 +1,15 @@
 //! Pure functions that convert domain values to outputs of the interface.
 
 use node_core::backend::AccountProof;
-use node_core::block::{RecoveredTransaction, SealedHeader};
-use node_core::block_logs::LogRef;
-use node_core::fees::{self, GAS_PER_BLOB};
+use node_core::block::{LogRef, RecoveredTransaction, SealedHeader};
 use node_core::filters::{ChangedLog, FilterChanges};
-use node_core::forks::ChainSpec;
 use node_core::logs::FoundLog;
 use node_core::node::{
     FeeHistory, FoundBlock, FoundReceipt, FoundReceipts, FoundTransaction, ReceiptInBlock, TransactionStatus,
 };
 use node_core::pool::{PoolStatus, PoolTransaction};
+use node_core::protocol::ChainSpec;
+use node_core::protocol::fees::{self, GAS_PER_BLOB};
 use node_core::sources::Sources;
 use node_types::consensus::{Account, Authorization, Log, ReceiptOutcome, TransactionBody};
 use node_types::wire::{self, BlockTransactions, Data, JsonArray, JsonObject, Quantity, Word, append_data};

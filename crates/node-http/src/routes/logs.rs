@@ -6,7 +6,7 @@ use crate::exchange::{Exchange, Job};
 use crate::problem::HttpError;
 use crate::problem_page::ProblemPage::{BlockNotFound, ExecutionFailed, LimitExceeded};
 use actix_web::HttpResponse;
-use node_core::block_logs::LogRef;
+use node_core::block::LogRef;
 use node_core::context::Context;
 use node_core::cost::Cost;
 use node_core::logs::FoundLog;

@@ -1,13 +1,16 @@
-//! Blocks and their parts.
+//! Blocks and their parts, and blocks that are built on request, for tests of execution.
 
 use crate::block_cache::{BlockKey, Interface};
 use crate::error::RpcError;
 use crate::method::{self, Method};
 use crate::scope::Scope;
-use crate::wire::{Block, Block32, BlockNumberParam, BlockParam, Header, Hex, Ommer, Receipt};
+use crate::wire::{
+    Block, Block32, BlockNumberParam, BlockParam, BuiltPayload, Header, Hex, Object, Ommer, PayloadAttributes, Receipt,
+};
 use node_core::cost::Cost;
 use node_core::node::{FoundBlock, NodeError};
 use node_types::BlockId;
+use node_types::wire::BytesData;
 
 pub(super) fn methods() -> Vec<Method> {
     vec![
@@ -80,6 +83,17 @@ pub(super) fn methods() -> Vec<Method> {
             "An ommer of a block; null if there is none.",
             |scope, (hash, index): (Block32, Hex<u64>)| ommer(scope, BlockId::Hash(hash.0), index),
         ),
+        Method::new(
+            "testing_buildBlockV1",
+            &["parentHash", "payloadAttributes", "transactions?", "extraData?"],
+            "Builds a block on top of another one with the given transactions or those of the pool, without storing it.",
+            |scope, parameters: (Block32, Object<PayloadAttributes>, Option<Vec<BytesData>>, Option<BytesData>)| {
+                let (parent, Object(attributes), transactions, extra_data) = parameters;
+                let request = attributes.request(parent, transactions, extra_data);
+                Ok(BuiltPayload::from(scope.node.build_block(scope.context, request)?))
+            },
+        )
+        .code(),
     ]
 }
 

@@ -4,8 +4,8 @@ use crate::error::RpcError;
 use crate::method::Method;
 use crate::scope::Scope;
 use crate::wire::{BlockOverrides, BlockParam, CallArguments, Hex, Object, SimulatedBlock, Simulation, StateOverrides};
-use node_core::call::Call;
 use node_core::cost::Cost;
+use node_core::executor::Call;
 use node_types::wire::{BytesData, Data};
 
 /// A call, its block, and its overrides.

@@ -1,8 +1,8 @@
-//! The chain, this node, and suggested fees.
+//! The chain, its fork rules, this node, and suggested fees.
 
 use crate::method::Method;
 use crate::parameters::nth;
-use crate::wire::{BlockCount, BlockNumberParam, FeeHistory, Hex, Syncing};
+use crate::wire::{BlockCount, BlockNumberParam, Capabilities, FeeHistory, ForkConfigs, Hex, Syncing};
 use node_core::cost::Cost;
 use node_core::node;
 use node_types::keccak256;
@@ -73,6 +73,18 @@ pub(super) fn methods() -> Vec<Method> {
             },
         )
         .costing(|_, parameters| by_blocks(parameters)),
+        Method::new(
+            "eth_config",
+            &[],
+            "The current, the next and the last scheduled fork rules (EIP-7910).",
+            |scope, ()| Ok(ForkConfigs::from(scope.node.fork_configs(scope.context)?)),
+        ),
+        Method::new(
+            "eth_capabilities",
+            &[],
+            "For each kind of data, the first block for which it is kept.",
+            |scope, ()| Ok(Capabilities::from(scope.node.capabilities(scope.context)?)),
+        ),
     ]
 }
 

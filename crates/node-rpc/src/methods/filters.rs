@@ -4,7 +4,7 @@ use crate::error::RpcError;
 use crate::method::Method;
 use crate::scope::Scope;
 use crate::wire::{FilterObject, Log, Object, append_log};
-use node_core::block_logs::LogRef;
+use node_core::block::LogRef;
 use node_core::cost::Cost;
 use node_core::filters::{FilterChanges, FilterId, InvalidFilterId};
 use node_core::logs::FoundLog;

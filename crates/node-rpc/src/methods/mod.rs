@@ -3,25 +3,26 @@
 mod blocks;
 mod calls;
 mod chain;
-mod config;
 mod debug;
 mod dev;
 #[cfg(test)]
 mod documented;
 mod filters;
-mod modules;
 mod pool;
 mod state;
 mod subscriptions;
-mod testing;
 mod traces;
 mod transactions;
 mod unavailable;
 
 use crate::method::Method;
+use std::collections::BTreeMap;
 
 pub use dev::{InvalidDump, read_dump, write_dump};
 pub use unavailable::unavailable;
+
+/// The name of the method that [`modules`] returns.
+const MODULES: &str = "rpc_modules";
 
 /// Returns all methods.
 pub fn table() -> Vec<Method> {
@@ -32,12 +33,10 @@ pub fn table() -> Vec<Method> {
         transactions::methods(&waiting),
         state::methods(),
         calls::methods(),
-        config::methods(),
         filters::methods(),
         subscriptions::methods(),
         pool::methods(),
         debug::methods(),
-        testing::methods(),
         traces::methods(),
         dev::methods(&waiting),
     ];
@@ -47,15 +46,28 @@ pub fn table() -> Vec<Method> {
 /// Returns the methods of [`table`], with those switched off for whose names `is_on` returns false.
 pub fn table_of(is_on: impl Fn(&str) -> bool) -> Vec<Method> {
     let (on, off): (Vec<_>, Vec<_>) = table().into_iter().partition(|method| is_on(method.name()));
-    let on = with_modules(on.into_iter().filter(|method| method.name() != modules::NAME).collect());
+    let on = with_modules(on.into_iter().filter(|method| method.name() != MODULES).collect());
     on.into_iter().chain(off.into_iter().map(Method::switched_off)).collect()
 }
 
 /// Adds rpc_modules, which lists the families of `methods`.
 fn with_modules(mut methods: Vec<Method>) -> Vec<Method> {
-    let modules = modules::modules(&methods);
+    let modules = modules(&methods);
     methods.push(modules);
     methods
+}
+
+/// Returns rpc_modules, which lists the families of all other methods.
+fn modules(methods: &[Method]) -> Method {
+    let families = |methods: &mut dyn Iterator<Item = &Method>| -> BTreeMap<&'static str, &'static str> {
+        let families = methods.filter_map(|method| method.name().split_once('_')).map(|(family, _)| family);
+        families.chain(["rpc"]).map(|family| (family, "1.0")).collect()
+    };
+    let all = families(&mut methods.iter());
+    let without_control = families(&mut methods.iter().filter(|method| !method.controls()));
+    Method::new(MODULES, &[], "The families of methods with their versions.", move |scope, ()| {
+        Ok(if scope.node.producer().is_some() { all.clone() } else { without_control.clone() })
+    })
 }
 
 #[cfg(test)]

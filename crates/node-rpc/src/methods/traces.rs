@@ -7,8 +7,8 @@ use crate::wire::{
     AccessListItem, Block32, BlockNumberParam, BlockParam, CallArguments, CallConfig, Hex, Object, StateOverrides,
     TraceConfig,
 };
+use node_core::executor::Trace;
 use node_core::node::{NodeError, TraceOptions, TransactionTrace};
-use node_core::trace::Trace;
 use node_types::consensus::Block;
 use node_types::wire::{BytesData, Data};
 use node_types::{BlockId, H256};

@@ -4,8 +4,7 @@ use super::Hex;
 use super::block::Withdrawal;
 use super::transaction::{AccessListItem, Authorization};
 use crate::error::RpcError;
-use node_core::call::Call;
-use node_core::overrides::{self, StorageOverride};
+use node_core::executor::{self, Call, StorageOverride};
 use node_types::wire::{AddressData, BytesData, HashData};
 use node_types::{H256, U256};
 use serde::Deserialize;
@@ -146,13 +145,13 @@ impl StateOverrides {
     ///
     /// # Errors
     /// If an override contradicts itself.
-    pub(crate) fn read(self) -> Result<overrides::StateOverrides, RpcError> {
+    pub(crate) fn read(self) -> Result<executor::StateOverrides, RpcError> {
         self.0.into_iter().map(|(address, account)| Ok((address.0, account.read(address)?))).collect()
     }
 }
 
 impl AccountOverrideParam {
-    fn read(self, address: AddressData) -> Result<overrides::AccountOverride, RpcError> {
+    fn read(self, address: AddressData) -> Result<executor::AccountOverride, RpcError> {
         let slots = |slots: BTreeMap<HashData, HashData>| -> BTreeMap<H256, U256> {
             slots.into_iter().map(|(slot, value)| (slot.0, U256::from_big_endian(value.0.as_bytes()))).collect()
         };
@@ -164,7 +163,7 @@ impl AccountOverrideParam {
                 return Err(RpcError::server(format!("account {address} has both 'state' and 'stateDiff'")));
             }
         };
-        Ok(overrides::AccountOverride {
+        Ok(executor::AccountOverride {
             balance: self.balance.map(|balance| balance.0),
             code: self.code.map(|code| code.0),
             nonce: self.nonce.map(|nonce| nonce.0),
@@ -176,8 +175,8 @@ impl AccountOverrideParam {
 
 impl BlockOverrides {
     /// Converts the overrides.
-    pub(crate) fn read(self) -> overrides::BlockOverrides {
-        overrides::BlockOverrides {
+    pub(crate) fn read(self) -> executor::BlockOverrides {
+        executor::BlockOverrides {
             number: self.number.map(|number| number.0),
             difficulty: self.difficulty.map(|difficulty| difficulty.0),
             time: self.time.map(|time| time.0),

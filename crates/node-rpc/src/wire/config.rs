@@ -1,8 +1,8 @@
-//! The active fork rules, and which data the node stores.
+//! The active fork rules, which data the node stores, and the progress of an import.
 
 use super::Hex;
 use node_core::executor::NamedContract;
-use node_core::node;
+use node_core::node::{self, ImportProgress};
 use node_types::wire::{AddressData, Data, HashData};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -101,6 +101,30 @@ impl From<node::Capabilities> for Capabilities {
             receipts: always,
             blocks: always,
             stateproofs: states,
+        }
+    }
+}
+
+/// The progress of an import, or false.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(crate) enum Syncing {
+    /// The chain is being imported.
+    #[serde(rename_all = "camelCase")]
+    Importing { starting_block: Hex<u64>, current_block: Hex<u64>, highest_block: Hex<u64> },
+    /// The chain is not being imported; always false.
+    Not(bool),
+}
+
+impl From<Option<ImportProgress>> for Syncing {
+    fn from(progress: Option<ImportProgress>) -> Self {
+        match progress {
+            Some(ImportProgress { starting_block, current_block, highest_block, .. }) => Self::Importing {
+                starting_block: Hex(starting_block),
+                current_block: Hex(current_block),
+                highest_block: Hex(highest_block),
+            },
+            None => Self::Not(false),
         }
     }
 }

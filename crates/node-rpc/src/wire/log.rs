@@ -2,7 +2,7 @@
 
 use super::Hex;
 use super::hex::HexDigits;
-use node_core::block_logs::LogRef;
+use node_core::block::LogRef;
 use node_core::filters::ChangedLog;
 use node_core::logs::FoundLog;
 use node_types::wire::{AddressData, BytesData, Data, HashData, JsonArray, JsonObject, append_data};

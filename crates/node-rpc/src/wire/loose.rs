@@ -1,9 +1,10 @@
-//! Numbers in the formats that clients of development chains use.
+//! Numbers in the formats that clients of development chains use, and strict objects.
 
 use node_types::U256;
 use node_types::wire::{Integer, Quantity};
 use serde::Deserialize;
-use serde::de::{Deserializer, Error, Visitor};
+use serde::de::{DeserializeOwned, Deserializer, Error, Visitor};
+use serde_json::value::RawValue;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -45,6 +46,21 @@ impl<T: Integer> Visitor<'_> for LooseVisitor<T> {
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
         text.parse::<Quantity<T>>().map(|number| Loose(number.0)).map_err(E::custom)
+    }
+}
+
+/// A JSON object. Without this wrapper, serde would also accept an array of the values.
+#[derive(Clone, Debug)]
+pub(crate) struct Object<T>(pub(crate) T);
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = <&RawValue>::deserialize(deserializer)?;
+        if !raw.get().starts_with('{') {
+            return Err(D::Error::custom("expected an object"));
+        }
+        let read = serde_json::from_str(raw.get()).map(Self);
+        read.map_err(|error| D::Error::custom(crate::error::plain(&error)))
     }
 }
 

@@ -1,9 +1,9 @@
 //! Receipts.
 
 use super::{Hex, Log};
-use node_core::fees::{self, GAS_PER_BLOB};
-use node_core::forks::ChainSpec;
 use node_core::node::{FoundReceipt, FoundReceipts, ReceiptInBlock};
+use node_core::protocol::ChainSpec;
+use node_core::protocol::fees::{self, GAS_PER_BLOB};
 use node_types::U256;
 use node_types::consensus::{Bloom, ReceiptOutcome};
 use node_types::wire::{AddressData, Data, HashData};

@@ -5,13 +5,10 @@ use super::{Block, Hex, Log};
 use crate::error::RpcError;
 use crate::options::with_option;
 use node_core::block::SealedHeader;
-use node_core::executor::{CallFailure, TransactionError};
+use node_core::executor::{CallFailure, OverrideError, SimulatedCallOutcome, TransactionError};
 use node_core::node::{self, FoundBlock, Limit, SimulateError};
-use node_core::overrides::OverrideError;
-use node_core::simulation::SimulatedCallOutcome;
-use node_types::H256;
-use node_types::consensus;
 use node_types::wire::{BytesData, Data};
+use node_types::{H256, consensus};
 use serde::{Deserialize, Serialize};
 
 /// Code of a call that failed for a reason other than a revert.

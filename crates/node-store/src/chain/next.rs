@@ -3,8 +3,8 @@
 use crate::error::StoreError;
 use crate::rows::Rows;
 use crate::state::{self, Before, ChangedParts, NewState, StateParts};
+use node_core::backend::CacheUse;
 use node_core::block::BlockRef;
-use node_core::caches::CacheUse;
 use node_core::state::StateChanges;
 use node_types::H256;
 

@@ -3,16 +3,14 @@
 use super::ChainVersion;
 use crate::error::StoreError;
 use crate::keys::{Key, LogId, Table, TrieId};
-use crate::postings;
 use crate::rows::{Rows, Value};
 use crate::state::{self, Before, TrieReader};
-use crate::trie;
 use crate::values::{self, AccountRow};
+use crate::{postings, trie};
 use node_core::backend::{AccountProof, BackendError, FeeRow, LogFilter, StateView, StorageProof, View};
 use node_core::block::{
-    BlockHashOrNumber, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition,
+    BlockHashOrNumber, BlockLogs, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition,
 };
-use node_core::block_logs::BlockLogs;
 use node_core::context::Context;
 use node_core::state::{AccountState, StateChanges};
 use node_core::trie::NibblePath;

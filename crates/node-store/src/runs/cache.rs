@@ -1,7 +1,7 @@
 //! The cache of blocks, filters and indexes of all runs of a store, bounded in bytes.
 
 use super::format::RunId;
-use node_core::caches::CacheUse;
+use node_core::backend::CacheUse;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use std::io;

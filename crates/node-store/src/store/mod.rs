@@ -37,10 +37,10 @@ use crate::wal::{Sequence, Wal, WalError};
 use archive::Archive;
 use healing::FailedWrites;
 use node_core::backend::{
-    BackendError, BackendHealth, HeadChange, HeadListener, Record, RecordKind, RecordWrite, StateBackend, View,
+    BackendError, BackendHealth, CacheUse, HeadChange, HeadListener, Record, RecordKind, RecordWrite, StateBackend,
+    View,
 };
 use node_core::block::{BlockRef, ExecutedBlock};
-use node_core::caches::CacheUse;
 use node_types::BlockNumber;
 use parking_lot::{Condvar, Mutex, RwLock};
 use records::Records;

@@ -3,9 +3,8 @@
 use super::small;
 use crate::files::faults::FaultyDisk;
 use crate::{Store, SyncPolicy};
-use node_core::backend::StateBackend;
 use node_core::backend::suite::{Random, check_view};
-use node_core::caches::CacheUse;
+use node_core::backend::{CacheUse, StateBackend};
 
 fn of(store: &Store, name: &str) -> CacheUse {
     let caches = store.caches();

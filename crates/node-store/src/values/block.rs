@@ -2,8 +2,7 @@
 
 use crate::codec::{Malformed, Reader, put_bytes, put_u256, put_varint};
 use crate::error::StoreError;
-use node_core::block::{Body, RecoveredTransaction, SealedHeader};
-use node_core::block_logs::{BlockLogs, BlockLogsBuilder, LogRef};
+use node_core::block::{BlockLogs, BlockLogsBuilder, Body, LogRef, RecoveredTransaction, SealedHeader};
 use node_types::H256;
 use node_types::consensus::{Bloom, Header, Receipt, ReceiptOutcome, Transaction, TransactionType, Withdrawal};
 

@@ -1,8 +1,8 @@
-//! Whole blocks.
+//! Whole blocks, and the withdrawals in them (EIP-4895).
 
 use super::codec::record;
-use super::{Header, Transaction, Withdrawal};
-use crate::H256;
+use super::{Header, Transaction};
+use crate::{Address, H256};
 
 record! {
     /// A block: a header, and a body of transactions, ommers and withdrawals.
@@ -28,5 +28,21 @@ impl Block {
     /// Returns the length of the encoding in bytes. This encodes the whole block.
     pub fn encoded_len(&self) -> usize {
         rlp::Encodable::rlp_bytes(self).len()
+    }
+}
+
+record! {
+    /// A withdrawal from the beacon chain: the consensus layer has the execution layer credit an account. Its encoding
+    /// is the value in the withdrawals trie.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct Withdrawal {
+        /// Number of the withdrawal, ascending over all blocks.
+        pub index: u64 = "withdrawal index";
+        /// Index of the validator.
+        pub validator_index: u64 = "withdrawal validator index";
+        /// Recipient.
+        pub address: Address = "withdrawal address";
+        /// Amount in gwei.
+        pub amount: u64 = "withdrawal amount";
     }
 }

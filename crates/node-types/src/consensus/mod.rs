@@ -18,25 +18,21 @@ mod codec;
 mod header;
 mod receipt;
 mod request;
-mod signature;
 #[cfg(test)]
 pub(crate) mod test_support;
 #[cfg(test)]
 mod tests;
 mod transaction;
-mod withdrawal;
 
 pub use account::{Account, EMPTY_ROOT};
-pub use block::Block;
+pub use block::{Block, Withdrawal};
 pub use bloom::Bloom;
 pub use codec::DecodeError;
 pub use header::{BlockNonce, EMPTY_OMMERS_HASH, Header, HeaderField};
 pub use receipt::{Log, Receipt, ReceiptOutcome};
 pub use request::{EMPTY_REQUESTS_HASH, Request, RequestType, requests_hash};
-pub use signature::Signature;
 pub use transaction::{
     AccessListItem, AccessListTransaction, Authorization, BlobSidecar, BlobTransaction, DynamicFeeTransaction,
-    LegacyTransaction, PooledTransaction, SetCodeTransaction, Transaction, TransactionBody, TransactionType,
+    LegacyTransaction, PooledTransaction, SetCodeTransaction, Signature, Transaction, TransactionBody, TransactionType,
     versioned_hash,
 };
-pub use withdrawal::Withdrawal;

@@ -27,9 +27,7 @@
 //! # Ok::<(), BodyError>(())
 //! ```
 
-mod alias;
 mod block;
-mod block_id;
 mod call;
 mod chain;
 mod control;
@@ -52,7 +50,6 @@ mod state_override;
 mod text;
 mod transaction;
 
-pub use alias::{AddressData, BloomData, BytesData, HashData, NonceData, Quantity64, Quantity256};
 pub use block::*;
 pub use call::*;
 pub use chain::*;
@@ -76,3 +73,24 @@ pub use receipt::*;
 pub use state_override::*;
 pub use text::TextError;
 pub use transaction::*;
+
+use crate::consensus::{BlockNonce, Bloom};
+use crate::{Address, Bytes, H256, U256};
+
+// Fields are declared with these names, because the schema derive macro cannot resolve generic arguments from other
+// crates.
+
+/// A 32-byte hash or topic.
+pub type HashData = Data<H256>;
+/// An account address.
+pub type AddressData = Data<Address>;
+/// Bytes of any length.
+pub type BytesData = Data<Bytes>;
+/// A bloom filter.
+pub type BloomData = Data<Bloom>;
+/// The nonce of a block.
+pub type NonceData = Data<BlockNonce>;
+/// A number below 2^64.
+pub type Quantity64 = Quantity<u64>;
+/// A number below 2^256.
+pub type Quantity256 = Quantity<U256>;

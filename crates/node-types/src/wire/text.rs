@@ -1,7 +1,10 @@
-//! Parsing of values in strings, path parameters and property names.
+//! Parsing of values in strings, path parameters and property names. Block ids and tags are encoded as strings; JSON
+//! integers are read as well.
 
-use serde::Deserializer;
+use super::decode::{Decode, Faults, Input};
+use crate::{BlockId, BlockNumberOrTag};
 use serde::de::{Error, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::convert::Infallible;
 use std::fmt;
 use std::marker::PhantomData;
@@ -94,3 +97,27 @@ where
 
     deserializer.deserialize_any(TextVisitor(PhantomData))
 }
+
+macro_rules! encode_as_text {
+    ($($argument:ty),+) => {$(
+        impl Serialize for $argument {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $argument {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserialize(deserializer)
+            }
+        }
+
+        impl Decode for $argument {
+            fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
+                input.text_or_integer(faults)
+            }
+        }
+    )+};
+}
+
+encode_as_text!(BlockNumberOrTag, BlockId);

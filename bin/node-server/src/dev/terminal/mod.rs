@@ -17,21 +17,20 @@ pub(crate) use requests::RequestLayer;
 use call_frame::CallFrame;
 use node_core::backend::{HeadChange, HeadListener};
 use node_core::block::BlockRef;
-use node_core::call::Call;
 use node_core::context::Context;
+use node_core::executor::Call;
 use node_core::node::{FoundReceipts, Node, NodeError, TraceOptions};
 use node_types::BlockId;
 use node_types::wire::Data;
 use requests::{Failed, RequestCounts};
 use serde_json::value::RawValue;
 use std::convert::Infallible;
-use std::env;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, channel, sync_channel};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{env, thread};
 use transaction::TransactionLines;
 
 /// Maximum number of changes and failures that wait to be printed.

@@ -4,8 +4,9 @@ use super::state::States;
 use super::stored::StoredBlock;
 use crate::backend::candidates::Candidates;
 use crate::backend::{AccountProof, BackendError, FeeRow, HeadChange, LogFilter, StateView, View};
-use crate::block::{BlockHashOrNumber, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition};
-use crate::block_logs::BlockLogs;
+use crate::block::{
+    BlockHashOrNumber, BlockLogs, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition,
+};
 use crate::context::Context;
 use crate::state::{AccountState, StateChanges};
 use node_types::consensus::Receipt;

@@ -6,10 +6,10 @@ mod stored;
 mod versions;
 
 use super::{
-    BackendError, BackendHealth, HeadChange, HeadListener, Record, RecordKind, RecordWrite, StateBackend, View,
+    BackendError, BackendHealth, CacheUse, HeadChange, HeadListener, Record, RecordKind, RecordWrite, StateBackend,
+    View,
 };
 use crate::block::ExecutedBlock;
-use crate::caches::CacheUse;
 use chain::MemoryChain;
 use node_types::BlockNumber;
 use parking_lot::{Mutex, RwLock};

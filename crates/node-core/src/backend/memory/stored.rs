@@ -1,7 +1,7 @@
 //! Blocks as they are kept in memory.
 
 use crate::backend::FeeRow;
-use crate::backend::fees::fee_row;
+use crate::backend::fee_row;
 use crate::block::{Body, ExecutedBlock, SealedHeader};
 use crate::state::{AccountChange, AccountState, StateChanges};
 use node_types::consensus::Receipt;

@@ -3,8 +3,7 @@
 use super::sentence::{Succeeds, equals, returns};
 use super::{ModelState, Random, TestChain};
 use crate::backend::{BackendError, View, has_storage_after};
-use crate::block::{BlockHashOrNumber, TransactionPosition};
-use crate::block_logs::{BlockLog, BlockLogs};
+use crate::block::{BlockHashOrNumber, BlockLog, BlockLogs, TransactionPosition};
 use crate::state::StateChanges;
 
 /// Panics unless `view` shows exactly the canonical chain `chain` with all its states.

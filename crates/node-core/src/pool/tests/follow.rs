@@ -3,8 +3,8 @@
 use super::*;
 use crate::backend::{Record, RecordKind, RecordWrite, StateBackend};
 use crate::executor::TransactionError as Rule;
-use crate::forks::Fork;
 use crate::pool::{DropReason, PoolListener, PoolStatus};
+use crate::protocol::Fork;
 use crate::test_world::{Plan, World};
 use parking_lot::Mutex;
 use std::collections::HashSet;

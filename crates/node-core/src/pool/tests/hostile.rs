@@ -3,8 +3,8 @@
 
 use super::*;
 use crate::executor::TransactionError as Rule;
-use crate::forks::Fork;
 use crate::pool::{DropReason, PoolStatus};
+use crate::protocol::Fork;
 use crate::test_world::{BASE_FEE, CHAIN_ID, Plan, World};
 use node_types::consensus::{Authorization, SetCodeTransaction};
 use node_types::{Address, U256};

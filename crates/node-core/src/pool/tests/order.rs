@@ -1,8 +1,8 @@
 //! The order of transactions, and of eviction.
 
 use super::*;
-use crate::forks::Fork;
 use crate::pool::{DropReason, PoolStatus};
+use crate::protocol::Fork;
 use crate::test_world::{BASE_FEE, World};
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::backend::{RecordKind, StateBackend};
-use crate::forks::Fork;
+use crate::protocol::Fork;
 use crate::test_world::{BALANCE, BASE_FEE, Plan, World};
 use proptest::prelude::*;
 use std::collections::BTreeSet;

@@ -1,8 +1,8 @@
 //! Each rule with its exact reason.
 
 use super::*;
-use crate::forks::Fork;
 use crate::pool::{DropReason, NextBlockRules, PoolStatus, stateless};
+use crate::protocol::Fork;
 use crate::sources::Sources;
 use crate::test_world::{BALANCE, CHAIN_ID, CONTRACT, DELEGATED, GAS_LIMIT, POOR, Plan, World};
 use node_types::consensus::{AccessListTransaction, Authorization, LegacyTransaction, SetCodeTransaction};

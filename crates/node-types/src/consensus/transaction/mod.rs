@@ -17,10 +17,20 @@ pub use types::{
 
 pub(super) use envelope::{enveloped, open_envelope};
 
-use super::Signature;
 use super::codec::{DecodeError, Fields, Item, Items, append_bytes};
 use crate::{Address, Bytes, H256, U256, keccak256};
 use rlp::RlpStream;
+
+/// A recoverable ECDSA signature.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Signature {
+    /// The x coordinate of the ephemeral point modulo the order of the curve.
+    pub r: U256,
+    /// The s value of the signature. Since Homestead, it is at most half the order of the curve (EIP-2).
+    pub s: U256,
+    /// Whether the ephemeral point's y coordinate is odd.
+    pub y_parity: bool,
+}
 
 /// A signed transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]

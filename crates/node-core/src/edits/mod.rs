@@ -1,0 +1,447 @@
+//! State edits that are not made by transactions, for development chains.
+
+mod record;
+
+pub use record::{Edits, count_pending_edits, edited_blocks, first_edited_block};
+pub(crate) use record::{decode_changes, encode_changes};
+
+use crate::backend::{
+    BackendError, BackendHealth, CacheUse, HeadChange, HeadListener, LayeredView, Record, RecordKind, RecordWrite,
+    StateBackend, View,
+};
+use crate::block::{BlockRef, ExecutedBlock};
+use crate::state::StateChanges;
+use node_types::{BlockNumber, H256};
+use parking_lot::{Mutex, RwLock};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Wraps a backend and adds edits to it: changes to the head's state that no transaction made.
+///
+/// Views show the head's state with its edits, to which no header commits. The next block includes the edits in its own
+/// changes, so that headers commit to the states of all blocks below the head. Edits are durable when
+/// [`edit`](Self::edit) returns. They are discarded when the head moves back or to another branch.
+pub struct EditableBackend {
+    inner: Arc<dyn StateBackend>,
+    /// Held while the head or its edits change.
+    writing: Mutex<()>,
+    pending: RwLock<Option<Pending>>,
+}
+
+/// Pending edits, which no block includes yet.
+#[derive(Clone)]
+struct Pending {
+    /// Hash of the block whose state they change.
+    head: H256,
+    changes: Arc<StateChanges>,
+    /// Number of records in which they are stored.
+    count: u64,
+}
+
+impl Pending {
+    fn of(head: H256) -> Self {
+        Self { head, changes: Arc::default(), count: 0 }
+    }
+
+    /// Adds an edit that has been recorded.
+    fn add(&mut self, changes: &StateChanges) {
+        Arc::make_mut(&mut self.changes).merge(changes);
+        self.count += 1;
+    }
+}
+
+impl EditableBackend {
+    /// Wraps `inner`, and restores the pending edits from its records.
+    ///
+    /// # Errors
+    /// Failures of the backend.
+    pub fn open(inner: Arc<dyn StateBackend>) -> Result<Self, BackendError> {
+        let head = inner.view()?.head().hash;
+        let mut pending: Option<Pending> = None;
+        let mut stale = Vec::new();
+        for record in inner.records(RecordKind::PendingEdit)? {
+            let (edited, changes) = record::decode_pending(&record)?;
+            if edited != head {
+                // They were included in a block, or the head is now another block.
+                stale.push(RecordWrite::Delete(RecordKind::PendingEdit, record.key));
+                continue;
+            }
+            pending.get_or_insert_with(|| Pending::of(head)).add(&changes);
+        }
+        if !stale.is_empty() {
+            inner.write_records(&stale)?;
+        }
+        Ok(Self { inner, writing: Mutex::default(), pending: RwLock::new(pending) })
+    }
+
+    /// Applies the changes that `change` returns for the current view to the head's state.
+    ///
+    /// # Errors
+    /// The error of `change`, and failures of the backend.
+    pub fn edit<E: From<BackendError>>(
+        &self,
+        change: impl FnOnce(&dyn View) -> Result<StateChanges, E>,
+    ) -> Result<(), E> {
+        let _writing = self.writing.lock();
+        let view = self.view()?;
+        let changes = change(&*view)?;
+        let head = view.head().hash;
+        drop(view);
+        Ok(self.add(head, &changes)?)
+    }
+
+    /// Returns the pending edits of the head.
+    ///
+    /// # Errors
+    /// Failures of the backend.
+    pub fn pending_edits(&self) -> Result<StateChanges, BackendError> {
+        let _writing = self.writing.lock();
+        let head = self.inner.view()?.head().hash;
+        Ok(self.edits_of(head).map(|changes| (*changes).clone()).unwrap_or_default())
+    }
+
+    /// Returns whether the block `head` has pending edits.
+    pub(crate) fn has_edits(&self, head: H256) -> bool {
+        self.edits_of(head).is_some()
+    }
+
+    /// Returns the pending edits of the block `head`, or `None` if there are none.
+    fn edits_of(&self, head: H256) -> Option<Arc<StateChanges>> {
+        self.pending.read().as_ref().filter(|pending| pending.head == head).map(|pending| pending.changes.clone())
+    }
+
+    /// Replaces the pending edits of the head with `changes`.
+    ///
+    /// # Errors
+    /// Failures of the backend.
+    pub fn set_pending_edits(&self, changes: &StateChanges) -> Result<(), BackendError> {
+        let _writing = self.writing.lock();
+        self.discard_pending()?;
+        if *changes == StateChanges::default() {
+            return Ok(());
+        }
+        self.add(self.inner.view()?.head().hash, changes)
+    }
+
+    /// Switches to a branch and makes `changes` the pending edits of its head. Listeners that are notified of the
+    /// switch already see the edits. On an error nothing has changed.
+    ///
+    /// # Errors
+    /// Those of [`StateBackend::switch`].
+    pub fn switch_edited(
+        &self,
+        ancestor: BlockNumber,
+        branch: Vec<ExecutedBlock>,
+        changes: &StateChanges,
+    ) -> Result<HeadChange, BackendError> {
+        if *changes == StateChanges::default() {
+            return self.switch(ancestor, branch);
+        }
+        let _writing = self.writing.lock();
+        let head = match branch.last() {
+            Some(block) => block.header.hash,
+            None => self.inner.view()?.canonical_hash(ancestor)?.ok_or(BackendError::UnknownBlock(ancestor))?,
+        };
+        // Written first, so that a crash cannot leave the branch without its edits. Records for another head are
+        // ignored.
+        self.inner.write_records(&[record::pending_record(head, 0, changes)])?;
+        let edits = Pending { head, changes: Arc::new(changes.clone()), count: 1 };
+        let before = self.pending.write().replace(edits);
+        match self.inner.switch(ancestor, branch) {
+            Ok(change) => {
+                self.delete_records(before)?;
+                Ok(change)
+            }
+            Err(error) => {
+                let edits = std::mem::replace(&mut *self.pending.write(), before);
+                self.delete_records(edits)?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Appends a block that includes the pending edits. `edits` describes what else makes the block invalid for other
+    /// nodes; its `state` is ignored.
+    ///
+    /// # Errors
+    /// Those of [`StateBackend::append`].
+    pub fn append_edited(&self, mut block: ExecutedBlock, edits: Edits) -> Result<(), BackendError> {
+        let _writing = self.writing.lock();
+        let edits = Edits { state: self.include_edits(&mut block), ..edits };
+        let reference = block.header.block_ref();
+        // A side block may have the same hash but other edits, for example one that set a balance to the value that it
+        // had. This block replaces it, so its record does, too.
+        let before = record::block_record(&*self.inner, reference)?;
+        let after = (!edits.is_empty()).then(|| record::encode_edits(&edits));
+        // Made durable first, so that no edited block lacks its record. A record without a block is ignored.
+        if after != before {
+            self.inner.write_records(&[record::set_block_record(reference, after.clone())])?;
+        }
+        if let Err(error) = self.inner.append(block) {
+            if after != before {
+                let _ = self.inner.write_records(&[record::set_block_record(reference, before)]);
+            }
+            return Err(error);
+        }
+        // Edits of a block that is no longer the head are ignored: it does not matter if they cannot be deleted.
+        let _ = self.discard_pending();
+        Ok(())
+    }
+
+    /// Records what makes `blocks` invalid for other nodes. They are stored afterwards: a record without a block is
+    /// ignored.
+    pub(crate) fn record_edited(&self, blocks: &[(BlockRef, Edits)]) -> Result<(), BackendError> {
+        if blocks.is_empty() {
+            return Ok(());
+        }
+        let write = |(block, edits): &(_, _)| record::set_block_record(*block, Some(record::encode_edits(edits)));
+        self.inner.write_records(&blocks.iter().map(write).collect::<Vec<_>>())
+    }
+
+    /// Adds the pending edits of its parent to the changes of `block`, and returns them.
+    fn include_edits(&self, block: &mut ExecutedBlock) -> StateChanges {
+        let Some(edits) = self.edits_of(block.header.header.parent_hash) else { return StateChanges::default() };
+        let mut changes = (*edits).clone();
+        changes.merge(&block.changes);
+        block.changes = Arc::new(changes);
+        // The record contains only hashes of code; the bytes are among the block's changes.
+        StateChanges { accounts: edits.accounts.clone(), code: BTreeMap::new() }
+    }
+
+    fn add(&self, head: H256, changes: &StateChanges) -> Result<(), BackendError> {
+        if self.pending.read().as_ref().is_some_and(|pending| pending.head != head) {
+            self.discard_pending()?;
+        }
+        let sequence = self.pending.read().as_ref().map_or(0, |pending| pending.count);
+        self.inner.write_records(&[record::pending_record(head, sequence, changes)])?;
+        self.pending.write().get_or_insert_with(|| Pending::of(head)).add(changes);
+        Ok(())
+    }
+
+    /// Discards the pending edits.
+    fn discard_pending(&self) -> Result<(), BackendError> {
+        let pending = self.pending.write().take();
+        self.delete_records(pending)
+    }
+
+    fn delete_records(&self, pending: Option<Pending>) -> Result<(), BackendError> {
+        let Some(Pending { head, count, .. }) = pending else { return Ok(()) };
+        let records: Vec<_> = (0..count).map(|sequence| record::delete_pending(head, sequence)).collect();
+        self.inner.write_records(&records)
+    }
+}
+
+impl StateBackend for EditableBackend {
+    fn view(&self) -> Result<Arc<dyn View>, BackendError> {
+        let pending = self.pending.read().clone();
+        let view = self.inner.view()?;
+        Ok(match pending.filter(|pending| pending.head == view.head().hash) {
+            Some(pending) => Arc::new(LayeredView::with_edits(view.clone(), view.head().number, pending.changes)),
+            None => view,
+        })
+    }
+
+    fn append(&self, block: ExecutedBlock) -> Result<(), BackendError> {
+        self.append_edited(block, Edits::default())
+    }
+
+    fn switch(&self, ancestor: BlockNumber, branch: Vec<ExecutedBlock>) -> Result<HeadChange, BackendError> {
+        let _writing = self.writing.lock();
+        let change = self.inner.switch(ancestor, branch)?;
+        self.discard_pending()?;
+        Ok(change)
+    }
+
+    fn keep_side_block(&self, block: ExecutedBlock) -> Result<(), BackendError> {
+        self.inner.keep_side_block(block)
+    }
+
+    fn subscribe(&self, listener: Arc<dyn HeadListener>) {
+        self.inner.subscribe(listener);
+    }
+
+    fn proves_quickly(&self) -> bool {
+        self.inner.proves_quickly()
+    }
+
+    fn write_records_unsynced(&self, writes: &[RecordWrite]) -> Result<(), BackendError> {
+        self.inner.write_records_unsynced(writes)
+    }
+
+    fn sync_records(&self) -> Result<(), BackendError> {
+        self.inner.sync_records()
+    }
+
+    fn write_records(&self, writes: &[RecordWrite]) -> Result<(), BackendError> {
+        self.inner.write_records(writes)
+    }
+
+    fn record(&self, kind: RecordKind, key: &[u8]) -> Result<Option<Vec<u8>>, BackendError> {
+        self.inner.record(kind, key)
+    }
+
+    fn records(&self, kind: RecordKind) -> Result<Vec<Record>, BackendError> {
+        self.inner.records(kind)
+    }
+
+    fn caches(&self) -> Vec<CacheUse> {
+        self.inner.caches()
+    }
+
+    fn health(&self) -> BackendHealth {
+        self.inner.health()
+    }
+}
+
+/// Returns `view` with the state on which `block` was executed: the state as of its parent with the edits that the
+/// block includes.
+///
+/// # Errors
+/// Failures of the backend.
+pub fn as_edited(
+    backend: &dyn StateBackend,
+    view: Arc<dyn View>,
+    block: BlockRef,
+) -> Result<Arc<dyn View>, BackendError> {
+    let (Some(parent), Some(changes)) = (block.number.checked_sub(1), record::state_edits(backend, block)?) else {
+        return Ok(view);
+    };
+    Ok(Arc::new(LayeredView::with_edits(view, parent, Arc::new(changes))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::{MemoryBackend, suite};
+    use crate::state::{AccountChange, AccountState};
+    use crate::test_chain::{account, address, backend, child, word};
+    use node_types::{Bytes, U256};
+
+    fn balance(number: u8, balance: u64) -> StateChanges {
+        account(number, 0, balance, &[])
+    }
+
+    fn read(backend: &EditableBackend, number: u8, at: BlockNumber) -> u64 {
+        let account = backend.view().unwrap().state(at).unwrap().account(address(number)).unwrap();
+        account.map_or(0, |account| account.balance.low_u64())
+    }
+
+    #[test]
+    fn passes_the_backend_suite_without_edits() {
+        suite::run(&|genesis| {
+            let inner = MemoryBackend::new(genesis).unwrap();
+            Box::new(EditableBackend::open(Arc::new(inner)).unwrap())
+        });
+    }
+
+    #[test]
+    fn the_next_block_includes_edits_and_older_states_stay_unchanged() {
+        let inner = backend();
+        let editable = EditableBackend::open(inner.clone()).unwrap();
+        editable.append(child(&*editable.view().unwrap(), 0, 0, Vec::new(), balance(1, 5))).unwrap();
+        editable.edit::<BackendError>(|_| Ok(balance(1, 7))).unwrap();
+        editable.edit::<BackendError>(|_| Ok(balance(2, 9))).unwrap();
+        assert_eq!((read(&editable, 1, 1), read(&editable, 2, 1)), (7, 9));
+        // As after a restart.
+        let editable = EditableBackend::open(inner.clone()).unwrap();
+        assert_eq!((read(&editable, 1, 1), read(&editable, 2, 1)), (7, 9));
+        let view = editable.view().unwrap();
+        assert!(matches!(view.state(1).unwrap().proof(address(1), &[]), Err(BackendError::Uncommitted(1))));
+        view.state(1).unwrap().proof(address(3), &[]).unwrap();
+
+        let block = child(&*view, 1, 0, Vec::new(), balance(3, 1));
+        let reference = block.header.block_ref();
+        editable.append(block).unwrap();
+        assert_eq!((read(&editable, 1, 1), read(&editable, 2, 1)), (5, 0));
+        assert_eq!((read(&editable, 1, 2), read(&editable, 2, 2), read(&editable, 3, 2)), (7, 9, 1));
+        editable.view().unwrap().state(2).unwrap().proof(address(1), &[]).unwrap();
+        let mut state = balance(1, 7);
+        state.merge(&balance(2, 9));
+        assert_eq!(edited_blocks(&editable).unwrap(), [(reference, Edits { state, ..Edits::default() })]);
+        assert_eq!(inner.records(RecordKind::PendingEdit).unwrap(), []);
+        assert_eq!(first_edited_block(&editable, 1).unwrap(), None);
+        assert_eq!(first_edited_block(&editable, 2).unwrap(), Some(reference));
+
+        // When the block leaves the chain, so do its edits; they do not become pending again.
+        editable.switch(1, Vec::new()).unwrap();
+        assert_eq!((read(&editable, 1, 1), read(&editable, 2, 1)), (5, 0));
+        assert_eq!(first_edited_block(&editable, 9).unwrap(), None);
+    }
+
+    #[test]
+    fn a_block_has_only_its_own_edits_even_if_a_side_block_has_the_same_hash() {
+        let inner = backend();
+        let editable = EditableBackend::open(inner.clone()).unwrap();
+        editable.append(child(&*editable.view().unwrap(), 0, 0, Vec::new(), balance(1, 5))).unwrap();
+        let block = child(&*editable.view().unwrap(), 1, 0, Vec::new(), balance(3, 1));
+        let reference = block.header.block_ref();
+        // An edit without effect: the block has the same state root, and so the same hash, with and without it.
+        editable.edit::<BackendError>(|_| Ok(balance(1, 5))).unwrap();
+        editable.append(block.clone()).unwrap();
+        let edited = [(reference, Edits { state: balance(1, 5), ..Edits::default() })];
+        assert_eq!(edited_blocks(&editable).unwrap(), edited);
+
+        // A block that is refused changes nothing; the side block may still become canonical again.
+        editable.switch(0, Vec::new()).unwrap();
+        editable.append(block.clone()).unwrap_err();
+        editable.append_edited(block.clone(), Edits { unsigned: true, ..Edits::default() }).unwrap_err();
+        assert_eq!(edited_blocks(&editable).unwrap(), edited);
+
+        editable.append(child(&*editable.view().unwrap(), 0, 0, Vec::new(), balance(1, 5))).unwrap();
+        editable.append(block).unwrap();
+        assert_eq!(editable.view().unwrap().head(), reference);
+        assert_eq!(edited_blocks(&editable).unwrap(), []);
+    }
+
+    /// Records the balance of an account that a listener sees on each change.
+    struct Seen(Mutex<Vec<u64>>, Mutex<std::sync::Weak<EditableBackend>>);
+
+    impl HeadListener for Seen {
+        fn head_changed(&self, _change: &HeadChange) {
+            let backend = self.1.lock().upgrade().unwrap();
+            let head = backend.view().unwrap().head().number;
+            self.0.lock().push(read(&backend, 1, head));
+        }
+    }
+
+    #[test]
+    fn a_switch_sets_its_edits_or_changes_nothing() {
+        let inner = backend();
+        let editable = Arc::new(EditableBackend::open(inner.clone()).unwrap());
+        editable.append(child(&*editable.view().unwrap(), 0, 0, Vec::new(), balance(1, 5))).unwrap();
+        let sibling = child(&*editable.view().unwrap(), 0, 1, Vec::new(), balance(1, 6));
+        editable.edit::<BackendError>(|_| Ok(balance(1, 7))).unwrap();
+        let seen = Arc::new(Seen(Mutex::default(), Mutex::new(Arc::downgrade(&editable))));
+        editable.subscribe(seen.clone());
+
+        editable.switch_edited(7, vec![sibling.clone()], &balance(1, 8)).unwrap_err();
+        assert_eq!((read(&editable, 1, 1), inner.records(RecordKind::PendingEdit).unwrap().len()), (7, 1));
+        editable.switch_edited(0, vec![sibling], &balance(1, 8)).unwrap();
+        assert_eq!((read(&editable, 1, 1), &*seen.0.lock()), (8, &vec![8]));
+        assert_eq!(inner.records(RecordKind::PendingEdit).unwrap().len(), 1);
+        // The same with an empty branch, and after a restart.
+        editable.switch_edited(0, Vec::new(), &balance(1, 9)).unwrap();
+        assert_eq!((read(&editable, 1, 0), &*seen.0.lock()), (9, &vec![8, 9]));
+        assert_eq!(read(&EditableBackend::open(inner).unwrap(), 1, 0), 9);
+    }
+
+    #[test]
+    fn edits_of_storage_and_code() {
+        let inner = backend();
+        let editable = EditableBackend::open(inner).unwrap();
+        editable.append(child(&*editable.view().unwrap(), 0, 0, Vec::new(), account(1, 1, 1, &[(1, 5)]))).unwrap();
+        let code_hash = node_types::keccak256([1]);
+        let account = AccountState { nonce: 1, balance: 1.into(), code_hash };
+        let storage = [(word(1), U256::zero()), (word(2), 6.into())].into();
+        let change = AccountChange { account: Some(account), storage_cleared: false, storage };
+        let changes =
+            StateChanges { accounts: [(address(1), change)].into(), code: [(code_hash, vec![1].into())].into() };
+        editable.edit::<BackendError>(|_| Ok(changes.clone())).unwrap();
+        let view = editable.view().unwrap();
+        let state = view.state(1).unwrap();
+        let slot = |slot| state.storage(address(1), word(slot)).unwrap();
+        assert_eq!((slot(1), slot(2)), (U256::zero(), 6.into()));
+        assert_eq!(state.code(code_hash).unwrap().unwrap(), Bytes::from(vec![1]));
+        assert!(state.has_storage(address(1)).unwrap());
+    }
+}
