@@ -18,6 +18,7 @@ use std::path::PathBuf;
 /// The default command is `dev`.
 #[derive(Debug, Parser)]
 #[command(
+    name = "ethnode",
     version,
     long_version = LONG_VERSION,
     propagate_version = true,
