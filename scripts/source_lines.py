@@ -4,95 +4,48 @@
     scripts/source_lines.py [--rev REVISION]
 
 Counts the .rs files under src/ of every crate in crates/ and bin/, without items under `#[cfg(test)]` and without the files of modules that
-are declared so. Prints for each crate its files, its lines, and its lines of code: neither blank nor comment. With --rev, counts a git
-revision instead of the working tree.
+are declared so. Prints for each crate its files, its lines, and its lines of code: neither blank nor comment.
 """
 
 import argparse
-import pathlib
 import re
-import subprocess
-import sys
+from pathlib import PurePath
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+from nodes import ROOT, run
+
 SOURCE = re.compile(r"(?:crates|bin)/([^/]+)/src/.+\.rs")
 TEST_MODULE = re.compile(r"#\[cfg\((?:test|any\(test, feature = \"(?:backend-tests|test-faults)\"\))\)\]\n\s*(?:pub(?:\(.*\))? )?mod (\w+);")
-
-
-def git(*arguments):
-    return subprocess.run(["git", *arguments], cwd=ROOT, check=True, capture_output=True, text=True).stdout
-
-
-def files(revision):
-    """Yields path and text of every Rust file."""
-    if revision:
-        for path in git("ls-tree", "-r", "--name-only", revision, "crates", "bin").splitlines():
-            if path.endswith(".rs"):
-                yield path, git("show", f"{revision}:{path}")
-    else:
-        for path in git("ls-files", "--cached", "--others", "--exclude-standard", "crates", "bin").splitlines():
-            if path.endswith(".rs") and (ROOT / path).exists():
-                yield path, (ROOT / path).read_text()
-
-
-def test_modules(sources):
-    """The paths, without .rs, of all modules that only tests compile."""
-    modules = set()
-    for path, text in sources.items():
-        folder = pathlib.PurePath(path)
-        folder = folder.parent if folder.name in ("lib.rs", "main.rs", "mod.rs") else folder.with_suffix("")
-        modules.update(str(folder / name) for name in TEST_MODULE.findall(text))
-    return modules
-
-
-def without_test_items(lines):
-    """Leaves out items under `#[cfg(test)]`. rustfmt indents the brace that closes an item like the item itself."""
-    kept = []
-    position = 0
-    while position < len(lines):
-        line = lines[position]
-        if line.strip() != "#[cfg(test)]":
-            kept.append(line)
-            position += 1
-            continue
-        indentation = line[: len(line) - len(line.lstrip())]
-        position += 1
-        while lines[position].strip().startswith("#["):
-            position += 1
-        if not lines[position].rstrip().endswith((";", "}")):
-            while lines[position].rstrip() not in (f"{indentation}}}", f"{indentation}}};", f"{indentation});"):
-                position += 1
-        position += 1
-    return kept
-
-
-def is_code(line):
-    text = line.strip()
-    return bool(text) and not text.startswith("//")
+# rustfmt indents the brace that closes an item like the item itself.
+TEST_ITEM = re.compile(r"^( *)#\[cfg\(test\)\]\n(?: *#\[.*\n)*(?:.*[;}]\n|(?:.*\n)*?\1(?:\}|\};|\);)\n)", re.M)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rev", help="git revision to count instead of the working tree")
     revision = parser.parse_args().rev
-    sources = {path: text for path, text in files(revision) if SOURCE.fullmatch(path)}
-    tests = test_modules(sources)
+    command = ["ls-tree", "-r", "--name-only", revision] if revision else ["ls-files", "--cached", "--others", "--exclude-standard"]
+    paths = filter(SOURCE.fullmatch, run("git", *command, "crates", "bin", cwd=ROOT).splitlines())
+    if revision:
+        texts = {path: run("git", "show", f"{revision}:{path}", cwd=ROOT) for path in paths}
+    else:
+        texts = {path: (ROOT / path).read_text() for path in paths if (ROOT / path).exists()}
+    tests = set()
+    for path, text in texts.items():
+        file = PurePath(path)
+        folder = file.parent if file.name in ("lib.rs", "main.rs", "mod.rs") else file.with_suffix("")
+        tests.update(folder / name for name in TEST_MODULE.findall(text))
     counts = {}
-    for path, text in sources.items():
-        module = pathlib.PurePath(path).with_suffix("")
-        if any(str(part) in tests for part in (module, *module.parents)):
-            continue
-        lines = without_test_items(text.splitlines())
-        crate = counts.setdefault(SOURCE.fullmatch(path)[1], [0, 0, 0])
-        crate[0] += 1
-        crate[1] += len(lines)
-        crate[2] += sum(map(is_code, lines))
-    if not counts:
-        sys.exit("no source files found")
-    counts["all"] = [sum(column) for column in zip(*counts.values())]
+    for path, text in texts.items():
+        module = PurePath(path).with_suffix("")
+        if tests.isdisjoint([module, *module.parents]):
+            lines = TEST_ITEM.sub("", text).splitlines()
+            code = sum(bool(line.strip()) and not line.strip().startswith("//") for line in lines)
+            for crate in (SOURCE.fullmatch(path)[1], "all"):
+                counts[crate] = [a + b for a, b in zip(counts.get(crate, [0, 0, 0]), (1, len(lines), code))]
     print(f"{'crate':<14}{'files':>7}{'lines':>9}{'code':>9}")
-    for crate, (number, lines, code) in counts.items():
+    for crate, (number, lines, code) in sorted(counts.items(), key=lambda entry: entry[0] == "all"):
         print(f"{crate:<14}{number:>7}{lines:>9,}{code:>9,}")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,45 +1,44 @@
 #!/usr/bin/env python3
-"""Compare every JSON-RPC response of this node with anvil's, on the same chain.
+"""Compare this node with anvil: its responses, and how common tools and its options get along with both.
 
-    scripts/compare_anvil.py [--anvil PROGRAM] [--bin FOLDER] [--all]
+    scripts/anvil.py [--bin FOLDER] [--work FOLDER] [--all] [PART…]
 
-Both start with the same mnemonic, chain id, fork and fees. The same signed transactions of types 0 to 4 are sent to both, each in a
-block with the same timestamp; then both get the same requests. Differences must be listed in the first table of
-docs/rpc-differences.md by method and path in the response, where `*` matches anything but a dot and `**` anything. The exit status is 1 if
-a difference is not listed, or if a row no longer applies. Block hashes differ, because the genesis blocks do; they are replaced by
-the name of their block before the comparison. --all also prints listed differences. Without --anvil, anvil and eth-account are
-installed from npm and PyPI into a temporary folder; with it, eth-account must be installed.
+--list lists the parts. `responses` sends the same signed transactions to both, each in a block with the same timestamp, and then the same
+requests. Differences must be listed in the first table of docs/rpc-differences.md by method and path in the response, where `*` matches
+anything but a dot and `**` anything; it fails if a difference is not listed, or if a row no longer applies. Block hashes differ, because the
+genesis blocks do; they are replaced by the name of their block before. The other parts run tools in their newest versions from npm, in a
+temporary folder or --work, which is kept. They fail if something fails here, and print what differs from anvil; docs/compatibility.md
+has a summary. Needs anvil 1.7.1 in PATH, and eth-account 0.14.0.
 """
 
-import argparse
 import fnmatch
 import json
+import os
 import re
-import subprocess
-import sys
+import shutil
 import tempfile
 import time
-import urllib.request
 from pathlib import Path
 
-from nodes import ROOT, Anvil, Failure, Server, build
+import nodes
+from nodes import ROOT, Anvil, Failure, Missing, Server, fetch, message, need, rpc, run, wait_for
 
 try:
     import rlp
     from eth_account import Account
     from eth_utils import keccak, to_checksum_address
 except ImportError:
-    # Installed by with_tools.
     Account = None
 
-TOOLS = {"anvil": "@foundry-rs/anvil@1.7.1", "signer": "eth-account==0.14.0"}
 DIFFERENCES = ROOT / "docs/rpc-differences.md"
 MNEMONIC = "test test test test test test test test test test test junk"
 CHAIN_ID = 31337
 GENESIS_TIME = 1_800_000_000
 GWEI = 10**9
+COMMON = ["--mnemonic", MNEMONIC, "--chain-id", str(CHAIN_ID), "--hardfork", "osaka", "--gas-limit", "30000000", "--timestamp", str(GENESIS_TIME)]
 NOBODY = "0x00000000000000000000000000000000000000b0"
 UNKNOWN = "0x" + "99" * 32
+ABSENT = "(absent)"
 
 # Empty call data: adds one to slot 0, logs the sum under topic 0xaa, returns it. Otherwise: reverts with "no".
 REVERT = "08c379a0" + "20".zfill(64) + "02".zfill(64) + "6e6f".ljust(64, "0")
@@ -57,32 +56,12 @@ def deploy(code):
     return f"0x60{len(code) // 2:02x}8060095f395ff3{code}"
 
 
-class Rpc:
-    """A JSON-RPC server."""
-
-    def __init__(self, url):
-        self.url = url
-
-    def post(self, body):
-        request = urllib.request.Request(self.url, body, {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=60) as response:
-            return response.read()
-
-    def ask(self, method, *parameters):
-        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": list(parameters)}
-        return json.loads(self.post(json.dumps(body).encode()))
-
-    def result(self, method, *parameters):
-        response = self.ask(method, *parameters)
-        if "error" in response:
-            raise Failure(f"{self.url}: {method}: {response['error']}")
-        return response["result"]
-
-
 class Signer:
     """An account of the mnemonic that signs transactions with consecutive nonces."""
 
     def __init__(self, index):
+        if Account is None:
+            raise Missing("eth-account is not installed: pip install eth-account==0.14.0")
         Account.enable_unaudited_hdwallet_features()
         self.account = Account.from_mnemonic(MNEMONIC, account_path=f"m/44'/60'/0'/0/{index}")
         self.address = self.account.address.lower()
@@ -107,15 +86,6 @@ class Signer:
 def created(sender, nonce):
     """Returns the address of a contract."""
     return "0x" + keccak(rlp.encode([bytes.fromhex(sender[2:]), nonce]))[12:].hex()
-
-
-def mined(server, hash):
-    """Waits until a transaction is mined."""
-    for _ in range(500):
-        if server.result("eth_getTransactionReceipt", hash):
-            return
-        time.sleep(0.01)
-    raise Failure(f"{server.url}: {hash} is not mined")
 
 
 class Chain:
@@ -153,12 +123,12 @@ class Chain:
         """Sends each transaction in a block of its own. Returns their hashes."""
         hashes = []
         # Hashes that follow from the genesis blocks differ.
-        server.result("anvil_setNextBlockBaseFeePerGas", hex(GWEI))
+        server.rpc("anvil_setNextBlockBaseFeePerGas", hex(GWEI))
         for index, transaction in enumerate(self.transactions):
-            server.result("evm_setNextBlockTimestamp", hex(GENESIS_TIME + 12 * (index + 1)))
-            hashes.append(server.result("eth_sendRawTransaction", transaction))
+            server.rpc("evm_setNextBlockTimestamp", hex(GENESIS_TIME + 12 * (index + 1)))
+            hashes.append(server.rpc("eth_sendRawTransaction", transaction))
             # anvil responds before the block is mined.
-            mined(server, hashes[-1])
+            wait_for("a receipt", lambda: server.rpc("eth_getTransactionReceipt", hashes[-1]))
         return hashes
 
 
@@ -298,12 +268,6 @@ def controls(chain):
     ]
 
 
-def block_names(server, head):
-    """Returns the hashes of the blocks, and a map from hash to block name."""
-    hashes = [server.result("eth_getBlockByNumber", hex(number), False)["hash"] for number in range(head + 1)]
-    return hashes, {hash: f"the hash of block {number}" for number, hash in enumerate(hashes)}
-
-
 def named(value, names):
     """Returns the value with block hashes replaced by block names."""
     if isinstance(value, dict):
@@ -317,19 +281,14 @@ def differences(path, ours, theirs):
     """Yields the paths at which two responses differ."""
     if isinstance(ours, dict) and isinstance(theirs, dict):
         for key in sorted(ours.keys() | theirs.keys()):
-            if key not in ours:
-                yield f"{path}.{key}", "(absent)", theirs[key]
-            elif key not in theirs:
-                yield f"{path}.{key}", ours[key], "(absent)"
-            else:
-                yield from differences(f"{path}.{key}", ours[key], theirs[key])
+            yield from differences(f"{path}.{key}", ours.get(key, ABSENT), theirs.get(key, ABSENT))
     elif isinstance(ours, list) and isinstance(theirs, list):
         if len(ours) != len(theirs):
-            yield f"{path}.length", len(ours), len(theirs)
+            yield f"{path}.length".removeprefix("."), len(ours), len(theirs)
         for index, (our, their) in enumerate(zip(ours, theirs)):
             yield from differences(f"{path}[{index}]", our, their)
     elif ours != theirs:
-        yield path, ours, theirs
+        yield path.removeprefix("."), ours, theirs
 
 
 def compared(response):
@@ -366,85 +325,131 @@ def matching(rows, method, path):
     return None
 
 
-def compare(options):
-    folder = options.bin or build()
-    common = ["--mnemonic", MNEMONIC, "--chain-id", str(CHAIN_ID), "--hardfork", "osaka", "--gas-limit", "30000000"]
-    common += ["--timestamp", str(GENESIS_TIME)]
-    # anvil uses the block's gas limit for calls without one.
+def ask(server, method, parameters):
+    return json.loads(fetch(server.url, body=json.dumps(message(method, *parameters)).encode())[1])
+
+
+def responses(options):
+    """all JSON-RPC responses on the same chain, beside docs/rpc-differences.md"""
     rows = listed()
-    with (
-        Server(folder / "ethnode", "dev", "--bare", "--log", "error", *common, "--gas-cap", "30000000") as node,
-        Anvil(options.anvil, *common, "--steps-tracing") as anvil,
-    ):
-        servers = [Rpc(server.url) for server in (node, anvil)]
-        chain = Chain()
+    # anvil uses the block's gas limit for calls without one.
+    with (Server(options.server, "dev", "--bare", "--log", "error", *COMMON, "--gas-cap", "30000000") as node,
+          Anvil(*COMMON, "--steps-tracing") as anvil):
+        servers, chain = (node, anvil), Chain()
         ours, theirs = [chain.grow(server) for server in servers]
-        if ours != theirs:
-            raise Failure("the transactions have other hashes")
-        views = [block_names(server, len(ours)) for server in servers]
-        asked = [questions(chain, ours, hashes) + controls(chain) for hashes, _ in views]
-        methods, equal, met, unknown, missing, snapshots = set(), 0, 0, 0, {}, [None, None]
+        nodes.expect("hashes of the transactions", ours, theirs)
+        hashes = [[server.rpc("eth_getBlockByNumber", hex(number), False)["hash"] for number in range(len(ours) + 1)] for server in servers]
+        names = [{hash: f"the hash of block {number}" for number, hash in enumerate(of_server)} for of_server in hashes]
+        asked = [questions(chain, ours, of_server) + controls(chain) for of_server in hashes]
+        methods, equal, met, unlisted, snapshots = set(), 0, 0, 0, [None, None]
         for (method, *our_parameters), (_, *their_parameters) in zip(*asked):
             parameters = [[snapshot if value == "SNAPSHOT" else value for value in of_server]
                           for of_server, snapshot in zip((our_parameters, their_parameters), snapshots)]
             for _ in range(20):
-                responses = [server.ask(method, *of_server) for server, of_server in zip(servers, parameters)]
-                our, their = [named(compared(response), names) for response, (_, names) in zip(responses, views)]
-                found = list(differences("", our, their))
-                if "pending" in our_parameters:
-                    # Its timestamp is the machine's time.
-                    found = [place for place in found if place[0] != ".result.timestamp"]
+                responses = [ask(server, method, of_server) for server, of_server in zip(servers, parameters)]
+                our, their = (named(compared(response), of_server) for response, of_server in zip(responses, names))
+                # The timestamp of the pending block is the machine's time.
+                found = [place for place in differences("", our, their) if not ("pending" in our_parameters and place[0] == "result.timestamp")]
                 # anvil updates its fee history some time after the block.
-                if method != "eth_feeHistory" or all(matching(rows, method, path[1:]) for path, *_ in found):
+                if method != "eth_feeHistory" or all(matching(rows, method, path) for path, *_ in found):
                     break
                 time.sleep(0.1)
             if method == "evm_snapshot":
                 snapshots = [response.get("result") for response in responses]
-            absent = [response.get("error", {}).get("code") == -32601 for response in responses]
-            if any(absent):
-                missing.setdefault(method, absent)
+            here, there = (response.get("error", {}).get("code") == -32601 for response in responses)
+            if here or there:
+                if here and not there and method not in methods:
+                    print(f"  only anvil has {method}")
+                methods.add(method)
                 continue
             methods.add(method)
             equal += not found
             for path, our, their in found:
-                row = matching(rows, method, path.removeprefix("."))
-                if row is not None:
+                row = matching(rows, method, path)
+                met, unlisted = met + bool(row), unlisted + (row is None)
+                if row:
                     rows[row] += 1
-                    met += 1
                 if row is None or options.all:
-                    print(f"{'listed ' if row else 'DIFFERS'} {method}{short(our_parameters)}: {path.removeprefix('.')}")
-                    print(f"        here {short(our)}\n        there {short(their)}")
-                unknown += row is None
-    for method, (here, there) in sorted(missing.items()):
-        if here and not there:
-            print(f"only anvil has {method}")
-    unmet = [row for row, count in rows.items() if count == 0]
-    for methods_of, places in unmet:
-        print(f"NOT MET {methods_of} {places}")
-    print(f"{len(methods)} methods, {sum(1 for _ in asked[0])} requests: {equal} responses are equal, {met} differences are"
-          f" listed, {unknown} are not")
-    return 1 if unknown or unmet else 0
+                    print(f"  {'listed ' if row else 'DIFFERS'} {method}{short(our_parameters)}: {path}\n        here {short(our)}\n"
+                          f"        there {short(their)}")
+    for row in (row for row, count in rows.items() if count == 0):
+        nodes.check(False, f"not met: {' '.join(row)}")
+    nodes.check(not unlisted, f"{len(methods)} methods, {len(asked[0])} requests: {equal} responses are equal, {met} differences are listed, "
+                              f"{unlisted} are not")
 
 
-def with_tools(script):
-    """Runs a script again with anvil and eth-account installed."""
-    with tempfile.TemporaryDirectory() as work:
-        subprocess.run([sys.executable, "-m", "venv", f"{work}/venv"], check=True)
-        subprocess.run([f"{work}/venv/bin/pip", "install", "--quiet", TOOLS["signer"]], check=True)
-        npm = ["npm", "install", "--prefix", work, "--no-audit", "--no-fund", "--silent", TOOLS["anvil"]]
-        subprocess.run(npm, check=True)
-        again = [f"{work}/venv/bin/python", script, *sys.argv[1:], "--anvil", f"{work}/node_modules/.bin/anvil"]
-        return subprocess.run(again).returncode
+CHECKS = ROOT / "clients/compatibility"
+# For each part: packages, and the programs to run.
+TOOLS = {
+    "libraries": (["viem", "ethers"], [["node", "errors.mjs"], ["node", "viem.mjs"]]),
+    "hardhat2": (["hardhat@2", "@nomicfoundation/hardhat-network-helpers@1", "ethers"], [["node", "hardhat2.cjs"]]),
+    "hardhat3": (["node@22", "hardhat@3", "@nomicfoundation/hardhat-network-helpers@3"], [["node_modules/.bin/node", "hardhat3.mjs"]]),
+}
+
+def install(options, name, packages):
+    """Returns a folder with packages of npm and the programs of clients/compatibility."""
+    need("npm", "node")
+    folder = options.work / name
+    shutil.copytree(CHECKS, folder, dirs_exist_ok=True)
+    if not (folder / "package.json").exists():
+        (folder / "package.json").write_text(json.dumps({"private": True, "type": "module" if name == "hardhat3" else "commonjs"}))
+        environment = {**os.environ, "PATH": f"{folder / 'node_modules/.bin'}{os.pathsep}{os.environ['PATH']}"}
+        # A Node.js of its own comes first: npm leaves out optional packages that do not fit the one that it runs with.
+        for wave in filter(None, ([name for name in packages if name.startswith("node@")], packages)):
+            run("npm", "install", "--no-audit", "--no-fund", "--silent", *wave, cwd=folder, env=environment)
+    return folder
 
 
-def main():
-    options = argparse.ArgumentParser(description="Compares the responses of this node with anvil's.")
-    options.add_argument("--anvil", help="the path of anvil; it is installed otherwise")
-    options.add_argument("--bin", type=Path, help="folder with ethnode; it is built otherwise")
-    options.add_argument("--all", action="store_true", help="print listed differences as well")
-    options = options.parse_args()
-    sys.exit(compare(options) if options.anvil else with_tools(__file__))
+def beside(options, find):
+    """Has `find(server)` return results by tool and call, of this node and of anvil. Prints what differs, and fails if something fails here."""
+    with Server(options.server, "dev", "--data-dir", ":memory:") as server, Anvil() as anvil:
+        compare_results(find(server), find(anvil))
+
+
+def compare_results(ours, theirs):
+    for call, result in ours.items():
+        if (there := theirs.get(call, "absent")) != result:
+            print(f"  {': '.join(call)}: here {result}; anvil {there}")
+    failed = [f"{': '.join(call)}: {result}" for call, result in ours.items() if result.startswith("fails")]
+    nodes.check(not failed, f"{len(ours)} calls, {sum(theirs.get(call) == result for call, result in ours.items())} as with anvil{', '.join(['', *failed])}")
+
+
+def tool(name):
+    """Returns the part that runs a tool."""
+    packages, commands = TOOLS[name]
+
+    def play(options):
+        folder = install(options, name, packages)
+
+        def find(server, command):
+            output = run(*command, cwd=folder, env={**os.environ, "NODE_RPC_URL": server.url}, timeout=300)
+            lines = [json.loads(line) for line in output.splitlines() if line.startswith('{"tool"')]
+            if not lines:
+                raise Failure(f"{name} has tried nothing")
+            return {(line["tool"], line["call"]): line["result"] for line in lines}
+        for command in commands:
+            beside(options, lambda server: find(server, command))
+    play.__doc__ = f"calls of {' and '.join(packages)}"
+    return play
+
+
+PARTS = {"responses": responses, **{name: tool(name) for name in TOOLS}}
+
+
+def play(options):
+    """Runs the parts with a folder for packages."""
+    given = options.work
+    with tempfile.TemporaryDirectory() as temporary:
+        options.work = (given or Path(temporary)).resolve()
+        for name in options.parts:
+            print(f"{name}:", flush=True)
+            PARTS[name](options)
+
+
+def arguments(parser):
+    parser.add_argument("--work", type=Path, help="where to install the tools; it is kept")
+    parser.add_argument("--all", action="store_true", help="print listed differences as well")
 
 
 if __name__ == "__main__":
-    main()
+    nodes.main(__doc__, PARTS, arguments=arguments, together=play)

@@ -1,8 +1,9 @@
 -- For wrk: sends the lines of a file as request bodies, or with GET if they are paths, in random order.
 --
---   wrk … -s wrk_requests.lua URL -- PATH FILE SEED [DEPTH]
+--   wrk … -s requests.lua URL -- PATH FILE SEED DEPTH
 --
--- If the file is empty it sends GET. With DEPTH it sends as many requests in one piece (HTTP pipelining). At the end it prints the numbers of completed and failed requests, and the time within which 99% got a response.
+-- DEPTH requests are sent in one piece (HTTP pipelining). At the end it prints the numbers of completed and failed requests, and the
+-- time within which 99% got a response.
 
 local requests = {}
 local depth = 1
@@ -13,11 +14,8 @@ function init(args)
         local is_path = body:sub(1, 1) == "/"
         requests[#requests + 1] = is_path and wrk.format("GET", body) or wrk.format("POST", args[1], nil, body)
     end
-    if #requests == 0 then
-        requests[1] = wrk.format("GET", args[1])
-    end
     math.randomseed(tonumber(args[3]))
-    depth = tonumber(args[4] or 1)
+    depth = tonumber(args[4])
 end
 
 function request()
