@@ -4,6 +4,7 @@ use crate::field_names::parameter;
 use crate::options::{self, fault_message, message, with_option};
 use node_core::executor::ExecutionError;
 use node_core::node::{ErrorKind, Fault, NodeError};
+use node_core::producer::ProducerError;
 use node_core::sources::Sources;
 use node_types::wire::Data;
 use serde::Serialize;
@@ -117,6 +118,12 @@ pub(crate) fn plain(error: &serde_json::Error) -> String {
 impl From<NodeError> for RpcError {
     fn from(error: NodeError) -> Self {
         Self { limit: error.limit().map(options::name), ..Self::of_node(&error) }
+    }
+}
+
+impl From<ProducerError> for RpcError {
+    fn from(error: ProducerError) -> Self {
+        NodeError::from(error).into()
     }
 }
 

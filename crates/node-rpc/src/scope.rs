@@ -1,9 +1,12 @@
 //! The environment of method calls.
 
 use crate::block_cache::BlockCache;
+use crate::error::RpcError;
 use crate::session::Session;
 use node_core::context::Context;
 use node_core::node::Node;
+use node_core::producer::Producer;
+use std::sync::Arc;
 
 /// The environment of a method call.
 #[derive(Clone, Copy)]
@@ -15,6 +18,13 @@ pub struct Scope<'a> {
     /// The client.
     pub client: Client<'a>,
     pub(crate) blocks: &'a BlockCache,
+}
+
+impl<'a> Scope<'a> {
+    /// Returns the producer, if the node has one and the request may still run.
+    pub(crate) fn control(self) -> Result<&'a Arc<Producer>, RpcError> {
+        Ok(self.node.control(self.context)?)
+    }
 }
 
 /// The properties of the client that the transport knows.

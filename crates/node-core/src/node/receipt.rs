@@ -76,28 +76,17 @@ fn receipts_in_block<'a>(body: &'a Body, receipts: &'a [Receipt]) -> impl Iterat
     })
 }
 
-impl Node {
-    /// Returns the receipts of the block that contains a mined transaction, or `None` if no canonical block contains
-    /// it.
-    ///
-    /// # Errors
-    /// [`NodeError::Backend`].
-    pub fn get_receipt(&self, context: &Context, hash: H256) -> Result<Option<FoundReceipt>, NodeError> {
-        let snapshot = self.snapshot(context)?;
-        let Some(position) = snapshot.view.transaction_position(hash)? else { return Ok(None) };
-        let receipts = FoundReceipts::read(context, &snapshot, position.block)?;
-        Ok(Some(FoundReceipt { receipts, index: position.index }))
-    }
+pub(super) fn get_receipt(node: &Node, context: &Context, hash: H256) -> Result<Option<FoundReceipt>, NodeError> {
+    let snapshot = node.snapshot(context)?;
+    let Some(position) = snapshot.view.transaction_position(hash)? else { return Ok(None) };
+    let receipts = FoundReceipts::read(context, &snapshot, position.block)?;
+    Ok(Some(FoundReceipt { receipts, index: position.index }))
+}
 
-    /// Returns the receipts of a canonical block, or of the pending one.
-    ///
-    /// # Errors
-    /// [`NodeError::BlockNotFound`] if no canonical block has this id.
-    pub fn get_receipts(&self, context: &Context, block: BlockId) -> Result<FoundReceipts, NodeError> {
-        let snapshot = self.snapshot_for(context, block)?;
-        let number = snapshot.canonical(block, Field::BlockNumber)?;
-        FoundReceipts::read(context, &snapshot, number)
-    }
+pub(super) fn get_receipts(node: &Node, context: &Context, block: BlockId) -> Result<FoundReceipts, NodeError> {
+    let snapshot = node.snapshot_for(context, block)?;
+    let number = snapshot.canonical(block, Field::BlockNumber)?;
+    FoundReceipts::read(context, &snapshot, number)
 }
 
 #[cfg(test)]

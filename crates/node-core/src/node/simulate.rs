@@ -97,35 +97,26 @@ struct Planned {
     block: BlockStateCalls,
 }
 
-impl Node {
-    /// Simulates consecutive blocks on top of a block. Nothing is stored.
-    ///
-    /// All calls together may use at most as much gas as a single call.
-    ///
-    /// # Errors
-    /// A [`SimulateError`], which identifies the block or transaction that caused it.
-    pub fn simulate(
-        &self,
-        context: &Context,
-        simulation: Simulation,
-        block: BlockId,
-    ) -> Result<Vec<SimulatedBlock>, SimulateError> {
-        let snapshot = self.snapshot_for(context, block)?;
-        let base = snapshot.state(block, Field::BlockNumber)?;
-        let Simulation { blocks, trace_transfers, validation } = simulation;
-        let planned = plan(&*snapshot.header(base)?, blocks)?;
-        let context = self.call_context(context);
-        let mut run =
-            Run { node: self, gas_left: context.gas_budget(), context, output: 0, trace_transfers, validation };
-        let mut branch = GrowingBranch::new(snapshot.view.clone(), base)?;
-        let mut simulated = Vec::with_capacity(planned.len());
-        for planned in planned {
-            let block = run.block(&*branch.view()?, planned)?;
-            branch.push(block.block.clone())?;
-            simulated.push(block);
-        }
-        Ok(simulated)
+pub(super) fn simulate(
+    node: &Node,
+    context: &Context,
+    simulation: Simulation,
+    block: BlockId,
+) -> Result<Vec<SimulatedBlock>, SimulateError> {
+    let snapshot = node.snapshot_for(context, block)?;
+    let base = snapshot.state(block, Field::BlockNumber)?;
+    let Simulation { blocks, trace_transfers, validation } = simulation;
+    let planned = plan(&*snapshot.header(base)?, blocks)?;
+    let context = node.call_context(context);
+    let mut run = Run { node: node, gas_left: context.gas_budget(), context, output: 0, trace_transfers, validation };
+    let mut branch = GrowingBranch::new(snapshot.view.clone(), base)?;
+    let mut simulated = Vec::with_capacity(planned.len());
+    for planned in planned {
+        let block = run.block(&*branch.view()?, planned)?;
+        branch.push(block.block.clone())?;
+        simulated.push(block);
     }
+    Ok(simulated)
 }
 
 /// Assigns each block a number and a timestamp, and fills gaps with empty blocks.

@@ -40,7 +40,7 @@ pub(super) fn operations() -> Vec<Operation> {
             "Sets the timestamp of the next block, from which the clock of the chain continues. It must be later than the head's.",
         )
         .body(|_, _: &SetNextBlockTimestampInput| Cost::CONTROL, |node, context, input| {
-            node.set_next_block_timestamp(context, input.timestamp.0).map(done)
+            Ok(done(node.control(context)?.set_next_timestamp(input.timestamp.0)?))
         }),
         Operation::post(
             "increaseTime",
@@ -49,7 +49,8 @@ pub(super) fn operations() -> Vec<Operation> {
             "Advances the clock of the chain by a number of seconds.",
         )
         .body(|_, _: &IncreaseTimeInput| Cost::CONTROL, |node, context, input| {
-            node.increase_time(context, input.seconds.0).map(done)
+            node.control(context)?.increase_time(input.seconds.0)?;
+            Ok(done(()))
         }),
         Operation::post(
             "setNextBlockBaseFee",
@@ -58,7 +59,7 @@ pub(super) fn operations() -> Vec<Operation> {
             "Sets the base fee of the next block, from which those of later blocks follow.",
         )
         .body(|_, _: &SetNextBlockBaseFeeInput| Cost::CONTROL, |node, context, input| {
-            node.set_next_block_base_fee(context, input.base_fee.0).map(done)
+            Ok(done(node.control(context)?.set_next_base_fee(input.base_fee.0)?))
         }),
         Operation::post(
             "snapshot",
@@ -68,7 +69,7 @@ pub(super) fn operations() -> Vec<Operation> {
         )
         .limits("1,024 snapshots.")
         .optional_body(|_, _: &EmptyInput| Cost::CONTROL, |node, context, _| {
-            Ok(SnapshotId { snapshot_id: Quantity(node.take_snapshot(context)?) })
+            Ok(SnapshotId { snapshot_id: Quantity(node.control(context)?.snapshot()?) })
         }),
         Operation::post(
             "revert",
@@ -89,7 +90,7 @@ pub(super) fn operations() -> Vec<Operation> {
         )
         .limits("128 blocks.")
         .body(|_, _: &ReorganizeInput| Cost::CONTROL, |node, context, input| {
-            let HeadChange { added, removed } = node.reorganize(context, input.blocks.0)?;
+            let HeadChange { added, removed } = node.control(context)?.reorganize(context, input.blocks.0)?;
             let hashes = |blocks: Vec<BlockRef>| blocks.into_iter().map(|block| Data(block.hash)).collect();
             Ok(ReorganizeOutput { added: hashes(added), removed: hashes(removed) })
         }),
@@ -100,7 +101,7 @@ pub(super) fn operations() -> Vec<Operation> {
             "From now on, sendTransaction accepts this account as `From`, without a key.",
         )
         .body(|_, _: &ImpersonateInput| Cost::CONTROL, |node, context, input| {
-            Ok(ControlOutput { result: node.impersonate(context, input.address.0, true)? })
+            Ok(ControlOutput { result: node.control(context)?.impersonate(input.address.0, true) })
         }),
         Operation::post(
             "stopImpersonating",
@@ -109,7 +110,7 @@ pub(super) fn operations() -> Vec<Operation> {
             "Reverses `impersonate`. Returns whether the account was impersonated.",
         )
         .body(|_, _: &ImpersonateInput| Cost::CONTROL, |node, context, input| {
-            Ok(ControlOutput { result: node.impersonate(context, input.address.0, false)? })
+            Ok(ControlOutput { result: node.control(context)?.impersonate(input.address.0, false) })
         }),
         Operation::post(
             "sendTransaction",
@@ -127,7 +128,7 @@ pub(super) fn operations() -> Vec<Operation> {
         }),
         Operation::post("setBalance", "/dev/setBalance/", "Set a balance", EDIT)
         .body(|_, _: &SetBalanceInput| Cost::CONTROL, |node, context, input| {
-            node.set_balance(context, input.address.0, input.balance.0).map(done)
+            Ok(done(node.control(context)?.set_balance(input.address.0, input.balance.0)?))
         }),
         Operation::post(
             "setNonce",
@@ -137,15 +138,15 @@ pub(super) fn operations() -> Vec<Operation> {
              that were already mined are not mined again.",
         )
         .body(|_, _: &SetNonceInput| Cost::CONTROL, |node, context, input| {
-            node.set_nonce(context, input.address.0, input.nonce.0).map(done)
+            Ok(done(node.control(context)?.set_nonce(input.address.0, input.nonce.0)?))
         }),
         Operation::post("setCode", "/dev/setCode/", "Set code", EDIT)
         .body(|_, _: &SetCodeInput| Cost::CONTROL, |node, context, input| {
-            node.set_code(context, input.address.0, input.code.0).map(done)
+            Ok(done(node.control(context)?.set_code(input.address.0, input.code.0)?))
         }),
         Operation::post("setStorage", "/dev/setStorage/", "Set a storage slot", EDIT)
         .body(|_, _: &SetStorageInput| Cost::CONTROL, |node, context, input| {
-            node.set_storage(context, input.address.0, input.position.0, input.value.0).map(done)
+            Ok(done(node.control(context)?.set_storage(input.address.0, input.position.0, input.value.0)?))
         }),
         Operation::post(
             "dropTransaction",

@@ -1,9 +1,12 @@
-//! Balances and allowances of ERC-20 tokens on development chains.
+//! Control of development chains, which the node produces itself, and the balances and allowances of ERC-20 tokens on
+//! them.
 
 use super::{Node, NodeError};
+use crate::block::BlockRef;
 use crate::context::Context;
 use crate::executor::{AccountOverride, Call, StorageOverride};
-use node_types::consensus::AccessListItem;
+use crate::producer::ProducerError;
+use node_types::consensus::{AccessListItem, Withdrawal};
 use node_types::{Address, BlockId, Bytes, H256, U256, keccak256};
 use std::collections::BTreeSet;
 
@@ -13,40 +16,55 @@ const BALANCE_OF: [u8; 4] = [0x70, 0xa0, 0x82, 0x31];
 /// Selector of `allowance(address,address)`.
 const ALLOWANCE: [u8; 4] = [0xdd, 0x62, 0xed, 0x3e];
 
+pub(super) fn mine(
+    node: &Node,
+    context: &Context,
+    blocks: u64,
+    interval: Option<u64>,
+    withdrawals: Vec<Withdrawal>,
+) -> Result<BlockRef, NodeError> {
+    let mined = node.control(context)?.mine_in(context, blocks, interval, withdrawals)?;
+    match mined.last() {
+        Some(head) => Ok(*head),
+        None => Ok(node.snapshot(context)?.view.head()),
+    }
+}
+
+pub(super) fn revert(node: &Node, context: &Context, snapshot: u64) -> Result<bool, NodeError> {
+    match node.control(context)?.revert(snapshot) {
+        Ok(()) => Ok(true),
+        Err(ProducerError::UnknownSnapshot(_)) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+pub(super) fn drop_transaction(node: &Node, context: &Context, hash: H256) -> Result<bool, NodeError> {
+    node.control(context)?;
+    Ok(node.pool.remove(hash)?)
+}
+
+pub(super) fn set_token_balance(
+    node: &Node,
+    context: &Context,
+    token: Address,
+    owner: Address,
+    amount: U256,
+) -> Result<(), NodeError> {
+    node.set_output(context, token, call_data_and_others(BALANCE_OF, &[owner]), amount)
+}
+
+pub(super) fn set_token_allowance(
+    node: &Node,
+    context: &Context,
+    token: Address,
+    owner: Address,
+    spender: Address,
+    amount: U256,
+) -> Result<(), NodeError> {
+    node.set_output(context, token, call_data_and_others(ALLOWANCE, &[owner, spender]), amount)
+}
+
 impl Node {
-    /// Sets the balance of `owner` in an ERC-20 token, in the token's smallest unit.
-    ///
-    /// This sets the storage slot that contains the balance, which is searched among the slots that the token reads
-    /// only for this owner. If the upper bits of the slot contain other data, they are kept.
-    ///
-    /// # Errors
-    /// [`NodeError::ExecutionFailed`] if no single slot determines the balance.
-    pub fn set_token_balance(
-        &self,
-        context: &Context,
-        token: Address,
-        owner: Address,
-        amount: U256,
-    ) -> Result<(), NodeError> {
-        self.set_output(context, token, call_data_and_others(BALANCE_OF, &[owner]), amount)
-    }
-
-    /// Sets the amount of `owner`'s balance in an ERC-20 token that `spender` may spend, in the same way as
-    /// [`set_token_balance`](Self::set_token_balance).
-    ///
-    /// # Errors
-    /// Those of [`set_token_balance`](Self::set_token_balance).
-    pub fn set_token_allowance(
-        &self,
-        context: &Context,
-        token: Address,
-        owner: Address,
-        spender: Address,
-        amount: U256,
-    ) -> Result<(), NodeError> {
-        self.set_output(context, token, call_data_and_others(ALLOWANCE, &[owner, spender]), amount)
-    }
-
     /// Sets the storage slot that determines what `contract` returns for the call data `asked`. Slots that are also
     /// read for the call data `others` are not considered.
     fn set_output(
@@ -56,7 +74,7 @@ impl Node {
         [asked, others]: [Bytes; 2],
         wanted: U256,
     ) -> Result<(), NodeError> {
-        let producer = self.controlled(context)?;
+        let producer = self.control(context)?;
         let call = Call { to: Some(contract), input: asked, ..Call::default() };
         let number = |output: &[u8]| (output.len() == 32).then(|| U256::from_big_endian(output));
         let output = number(&self.call(context, &call, BlockId::latest())?);
