@@ -207,7 +207,6 @@ impl BlockHeader {
 /// Why the fields of a [`Block`] or a [`BlockHeader`] are not those of a header with its hash.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum InvalidBlock {
     /// A pending block has no hash.
     #[error("a pending block has no header")]

@@ -22,7 +22,6 @@ pub trait Decode: Sized {
 
 /// Why a body is not a valid request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum BodyError {
     /// It is empty.
     #[error("the body is empty")]
