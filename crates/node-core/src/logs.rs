@@ -25,9 +25,7 @@ pub struct FoundLog<L = Log> {
     pub log_index: u64,
     /// Index of its transaction in the block, from 0.
     pub transaction_index: usize,
-    /// Hash of its transaction.
     pub transaction_hash: H256,
-    /// The log.
     pub log: L,
 }
 

@@ -27,7 +27,6 @@ pub struct LayeredView {
     /// The blocks above the ancestor, ascending.
     layers: Vec<ExecutedBlock>,
     edits: Option<Edited>,
-    /// A cache of the state as of the head.
     cache: Option<Arc<StateCache>>,
 }
 

@@ -3,9 +3,7 @@
 /// The purpose of a durable record. Backends treat all kinds alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RecordKind {
-    /// A transaction of the pool.
     PoolTransaction,
-    /// A filter with its cursor.
     Filter,
     /// An edit of the head's state that no block includes yet; see [`edits`](crate::edits).
     PendingEdit,
@@ -28,7 +26,6 @@ impl RecordKind {
 pub struct Record {
     /// Key, unique among the records of one kind.
     pub key: Vec<u8>,
-    /// Value.
     pub value: Vec<u8>,
 }
 

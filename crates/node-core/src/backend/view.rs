@@ -193,7 +193,6 @@ pub struct AccountProof {
 /// A storage slot with its Merkle proof.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StorageProof {
-    /// The slot.
     pub slot: H256,
     /// Its value; zero if the proof is an exclusion proof.
     pub value: U256,

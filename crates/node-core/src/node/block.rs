@@ -18,7 +18,6 @@ const LONGEST_READ: Duration = Duration::from_millis(1);
 /// A block of any branch, or the pending block.
 #[derive(Clone, Debug)]
 pub struct FoundBlock {
-    /// The header.
     pub header: Arc<SealedHeader>,
     /// Transactions, ommers, withdrawals.
     pub body: Arc<Body>,

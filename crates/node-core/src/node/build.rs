@@ -22,7 +22,6 @@ pub struct BlockRequest {
     pub parent: H256,
     /// Timestamp in Unix seconds.
     pub timestamp: u64,
-    /// PREVRANDAO.
     pub prev_randao: H256,
     /// Recipient of the tips.
     pub fee_recipient: Address,
@@ -32,14 +31,12 @@ pub struct BlockRequest {
     pub parent_beacon_block_root: Option<H256>,
     /// All transactions, in the encoding in which they are sent; `None` to take those of the pool.
     pub transactions: Option<Vec<Bytes>>,
-    /// Extra data of the header.
     pub extra_data: Bytes,
 }
 
 /// A block that was built on request.
 #[derive(Clone, Debug)]
 pub struct BuiltBlock {
-    /// The block.
     pub block: ExecutedBlock,
     /// Sidecars of its blob transactions, in order, as far as they are known.
     pub sidecars: Vec<BlobSidecar>,

@@ -27,11 +27,9 @@ pub struct ForkConfig {
     pub activation_time: Option<u64>,
     /// Blob parameters; `None` before Cancun.
     pub blob_params: Option<BlobParams>,
-    /// Chain id.
     pub chain_id: u64,
     /// Identifier (EIP-6122).
     pub fork_id: [u8; 4],
-    /// Precompiled contracts.
     pub precompiles: Vec<NamedContract>,
     /// System contracts that blocks call.
     pub system_contracts: Vec<NamedContract>,

@@ -23,14 +23,10 @@ pub enum EventQuery {
     Logs {
         /// Addresses and topics of the logs.
         filter: LogFilter,
-        /// Where the stream starts.
         start: EventStart,
     },
     /// Blocks that join the canonical chain.
-    Blocks {
-        /// Where the stream starts.
-        start: EventStart,
-    },
+    Blocks { start: EventStart },
     /// Transactions that enter the pool.
     PendingTransactions {
         /// Starts after the transaction with this arrival number; `None` for transactions from now on.
@@ -43,7 +39,6 @@ pub enum EventQuery {
 pub enum EventStart {
     /// After the current head.
     Now,
-    /// With this block.
     Block(BlockNumberOrTag),
     /// After an event that the client has received.
     After(ChainEventId),

@@ -6,9 +6,7 @@ use std::fmt;
 /// An invalid field of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The field.
     pub field: Field,
-    /// What is wrong with it.
     pub message: String,
     /// The limit that the field exceeds; `None` for other faults.
     pub limit: Option<Limit>,
@@ -38,7 +36,6 @@ impl fmt::Display for Fault {
 /// A field of a request. Each interface has its own names of the fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {
-    /// The request as a whole.
     Request,
     /// All addresses of a log filter.
     Address,
@@ -56,13 +53,10 @@ pub enum Field {
     Blocks,
     /// The cursor of a page of logs.
     Cursor,
-    /// Extra data of a block.
     ExtraData,
-    /// The id of a filter.
     FilterId,
     /// First block of a range.
     FromBlock,
-    /// Hash of a block.
     Hash,
     /// Seconds between mined blocks.
     Interval,
@@ -78,11 +72,9 @@ pub enum Field {
     RewardPercentiles,
     /// Seconds by which the chain's clock is advanced.
     Seconds,
-    /// The id of a snapshot.
     SnapshotId,
     /// Storage slots of a proof.
     StorageKeys,
-    /// Timestamp of a block.
     Timestamp,
     /// Last block of a range.
     ToBlock,
@@ -96,9 +88,7 @@ pub enum Field {
     Property(Property),
     /// One transaction of a block to build.
     TransactionAt(usize),
-    /// Position of a transaction in a block.
     TransactionIndex,
-    /// Withdrawals of a block.
     Withdrawals,
 }
 
@@ -107,13 +97,10 @@ pub enum Field {
 pub enum Property {
     /// Authorizations of EIP-7702.
     AuthorizationList,
-    /// Versioned hashes of the blobs.
     BlobVersionedHashes,
     /// Input data, or the initialization code of a contract.
     Data,
-    /// Sender.
     From,
-    /// Gas limit.
     Gas,
     /// Price per gas of a transaction without fee caps.
     GasPrice,
@@ -123,9 +110,7 @@ pub enum Property {
     MaxFeePerGas,
     /// Tip cap per gas.
     MaxPriorityFeePerGas,
-    /// Nonce of the sender.
     Nonce,
-    /// Recipient.
     To,
     /// Value in wei.
     Value,

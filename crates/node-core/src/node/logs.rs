@@ -21,14 +21,12 @@ const MAX_TOPICS: usize = 4;
 pub struct LogQuery {
     /// Addresses and topics of the logs.
     pub filter: LogFilter,
-    /// Blocks to search.
     pub blocks: LogBlocks,
 }
 
 /// Blocks to search for logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogBlocks {
-    /// The canonical block with this hash.
     Hash(H256),
     /// Consecutive canonical blocks. If an end of the range is `None`, it is the latest block.
     Range(BlockRange),
@@ -70,7 +68,6 @@ impl BlockRange {
 /// One page of the logs that match a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogPage {
-    /// The logs.
     pub logs: Vec<FoundLog>,
     /// Start of the next page, or `None` if this is the last page.
     pub next: Option<LogCursor>,
@@ -84,7 +81,6 @@ pub struct LogCursor {
     position: LogPosition,
     /// What identifies the logs of its block, as of [`identity`].
     block: H256,
-    /// Digest of the query.
     query: H256,
 }
 

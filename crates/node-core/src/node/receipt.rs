@@ -13,7 +13,6 @@ use std::sync::Arc;
 /// A block with a receipt for each of its transactions.
 #[derive(Clone, Debug)]
 pub struct FoundReceipts {
-    /// The block.
     pub block: FoundBlock,
     /// The receipts in the order of the transactions.
     pub receipts: Arc<Vec<Receipt>>,
@@ -22,13 +21,9 @@ pub struct FoundReceipts {
 /// A receipt with values that depend on the preceding receipts.
 #[derive(Clone, Copy, Debug)]
 pub struct ReceiptInBlock<'a> {
-    /// Position of the transaction in the block.
     pub index: usize,
-    /// The transaction.
     pub transaction: &'a RecoveredTransaction,
-    /// The receipt.
     pub receipt: &'a Receipt,
-    /// Gas used by the transaction.
     pub gas_used: u64,
     /// Position of the first log of the receipt among all logs of the block.
     pub first_log: u64,

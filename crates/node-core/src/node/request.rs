@@ -22,7 +22,6 @@ pub struct TransactionRequest {
     pub transaction_type: Option<TransactionType>,
     /// Id of the chain. Any other than the node's is refused.
     pub chain_id: Option<u64>,
-    /// Sender.
     pub from: Address,
     /// Recipient; `None` to create a contract.
     pub to: Option<Address>,
@@ -271,7 +270,6 @@ fn impossible(body: &TransactionBody) -> Option<TransactionError> {
 /// A transaction of a replacement block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReplacementTransaction {
-    /// A signed transaction.
     Signed(Transaction),
     /// A transaction that the node completes and signs.
     Request(TransactionRequest),

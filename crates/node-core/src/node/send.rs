@@ -12,7 +12,6 @@ use node_types::{Bytes, H256};
 pub enum NewTransaction {
     /// An encoded signed transaction. A blob transaction must include its sidecar.
     Encoded(Bytes),
-    /// A signed transaction.
     Signed(PooledTransaction),
     /// A transaction that the node completes, and signs unless its sender is impersonated.
     Request(TransactionRequest),

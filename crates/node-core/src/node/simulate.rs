@@ -36,7 +36,6 @@ pub struct Simulation {
 /// A block to simulate: the calls in it, and overrides.
 #[derive(Clone, Debug, Default)]
 pub struct BlockStateCalls {
-    /// Overrides for the header.
     pub block_overrides: BlockOverrides,
     /// Overrides for the state, applied before the first call.
     pub state_overrides: StateOverrides,
@@ -55,18 +54,13 @@ pub struct SimulatedBlock {
 
 /// Why a simulation failed.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum SimulateError {
-    /// The block numbers do not ascend.
     #[error("block numbers must be in order: {number} <= {previous}")]
     NumberOrder { number: BlockNumber, previous: BlockNumber },
-    /// The timestamps do not ascend.
     #[error("block timestamps must be in order: {timestamp} <= {previous}")]
     TimeOrder { timestamp: u64, previous: u64 },
-    /// The simulation has too many blocks.
     #[error("too many blocks: at most {MAX_BLOCKS} may be simulated")]
     TooManyBlocks,
-    /// The calls return too many bytes.
     #[error("the calls return more than {MAX_OUTPUT} bytes")]
     TooMuchOutput,
     /// The calls before this one have used too much of the gas that all may use.
@@ -74,13 +68,10 @@ pub enum SimulateError {
         "block {block}, call {call}: {left} gas are left of what all calls together may use, and it needs {required}"
     )]
     GasUsedUp { block: BlockNumber, call: usize, left: u64, required: u64 },
-    /// A transaction is invalid.
     #[error("block {block}, call {call}: {reason}")]
     Refused { block: BlockNumber, call: usize, reason: TransactionError },
-    /// An override is impossible.
     #[error(transparent)]
     Override(#[from] OverrideError),
-    /// Anything else.
     #[error(transparent)]
     Node(#[from] NodeError),
 }

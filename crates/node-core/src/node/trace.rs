@@ -27,9 +27,7 @@ pub struct TraceOptions {
 /// The trace of a transaction in its block.
 #[derive(Clone, Debug)]
 pub struct TransactionTrace {
-    /// Hash of the transaction.
     pub hash: H256,
-    /// Its trace.
     pub trace: Trace,
 }
 

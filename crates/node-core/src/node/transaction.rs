@@ -11,14 +11,11 @@ use std::sync::Arc;
 /// A transaction of a block or of the pool.
 #[derive(Clone, Debug)]
 pub enum FoundTransaction {
-    /// The transaction is in a block.
     Mined {
-        /// The block.
         block: FoundBlock,
         /// Position among the transactions of the block.
         index: usize,
     },
-    /// The transaction is in the pool.
     Pooled(Arc<PoolTransaction>),
 }
 

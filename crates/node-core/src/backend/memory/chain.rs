@@ -23,7 +23,6 @@ pub(super) struct MemoryChain {
     head: BlockRef,
     /// The canonical blocks by number.
     blocks: VectorSync<Arc<StoredBlock>>,
-    /// The numbers of the canonical blocks by hash.
     numbers: HashTrieMapSync<H256, BlockNumber>,
     transactions: HashTrieMapSync<H256, TransactionPosition>,
     code: HashTrieMapSync<H256, Bytes>,
