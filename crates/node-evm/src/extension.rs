@@ -35,11 +35,9 @@ impl<F: Fn(PrecompileCall<'_, '_>) -> PrecompileOutcome + Send + Sync> Precompil
 /// The input and the environment of a call to a [`Precompile`].
 #[non_exhaustive]
 pub struct PrecompileCall<'c, 'a> {
-    /// The call data.
     pub input: &'c [u8],
     /// Gas that may be used.
     pub gas_limit: u64,
-    /// The calling account.
     pub caller: Address,
     /// The account whose storage and balance the call operates on: that of the precompile, or with DELEGATECALL and
     /// CALLCODE that of the caller.
@@ -86,16 +84,13 @@ impl PrecompileCall<'_, '_> {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum PrecompileOutcome {
-    /// It succeeded.
     Returned {
-        /// Gas used.
         gas_used: u64,
         /// The returned data.
         output: Bytes,
     },
     /// It reverted. The rest of the gas is returned.
     Reverted {
-        /// Gas used.
         gas_used: u64,
         /// The returned data.
         output: Bytes,
