@@ -24,7 +24,6 @@ pub(crate) type Table = HashMap<&'static str, Arc<Method>>;
 /// A decoded JSON-RPC message: a request or a batch.
 #[derive(Clone, Debug)]
 pub enum Message {
-    /// One request.
     Single(RpcRequest),
     /// Several requests with one response.
     Batch(Vec<RpcRequest>),

@@ -11,11 +11,9 @@ use std::sync::Arc;
 /// The environment of a method call.
 #[derive(Clone, Copy)]
 pub struct Scope<'a> {
-    /// The node.
     pub node: &'a Node,
     /// The limits of the request, and the view that it reads.
     pub context: &'a Context,
-    /// The client.
     pub client: Client<'a>,
     pub(crate) blocks: &'a BlockCache,
 }
