@@ -194,7 +194,6 @@ fn nonblocking(listener: TcpListener) -> io::Result<TcpListener> {
 /// Why a server could not be bound or started, or failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum ServeError {
     /// The address is in use, or does not belong to this machine.
     #[error("cannot listen on {address}")]

@@ -15,7 +15,6 @@ use std::sync::Arc;
 /// Why a store cannot be opened, read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum StoreError {
     /// The folder cannot be used.
     #[error(transparent)]

@@ -223,7 +223,6 @@ impl File for DiskFile {
 /// Why a folder cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum FolderError {
     /// Another process, or another part of this process, has opened it.
     #[error("the folder is in use by another process")]

@@ -50,7 +50,6 @@ pub struct BackupProgress {
 /// Why a backup failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum BackupError {
     /// The destination exists and is not an empty folder.
     #[error("{path} exists and is not an empty folder")]

@@ -8,7 +8,6 @@ use std::sync::Arc;
 /// Why an operation on the log failed.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum WalError {
     /// The disk reported an error. If a sync failed, its entries may or may not exist after the log is opened again.
     #[error("cannot {action} {file}")]
