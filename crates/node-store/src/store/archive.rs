@@ -47,16 +47,16 @@ struct State {
     next_manifest: u64,
 }
 
-/// One of the two lists of runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Family {
-    Numbered,
-    Keyed,
+node_types::listed_enum! {
+    /// One of the two lists of runs.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(super) enum Family {
+        Numbered,
+        Keyed,
+    }
 }
 
 impl Family {
-    const ALL: [Self; 2] = [Self::Numbered, Self::Keyed];
-
     /// Returns the number of runs of about the same size that are merged. Of numbered runs there may be more, because
     /// a row is found in a single one of them.
     fn fan_in(self) -> usize {
