@@ -16,13 +16,12 @@ test:
 test-all:
     cargo test --workspace -- --include-ignored
 
-# Format, lints, docs, layers, weight, licences: what CI checks before it runs tests.
+# Format, lints, docs, layers, licences: what CI checks before it runs tests.
 check:
     cargo fmt --all --check
     cargo clippy --workspace --all-targets --all-features -- -D warnings
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --all-features
     scripts/check_layers.py
-    scripts/check_weight.py
     cargo deny --offline check licenses bans sources
 
 # Run Ethereum's block tests: files or folders in BlockchainTests format.
@@ -81,7 +80,7 @@ mixed-load *ARGS:
 
 # Build the last commit twice, in different folders, and compare the programs.
 reproducible *ARGS:
-    scripts/reproducible.py {{ARGS}}
+    scripts/reproducible.sh {{ARGS}}
 
 # Run the examples of docs/proxies.md, with a rolling restart: `just proxies nginx`.
 proxies *ARGS:

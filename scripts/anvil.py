@@ -99,21 +99,15 @@ class Chain:
         slot = {"address": to_checksum_address(self.counter), "storageKeys": ["0x" + "00" * 32]}
         blob = b"\x00" * (4096 * 32)
         self.transactions = [
-            alice.sign(data=deploy(COUNTER)),
-            alice.sign(data=deploy(CALLER)),
-            alice.sign(data=deploy(KEEPER)),
+            alice.sign(data=deploy(COUNTER)), alice.sign(data=deploy(CALLER)), alice.sign(data=deploy(KEEPER)),
             # Types 0 to 4.
             bob.sign(type=0, gasPrice=20 * GWEI, to=NOBODY, value=7, gas=21_000),
-            bob.sign(type=1, gasPrice=20 * GWEI, to=self.counter, accessList=[slot]),
-            bob.sign(to=self.counter),
+            bob.sign(type=1, gasPrice=20 * GWEI, to=self.counter, accessList=[slot]), bob.sign(to=self.counter),
             bob.sign(blobs=[blob], type=3, to=self.counter, maxFeePerBlobGas=10 * GWEI),
             bob.sign(type=4, to=carol.address, authorizationList=[carol.authorize(self.counter, 0)]),
             # Nested calls, storage, a revert, out of gas, a self-destruct.
-            alice.sign(to=self.caller, data="0x" + word),
-            alice.sign(to=self.keeper),
-            alice.sign(to=self.counter, data="0x01", gas=100_000),
-            alice.sign(to=self.counter, gas=21_300),
-            alice.sign(to=self.keeper, data="0x01"),
+            alice.sign(to=self.caller, data="0x" + word), alice.sign(to=self.keeper), alice.sign(to=self.counter, data="0x01", gas=100_000),
+            alice.sign(to=self.counter, gas=21_300), alice.sign(to=self.keeper, data="0x01"),
             alice.sign(to=self.caller, data="0x" + word, value=5),
             # The authorization used its first nonce.
             carol.sign(nonce=1, data=deploy(TOKEN)),
@@ -133,17 +127,12 @@ class Chain:
 
 
 TRACERS = {
-    "struct": {},
-    "structWithAll": {"enableMemory": True, "enableReturnData": True},
-    "structWithLittle": {"disableStack": True, "disableStorage": True, "limit": 5},
-    "call": {"tracer": "callTracer"},
+    "struct": {}, "structWithAll": {"enableMemory": True, "enableReturnData": True},
+    "structWithLittle": {"disableStack": True, "disableStorage": True, "limit": 5}, "call": {"tracer": "callTracer"},
     "callWithLogs": {"tracer": "callTracer", "tracerConfig": {"withLog": True}},
-    "callOnlyTop": {"tracer": "callTracer", "tracerConfig": {"onlyTopCall": True}},
-    "prestate": {"tracer": "prestateTracer"},
-    "prestateDiff": {"tracer": "prestateTracer", "tracerConfig": {"diffMode": True}},
-    "fourByte": {"tracer": "4byteTracer"},
-    "flatCall": {"tracer": "flatCallTracer", "tracerConfig": {"convertParityErrors": True}},
-    "noop": {"tracer": "noopTracer"},
+    "callOnlyTop": {"tracer": "callTracer", "tracerConfig": {"onlyTopCall": True}}, "prestate": {"tracer": "prestateTracer"},
+    "prestateDiff": {"tracer": "prestateTracer", "tracerConfig": {"diffMode": True}}, "fourByte": {"tracer": "4byteTracer"},
+    "flatCall": {"tracer": "flatCallTracer", "tracerConfig": {"convertParityErrors": True}}, "noop": {"tracer": "noopTracer"},
 }
 
 
@@ -178,8 +167,7 @@ def questions(chain, hashes, blocks):
         asked += [("eth_getBlockByHash", block, full) for full in (False, True)]
         asked += [("eth_getBlockTransactionCountByHash", block), ("eth_getUncleCountByBlockHash", block),
                   ("eth_getTransactionByBlockHashAndIndex", block, "0x0"), ("eth_getLogs", {"blockHash": block}),
-                  ("eth_getRawTransactionByBlockHashAndIndex", block, "0x0"),
-                  ("debug_traceBlockByHash", block, {"tracer": "callTracer"})]
+                  ("eth_getRawTransactionByBlockHashAndIndex", block, "0x0"), ("debug_traceBlockByHash", block, {"tracer": "callTracer"})]
     for transaction in (*hashes, UNKNOWN):
         asked += [("eth_getTransactionByHash", transaction), ("eth_getTransactionReceipt", transaction),
                   ("eth_getRawTransactionByHash", transaction), ("debug_getRawTransaction", transaction)]
@@ -206,14 +194,12 @@ def questions(chain, hashes, blocks):
         {"to": chain.counter, "gas": "0x5300"}, {"to": chain.counter, "gas": "0x1"},
         {"from": alice, "to": chain.counter, "maxFeePerGas": hex(20 * GWEI), "maxPriorityFeePerGas": "0x1"},
         {"from": alice, "to": chain.counter, "gasPrice": hex(20 * GWEI), "type": "0x0"},
-        {"from": alice, "to": chain.counter, "gasPrice": "0x1"},
-        {"to": "0x0000000000000000000000000000000000000004", "data": "0x1234"},
+        {"from": alice, "to": chain.counter, "gasPrice": "0x1"}, {"to": "0x0000000000000000000000000000000000000004", "data": "0x1234"},
     ]
     for call in calls:
         asked += [("eth_call", call, "latest"), ("eth_call", call), ("eth_estimateGas", call),
                   ("eth_createAccessList", call, "latest"), ("debug_traceCall", call, "latest", {"tracer": "callTracer"}),
-                  ("debug_traceCall", call, "latest", {"tracer": "prestateTracer"}),
-                  ("debug_traceCall", call, "latest")]
+                  ("debug_traceCall", call, "latest", {"tracer": "prestateTracer"}), ("debug_traceCall", call, "latest")]
     overrides = {chain.counter: {"stateDiff": {"0x" + "00" * 32: "0x" + "ff".zfill(64)}}, NOBODY: {"balance": "0x7"}}
     asked += [("eth_call", {"to": chain.counter}, "latest", overrides),
               ("eth_call", {"to": chain.counter}, "latest", {}, {"number": "0x63"}),
@@ -257,14 +243,12 @@ def controls(chain):
         ("evm_setNextBlockTimestamp", hex(later)), ("evm_mine",), ("eth_getBlockByNumber", "latest", False),
         ("anvil_impersonateAccount", NOBODY), ("evm_setNextBlockTimestamp", hex(later + 12)),
         ("evm_setAutomine", False), ("eth_sendTransaction", transfer), ("txpool_status",), ("evm_setAutomine", True),
-        ("evm_mine",), ("eth_getBlockTransactionCountByNumber", "latest"),
-        ("debug_traceBlockByNumber", "latest", {"tracer": "callTracer"}),
+        ("evm_mine",), ("eth_getBlockTransactionCountByNumber", "latest"), ("debug_traceBlockByNumber", "latest", {"tracer": "callTracer"}),
         ("debug_traceBlockByNumber", "latest", {"tracer": "prestateTracer"}),
         ("anvil_stopImpersonatingAccount", NOBODY), ("eth_sendTransaction", transfer),
         ("anvil_setNextBlockBaseFeePerGas", hex(3 * GWEI)), ("evm_setNextBlockTimestamp", hex(later + 100)),
         ("anvil_mine", "0x3", "0xa"), ("eth_feeHistory", "0x5", "latest", []), ("eth_getBlockByNumber", "latest", True),
-        ("evm_revert", "SNAPSHOT"), ("eth_blockNumber",), ("eth_getBalance", NOBODY, "latest"),
-        ("evm_revert", "SNAPSHOT"),
+        ("evm_revert", "SNAPSHOT"), ("eth_blockNumber",), ("eth_getBalance", NOBODY, "latest"), ("evm_revert", "SNAPSHOT"),
     ]
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Check the dependency rule of ARCHITECTURE.md: which crates may depend on which others, and what node-core must not mention.
+"""Check the dependency rule of ARCHITECTURE.md: which crates may depend on which others, and on how many; what node-core must not mention.
 
-Reads `cargo metadata`; checks normal and build dependencies, not dev-dependencies. The exit status is 1 on a violation.
+Reads `cargo metadata` and `cargo tree`; checks normal and build dependencies, not dev-dependencies. The exit status is 1 on a violation.
 """
 import json
 import re
@@ -13,12 +13,8 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # The crates of this workspace that each crate may use.
 LAYERS = {
-    "node-types": set(),
-    "node-core": {"node-types"},
-    "node-evm": {"node-types", "node-core"},
-    "node-chain": {"node-types", "node-core"},
-    "node-rpc": {"node-types", "node-core"},
-    "node-http": {"node-types", "node-core", "node-rpc"},
+    "node-types": set(), "node-core": {"node-types"}, "node-evm": {"node-types", "node-core"}, "node-chain": {"node-types", "node-core"},
+    "node-rpc": {"node-types", "node-core"}, "node-http": {"node-types", "node-core", "node-rpc"},
     "node-store": {"node-types", "node-core"},
     "node-dev": {"node-types", "node-core", "node-evm", "node-chain", "node-rpc", "node-http", "node-store"},
     "node-server": {"node-types", "node-core", "node-evm", "node-chain", "node-rpc", "node-http", "node-store", "node-dev"},
@@ -27,17 +23,9 @@ LAYERS = {
 
 # External dependencies that only some crates may use.
 RESERVED = {
-    "revm": {"node-evm"},
-    "revm-inspectors": {"node-evm"},
-    "alloy-rpc-types-trace": {"node-evm"},
-    "secp256k1": {"node-evm"},
-    "c-kzg": {"node-evm"},
-    "actix-web": {"node-http"},
-    "tokio": {"node-dev", "node-http", "node-tests"},
-    "redb": {"node-store"},
-    "ureq": {"node-server", "node-tests"},
-    "tungstenite": {"node-tests"},
-    "clap": {"node-http", "node-server", "node-tests"},
+    "revm": {"node-evm"}, "revm-inspectors": {"node-evm"}, "alloy-rpc-types-trace": {"node-evm"}, "secp256k1": {"node-evm"},
+    "c-kzg": {"node-evm"}, "actix-web": {"node-http"}, "tokio": {"node-dev", "node-http", "node-tests"}, "redb": {"node-store"},
+    "ureq": {"node-server", "node-tests"}, "tungstenite": {"node-tests"}, "clap": {"node-http", "node-server", "node-tests"},
 }
 
 # What must not appear in the sources of node-core, with the reason.
@@ -47,6 +35,23 @@ FOREIGN = {
     r"(?i:http(?!s?://))|\b(REST|OpenAPI)\b": "interfaces belong to node-http",
     r"`(--)?[a-z]+(-[a-z]+)+`|(?<![-|])--[a-z]": "options of the command line belong to node-rpc's table",
 }
+
+
+# Libraries with options of cargo, and the most crates that they may need on this platform, this workspace's included. A limit rises only with
+# a reason.
+WEIGHTS = {"node-types": 31, "node-core": 50, "node-dev --no-default-features": 171}
+
+
+def heavy() -> list[str]:
+    """Lists the libraries that need more crates than they should."""
+    faults = []
+    for package, limit in WEIGHTS.items():
+        command = ["cargo", "tree", "--locked", "-p", *package.split(), "-e", "normal", "--prefix", "none", "-f", "{p}"]
+        lines = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
+        count = len({" ".join(line.split()[:2]) for line in lines if line})
+        print(f"{package}: {count} crates, at most {limit}")
+        faults += [f"{package} needs too many crates"] if count > limit else []
+    return faults
 
 
 def foreign() -> list[str]:
@@ -68,7 +73,7 @@ def main() -> int:
     metadata = json.loads(subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout)
     # Examples are programs of users: they may use everything, and nothing uses them.
     packages = {package["name"]: package for package in metadata["packages"] if not package["name"].startswith("example-")}
-    faults = foreign() + [f"{name} has no layer: add it here and in ARCHITECTURE.md" for name in packages.keys() - LAYERS.keys()]
+    faults = foreign() + heavy() + [f"{name} has no layer: add it here and in ARCHITECTURE.md" for name in packages.keys() - LAYERS.keys()]
     for name, package in packages.items():
         for dependency in (dependency for dependency in package["dependencies"] if dependency["kind"] != "dev"):
             used = dependency["name"]

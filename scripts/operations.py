@@ -24,9 +24,6 @@ import nodes
 from nodes import ALICE, ENDLESS, PATIENCE, Connection, Failure, Server, WebSocket, expect, fetch, free_port, get_bytes, message, post_bytes, rpc, run, \
     verify, wait_for
 
-# The user without rights.
-NOBODY = 65534
-
 
 def metric(port, name):
     """The value of a metric without labels, or the sum over its labels."""
@@ -241,28 +238,6 @@ def makes_filters(stream, times):
     return made
 
 
-def users(options):
-    """another user of the machine reads a folder while the server writes to it (needs root)"""
-    if os.geteuid() != 0:
-        print("  skipped: only root can run commands as another user")
-        return
-    # Everyone may execute it, wherever the program is.
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder).chmod(0o755)
-        program, results = shutil.copy(options.server, folder), Path(folder) / "results"
-        results.mkdir()
-        os.chown(results, NOBODY, NOBODY)
-        with Server(options.server, "dev", "--bare", "--data-dir", f"{folder}/data", "--log", "warn", "--block-time", "0.1") as server:
-            wait_for("ten blocks", lambda: int(server.rpc("eth_blockNumber"), 16) >= 10)
-            for command, *place in (("verify",), ("stats",), ("export", results / "chain.rlp"), ("backup", results / "copy")):
-                output = run(program, command, "--data-dir", f"{folder}/data", *place, user=NOBODY, group=NOBODY, extra_groups=[])
-                print(f"  as another user, {command}: {output.strip().splitlines()[-1].replace(folder, '')}")
-            owners = {path.stat().st_uid for path in Path(folder, "data").iterdir()}
-            expect("owners of the folder's files", owners, {os.geteuid()})
-            server.stop()
-        verify(options.server, results / "copy")
-
-
 def resources(server):
     """Descriptors, threads, and memory in MiB."""
     folder = Path(f"/proc/{server.process.pid}")
@@ -328,7 +303,7 @@ def endure(options):
     expect_no_growth(first, (*last[:2], lowest))
 
 
-SCENES = {"disk": disk, "damage": damage, "clients": clients, "users": users, "restarts": restarts}
+SCENES = {"disk": disk, "damage": damage, "clients": clients, "restarts": restarts}
 
 
 def play(options):

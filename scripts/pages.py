@@ -211,8 +211,7 @@ def rows_open(browser):
         text = page.inner_text("#blocks dl")
         for part in (block(server)["StateRoot"], block(server)["ParentHash"], "of 30,000,000"):
             expect(f"{part} is shown", part in text, True)
-        expect("the link", page.get_attribute("#blocks dl a", "href"),
-               f"{server.url}/getBlockByHash/{block(server)['Hash']}/true/")
+        expect("the link", page.get_attribute("#blocks dl a", "href"), f"{server.url}/getBlockByHash/{block(server)['Hash']}/true/")
         send(server)
         shows_head(page, block(server))
         expect("open rows", page.locator("details[open]").count(), 3)
@@ -298,10 +297,7 @@ def tokens_are_asked_for(browser):
             body = '{"detail": "a token is needed", "status": 401}'
             route.fulfill(status=401, content_type="application/problem+json", body=body)
 
-    with (
-        browser.server() as server,
-        browser.page(f"{server.url}/", expected=EXPECTED_WHEN_GONE, route=guard) as page,
-    ):
+    with (browser.server() as server, browser.page(f"{server.url}/", expected=EXPECTED_WHEN_GONE, route=guard) as page):
         for token in ("wrong", "right"):
             page.wait_for_selector("#ask[open]")
             page.fill("#token", token)
@@ -347,32 +343,15 @@ def hostile_responses(browser):
 
 
 FORMATS = [
-    ("wei", "[0n]", "0 wei"),
-    ("wei", "[1n]", "1 wei"),
-    ("wei", "[999999n]", "999,999 wei"),
-    ("wei", "[1000000n]", "0.001 gwei"),
-    ("wei", "[123456789n]", "0.123456 gwei"),
-    ("wei", "[10n ** 15n]", "0.001 ETH"),
-    ("wei", "[10n ** 18n]", "1 ETH"),
-    ("wei", "[1234567n * 10n ** 18n + 5n * 10n ** 17n]", "1,234,567.5 ETH"),
-    ("wei", "[2n ** 256n - 1n]", "1.157 × 10^59 ETH"),
-    ("wei", "[5n, 10n ** 9n]", "0 gwei"),
-    ("integer", "[2n ** 64n - 1n]", "18,446,744,073,709,551,615"),
-    ("integer", "[10n ** 21n]", "1.000 × 10^21"),
-    ("age", "[1000, 1000000]", "now"),
-    ("age", "[1004, 1000000]", "now"),
-    ("age", "[998, 1000000]", "2 s ago"),
-    ("age", "[990, 1000000]", "10 s ago"),
-    ("age", "[1300, 1000000]", "in 5 min"),
-    ("age", "['18446744073709551615', 0]", "in 584,542,046,090 y"),
-    ("date", "['0']", "1970-01-01 00:00:00 UTC"),
-    ("date", "['18446744073709551615']", "18446744073709551615 s"),
-    ("percent", "[0.0007]", "0.07 %"),
-    ("percent", "[0.5]", "50 %"),
-    ("text", "['0x']", ""),
-    ("text", "['0x68c3a9']", "hé"),
-    ("text", "['0xff']", ""),
-    ("text", "['0x61e280ae62']", ""),
+    ("wei", "[0n]", "0 wei"), ("wei", "[1n]", "1 wei"), ("wei", "[999999n]", "999,999 wei"), ("wei", "[1000000n]", "0.001 gwei"),
+    ("wei", "[123456789n]", "0.123456 gwei"), ("wei", "[10n ** 15n]", "0.001 ETH"), ("wei", "[10n ** 18n]", "1 ETH"),
+    ("wei", "[1234567n * 10n ** 18n + 5n * 10n ** 17n]", "1,234,567.5 ETH"), ("wei", "[2n ** 256n - 1n]", "1.157 × 10^59 ETH"),
+    ("wei", "[5n, 10n ** 9n]", "0 gwei"), ("integer", "[2n ** 64n - 1n]", "18,446,744,073,709,551,615"),
+    ("integer", "[10n ** 21n]", "1.000 × 10^21"), ("age", "[1000, 1000000]", "now"), ("age", "[1004, 1000000]", "now"),
+    ("age", "[998, 1000000]", "2 s ago"), ("age", "[990, 1000000]", "10 s ago"), ("age", "[1300, 1000000]", "in 5 min"),
+    ("age", "['18446744073709551615', 0]", "in 584,542,046,090 y"), ("date", "['0']", "1970-01-01 00:00:00 UTC"),
+    ("date", "['18446744073709551615']", "18446744073709551615 s"), ("percent", "[0.0007]", "0.07 %"), ("percent", "[0.5]", "50 %"),
+    ("text", "['0x']", ""), ("text", "['0x68c3a9']", "hé"), ("text", "['0xff']", ""), ("text", "['0x61e280ae62']", ""),
     ("text", "['0x610a62']", ""),
 ]
 

@@ -261,20 +261,11 @@ def wait_until_served(proxy):
     time.sleep(proxy.notices)
 
 
-def nginx(options):
-    """the example for nginx"""
-    check(Nginx, "nginx", options)
-
-
-def caddy(options):
-    """the example for Caddy"""
-    check(Caddy, "caddy", options)
-
-
-def traefik(options):
-    """the example for Traefik"""
-    check(Traefik, "traefik", options)
+def part(kind, title):
+    play = lambda options: check(kind, title.lower(), options)
+    play.__doc__ = f"the example for {title}"
+    return play
 
 
 if __name__ == "__main__":
-    nodes.main(__doc__, {"nginx": nginx, "caddy": caddy, "traefik": traefik})
+    nodes.main(__doc__, {title.lower(): part(kind, title) for kind, title in ((Nginx, "nginx"), (Caddy, "Caddy"), (Traefik, "Traefik"))})

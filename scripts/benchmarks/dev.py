@@ -17,7 +17,7 @@ from nodes import ALICE, ENDLESS, Anvil, Connection, Failure, Server, check, fda
 RATE = 5_000
 CALLERS = 16
 SENDERS = 1_000
-CONNECTIONS, PROCESSES = 16, 4
+CONNECTIONS = 16
 
 
 def prepare(connection, method, *parameters):
@@ -111,60 +111,20 @@ def wait_until_mined(connection, count, seconds):
         time.sleep(0.2)
 
 
-def send_all(url, queues, results, rate):
-    """Sends the transactions of each queue over a connection of its own: each after the response to the one before, but at most
-    `rate` per second of each connection. Puts the (start, end) of each into a queue; with a rate, the start is when it was due."""
-    spans, failures = [], []
-
-    def work(number, signed):
-        connection = Connection(url)
-        # The connections take turns.
-        begun = time.monotonic() + number / len(queues) / rate if rate else 0
-        for position, request in enumerate(sends(connection, signed)):
-            started = begun + position / rate if rate else time.monotonic()
-            time.sleep(max(0, started - time.monotonic()))
-            response = connection.send(request)
-            spans.append((started, time.monotonic()))
-            if failure := failure_of(response):
-                failures.append(failure)
-
-    threads = [threading.Thread(target=work, args=(number, signed)) for number, signed in enumerate(queues)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    results.put((spans, failures))
-
-
-def send_from_processes(url, signed, rate=None):
-    """Sends transactions over 16 connections of 4 processes, those of a sender over the same one, at most `rate` per second in
-    all. Returns the (start, end) of each."""
-    queues = [[pair for number, pair in enumerate(signed) if number % SENDERS % CONNECTIONS == queue] for queue in range(CONNECTIONS)]
-    results = multiprocessing.Queue()
-    workers = [multiprocessing.Process(target=send_all, args=(url, queues[n::PROCESSES], results, rate and rate / CONNECTIONS))
-               for n in range(PROCESSES)]
-    for worker in workers:
-        worker.start()
-    done = [results.get() for _ in workers]
-    for worker in workers:
-        worker.join()
-    if failures := [failure for _, of_worker in done for failure in of_worker]:
-        raise Failure(f"{len(failures)} were refused: {failures[0]}")
-    return [span for of_worker, _ in done for span in of_worker]
-
-
 def rate(options):
     """5,000 transactions a second of 1,000 senders over 16 connections, into blocks of one second. A response counts from when its request was due."""
     signed = transfers(options.bin, int(RATE * options.seconds), "--accounts", SENDERS)
+    queues = [[pair for number, pair in enumerate(signed) if number % SENDERS % CONNECTIONS == queue] for queue in range(CONNECTIONS)]
     # A block has room for what arrives in two seconds.
     for server, ours in servers(options, "--block-time", 1, "--gas-limit", 2 * RATE * 21_000, "--accounts", SENDERS):
-        spans = send_from_processes(server.url, signed, RATE)
-        elapsed = max(end for _, end in spans) - min(start for start, _ in spans)
-        p99 = describe(f"sends over 16 connections, {RATE}/s wanted", [end - start for start, end in spans], elapsed)
+        wanted = [([("eth_sendRawTransaction", raw) for _, raw in queue], True) for queue in queues]
+        began = time.monotonic()
+        taken = beside(server.url, wanted, options.seconds + 60, RATE / CONNECTIONS)["eth_sendRawTransaction"]
+        elapsed = time.monotonic() - began
+        p99 = describe(f"sends over 16 connections, {RATE}/s wanted", taken, elapsed)
         wait_until_mined(server.connect(), len(signed), options.seconds + 60)
         print(f"  server's processor time {server.cpu():.1f} s, peak memory {server.memory('VmHWM') / 1e6:.0f} MB")
         judge(ours, "p99 of an acknowledgement", p99 * 1e3, 20, " ms")
-        judge(ours, f"seconds for {len(signed):,}", elapsed, options.seconds * 1.01, " s")
 
 
 def call_endlessly(url, ready, responses):
@@ -183,15 +143,16 @@ def call_endlessly(url, ready, responses):
     threading.Event().wait()
 
 
-def ask_for(url, calls, seconds, once, results):
-    """Sends requests sequentially, each once or over and over. Puts the seconds that each took into a queue."""
+def ask_for(url, calls, seconds, once, rate, results):
+    """Sends requests sequentially, each once or over and over. Puts the seconds that each took into a queue, with a rate from when it was due."""
     connection = Connection(url)
     requests = [prepare(connection, *call) for call in calls]
-    taken, number, end = [], 0, time.monotonic() + seconds
-    while time.monotonic() < end and (not once or number < len(requests)):
-        started = time.perf_counter()
+    taken, number, begun = [], 0, time.monotonic()
+    while time.monotonic() < begun + seconds and (not once or number < len(requests)):
+        started = begun + number / rate if rate else time.monotonic()
+        time.sleep(max(0, started - time.monotonic()))
         response = connection.send(requests[number % len(requests)])
-        taken.append(time.perf_counter() - started)
+        taken.append(time.monotonic() - started)
         number += 1
         if failure := failure_of(response):
             results.put((calls[0][0], taken, failure))
@@ -199,10 +160,10 @@ def ask_for(url, calls, seconds, once, results):
     results.put((calls[0][0], taken, None))
 
 
-def beside(url, wanted, seconds):
-    """Sends requests from several processes at the same time. Returns the seconds of all requests of each method."""
+def beside(url, wanted, seconds, rate=None):
+    """Sends requests from several processes at the same time, at most `rate` a second each. Returns the seconds of all requests of each method."""
     results = multiprocessing.Queue()
-    workers = [multiprocessing.Process(target=ask_for, args=(url, calls, seconds, once, results)) for calls, once in wanted]
+    workers = [multiprocessing.Process(target=ask_for, args=(url, calls, seconds, once, rate, results)) for calls, once in wanted]
     for worker in workers:
         worker.start()
     seen = {}

@@ -139,8 +139,7 @@ def http(options):
         reads = [
             ("health", "/health", None, 0.9),
             ("storage", "/getStorageAt/", [{"Address": CONTRACT, "Position": SLOT, "BlockNumber": "latest"}], 0.9),
-            ("balance", f"/getBalance/{ALICE}/?BlockNumber=latest", None, 0.9),
-            ("block", "/getBlockByNumber/", blocks, 0.9),
+            ("balance", f"/getBalance/{ALICE}/?BlockNumber=latest", None, 0.9), ("block", "/getBlockByNumber/", blocks, 0.9),
             ("feeHistory", "/feeHistory/", [percentiles], 0.6),
             ("call", "/call/", [{"Transaction": {"To": CONTRACT, "Data": SLOT}, "BlockNumber": "latest"}], 0.4),
         ]
@@ -239,8 +238,7 @@ def archive(options):
             far = next(rest for name, rest, _ in operations(long, longer) if name == rare)
             health = (server, Case("/health"))
             compare(options, "old blocks" if fresh else "old blocks, in runs", "the head", [
-                Row("getProof", old["getProof"], new["getProof"], 0.9),
-                Row("getStorageAt", old["getStorageAt"], new["getStorageAt"], 0.8),
+                Row("getProof", old["getProof"], new["getProof"], 0.9), Row("getStorageAt", old["getStorageAt"], new["getStorageAt"], 0.8),
                 Row("call", old["call"], new["call"], 0.8),
                 Row("getProof at the head, beside health", new["getProof"], health, rate=15_000),
                 Row(f"{rare}, beside health", old[rare], health, rate=30_000),
