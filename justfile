@@ -46,7 +46,7 @@ model *ARGS:
 
 # Test the server against its OpenAPI document: `just fuzz-openapi --short`.
 fuzz-openapi *ARGS:
-    scripts/fuzz_openapi.py {{ARGS}}
+    tests/schemathesis/run.py {{ARGS}}
 
 # Use a development chain through generated clients, JSON-RPC libraries, cast, and clients that verify proofs: `just clients viem`.
 clients *ARGS:

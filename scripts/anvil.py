@@ -21,7 +21,7 @@ import time
 from pathlib import Path
 
 import nodes
-from nodes import ROOT, Anvil, Failure, Missing, Server, fetch, message, need, rpc, run, wait_for
+from nodes import ROOT, Anvil, Failure, Missing, Server, fetch, message, need, run, wait_for
 
 try:
     import rlp
@@ -107,8 +107,7 @@ class Chain:
             bob.sign(type=4, to=carol.address, authorizationList=[carol.authorize(self.counter, 0)]),
             # Nested calls, storage, a revert, out of gas, a self-destruct.
             alice.sign(to=self.caller, data="0x" + word), alice.sign(to=self.keeper), alice.sign(to=self.counter, data="0x01", gas=100_000),
-            alice.sign(to=self.counter, gas=21_300), alice.sign(to=self.keeper, data="0x01"),
-            alice.sign(to=self.caller, data="0x" + word, value=5),
+            alice.sign(to=self.counter, gas=21_300), alice.sign(to=self.keeper, data="0x01"), alice.sign(to=self.caller, data="0x" + word, value=5),
             # The authorization used its first nonce.
             carol.sign(nonce=1, data=deploy(TOKEN)),
         ]
@@ -126,14 +125,12 @@ class Chain:
         return hashes
 
 
-TRACERS = {
-    "struct": {}, "structWithAll": {"enableMemory": True, "enableReturnData": True},
-    "structWithLittle": {"disableStack": True, "disableStorage": True, "limit": 5}, "call": {"tracer": "callTracer"},
-    "callWithLogs": {"tracer": "callTracer", "tracerConfig": {"withLog": True}},
-    "callOnlyTop": {"tracer": "callTracer", "tracerConfig": {"onlyTopCall": True}}, "prestate": {"tracer": "prestateTracer"},
-    "prestateDiff": {"tracer": "prestateTracer", "tracerConfig": {"diffMode": True}}, "fourByte": {"tracer": "4byteTracer"},
-    "flatCall": {"tracer": "flatCallTracer", "tracerConfig": {"convertParityErrors": True}}, "noop": {"tracer": "noopTracer"},
-}
+TRACERS = [
+    {}, {"enableMemory": True, "enableReturnData": True}, {"disableStack": True, "disableStorage": True, "limit": 5},
+    *({"tracer": f"{name}Tracer"} for name in ("call", "prestate", "4byte", "noop")),
+    {"tracer": "callTracer", "tracerConfig": {"withLog": True}}, {"tracer": "callTracer", "tracerConfig": {"onlyTopCall": True}},
+    {"tracer": "prestateTracer", "tracerConfig": {"diffMode": True}}, {"tracer": "flatCallTracer", "tracerConfig": {"convertParityErrors": True}},
+]
 
 
 def questions(chain, hashes, blocks):
@@ -171,7 +168,7 @@ def questions(chain, hashes, blocks):
     for transaction in (*hashes, UNKNOWN):
         asked += [("eth_getTransactionByHash", transaction), ("eth_getTransactionReceipt", transaction),
                   ("eth_getRawTransactionByHash", transaction), ("debug_getRawTransaction", transaction)]
-        asked += [("debug_traceTransaction", transaction, options) for options in TRACERS.values()]
+        asked += [("debug_traceTransaction", transaction, options) for options in TRACERS]
         asked.append(("trace_transaction", transaction))
     asked += [("trace_block", hex(number)) for number in range(head + 1)]
     asked += [("trace_block", "latest"), ("trace_block", "pending"), ("trace_block", "0x1000")]
@@ -202,8 +199,7 @@ def questions(chain, hashes, blocks):
                   ("debug_traceCall", call, "latest", {"tracer": "prestateTracer"}), ("debug_traceCall", call, "latest")]
     overrides = {chain.counter: {"stateDiff": {"0x" + "00" * 32: "0x" + "ff".zfill(64)}}, NOBODY: {"balance": "0x7"}}
     asked += [("eth_call", {"to": chain.counter}, "latest", overrides),
-              ("eth_call", {"to": chain.counter}, "latest", {}, {"number": "0x63"}),
-              ("eth_estimateGas", {"to": chain.counter}, "latest", overrides),
+              ("eth_call", {"to": chain.counter}, "latest", {}, {"number": "0x63"}), ("eth_estimateGas", {"to": chain.counter}, "latest", overrides),
               ("debug_traceCall", {"to": chain.counter}, "latest", {"tracer": "callTracer", "stateOverrides": overrides}),
               ("eth_simulateV1", {"blockStateCalls": [{"calls": [{"from": alice, "to": chain.counter}]}]}, "latest"),
               ("eth_sign", alice, "0x68656c6c6f"), ("personal_sign", "0x68656c6c6f", alice)]
@@ -229,8 +225,7 @@ def controls(chain):
     later = GENESIS_TIME + 1_000
     balance_of = "0x70a08231" + NOBODY[2:].zfill(64)
     allowance = "0xdd62ed3e" + alice[2:].zfill(64) + bob[2:].zfill(64)
-    transfer = {"from": NOBODY, "to": bob, "value": "0x5", "gas": "0x5208", "maxFeePerGas": hex(20 * GWEI),
-                "maxPriorityFeePerGas": hex(GWEI)}
+    transfer = {"from": NOBODY, "to": bob, "value": "0x5", "gas": "0x5208", "maxFeePerGas": hex(20 * GWEI), "maxPriorityFeePerGas": hex(GWEI)}
     return [
         ("evm_snapshot",), ("anvil_setBalance", NOBODY, hex(10**18)), ("eth_getBalance", NOBODY, "latest"),
         ("anvil_setNonce", NOBODY, "0x9"), ("eth_getTransactionCount", NOBODY, "latest"),

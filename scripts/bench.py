@@ -1,14 +1,12 @@
 #!/usr/bin/env python3
 """Measure the server.
 
-    scripts/bench.py --list
-    scripts/bench.py [SCENARIO…] [OPTION…]
+    scripts/bench.py --list | [SCENARIO…] [OPTION…]
 
 Each scenario prints a table, with what it was measured on; the exit status is 1 if a bar is missed. Chains are generated unless they are
 those in ../shared. --work keeps chains and folders for the next run, and must be on a disk. Requests are sent by wrk.
 """
 
-import argparse
 import tempfile
 from pathlib import Path
 from typing import Callable, NamedTuple
@@ -44,8 +42,6 @@ class Scenario(NamedTuple):
 SCENARIOS = {
     "http": Scenario(requests.http, "2,000 blocks or --chain", "run, in memory", "light reads; 16 in a piece",
                      "a constant body, bare actix", "0.9; fees 0.6, call 0.4; /health to actix 0.92"),
-    "archive": Scenario(requests.archive, "20,000 and 200,000 blocks", "run, folder, before and after a restart", "proofs, storage, calls, logs",
-                        "the head", "0.8 to 0.9; 15,000 proofs/s"),
     "interfaces": Scenario(requests.interfaces, "20,000 blocks", "run, folder", "all operations over JSON-RPC", "REST", "0.9 to 1.11"),
     "versions": Scenario(requests.versions, "20,000 blocks", "run, folder", "all operations, both interfaces", "--before PROGRAM", "0.97"),
     "rpc": Scenario(requests.rpc, "15 transactions", "dev", "22 messages of JSON-RPC", "anvil", "1"),

@@ -14,8 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # The crates of this workspace that each crate may use.
 LAYERS = {
     "node-types": set(), "node-core": {"node-types"}, "node-evm": {"node-types", "node-core"}, "node-chain": {"node-types", "node-core"},
-    "node-rpc": {"node-types", "node-core"}, "node-http": {"node-types", "node-core", "node-rpc"},
-    "node-store": {"node-types", "node-core"},
+    "node-rpc": {"node-types", "node-core"}, "node-http": {"node-types", "node-core", "node-rpc"}, "node-store": {"node-types", "node-core"},
     "node-dev": {"node-types", "node-core", "node-evm", "node-chain", "node-rpc", "node-http", "node-store"},
     "node-server": {"node-types", "node-core", "node-evm", "node-chain", "node-rpc", "node-http", "node-store", "node-dev"},
     "node-tests": {"node-types", "node-core", "node-evm", "node-chain", "node-rpc", "node-http", "node-store", "node-dev"},

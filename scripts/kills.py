@@ -5,8 +5,6 @@
 
 Each round works on a folder, ends with a SIGKILL at a random moment, starts the server on the folder again, compares its responses with
 what was acknowledged, stops it, and runs `ethnode verify`. The kinds of rounds take turns; --list lists them.
-
-Prints one line per round, and in the end what was lost. The exit status is 1 if anything was.
 """
 
 import json
@@ -24,8 +22,8 @@ from nodes import Failure, Server, run, transfers, verify
 
 # Length of the chain that stays, and of the branch that replaces it.
 BRANCHES = (800, 1_000)
-# Transactions in a folder before a new one is started. The pool of the first holds 20,480.
-INTAKE_TRANSACTIONS, DEV_TRANSACTIONS = 12_000, 3_000
+# Transactions in a folder before a new one is started.
+FOLDER_TRANSACTIONS = 3_000
 LOGGER = "0x" + "10" * 20
 # CALLER, PUSH1 0, PUSH1 0, LOG1: one log per transaction.
 LOGGER_CODE = "0x3360006000a1"
@@ -36,10 +34,8 @@ MODES = [[], [], ["--no-mining"], ["--block-time", "1"], ["--block-time", "1", "
 class Kind:
     """Rounds that kill one thing."""
 
-    # Set for all kinds.
-    options, chance, work = None, None, None
-    folders = 0
-    longest_start = 0.0
+    # For all kinds.
+    options, chance, work, folders, longest_start = None, None, None, 0, 0.0
 
     def __init__(self):
         self.server = self.options.server
@@ -203,76 +199,6 @@ class Switch(Kind):
         return f"killed {'after' if found == self.heads[0] else 'before'} the switch" if killed else "ended before it was killed"
 
 
-class Loaded(Kind):
-    """A server under load from several connections."""
-
-    def under_load(self, server, jobs, longest):
-        """Runs `job(connection)` of each job until the server is killed."""
-        problems, ended = [], threading.Event()
-
-        def guard(job):
-            try:
-                job(server.connect())
-            except OSError as error:
-                if not ended.is_set():
-                    problems.append(f"the server was gone before it was killed: {error}")
-            except Failure as failure:
-                problems.append(str(failure))
-
-        threads = [threading.Thread(target=guard, args=(job,)) for job in jobs]
-        for thread in threads:
-            thread.start()
-        time.sleep(self.chance.uniform(0.02, longest))
-        ended.set()
-        server.kill()
-        for thread in threads:
-            thread.join()
-        if problems:
-            raise Failure(problems[0])
-
-    def sender(self, queues):
-        def send(connection):
-            while queue := max(queues, key=len):
-                hash, raw = queue[-1]
-                # If the kill cut off its response, it is sent again in the next round, and may be known by then.
-                connection.post("/sendRawTransaction/", {"Data": raw})
-                self.acknowledged.append(hash)
-                queue.pop()
-        return send
-
-    def statuses(self, connection):
-        """Returns the number of acknowledged transactions of each status."""
-        counts = {"mined": 0, "pending": 0, "queued": 0}
-        for hash in self.acknowledged:
-            status = connection.get(f"/getTransactionStatus/{hash}/")["Status"]
-            if status not in counts:
-                raise Failure(f"transaction {hash} was acknowledged, and is {status}")
-            counts[status] += 1
-        return counts
-
-
-class Intake(Loaded):
-    """a server that receives transactions, without mining"""
-
-    def begin(self):
-        self.data, self.acknowledged = self.folder(), []
-        signed = transfers(self.options.bin, 2 * INTAKE_TRANSACTIONS)
-        self.queues = [signed[account::10][::-1] for account in range(10)]
-
-    def round(self):
-        before = len(self.acknowledged)
-        self.under_load(self.start("run", "--data-dir", self.data), [self.sender(self.queues[first::5]) for first in range(5)], 1.5)
-        server = self.start("run", "--data-dir", self.data)
-        self.statuses(server.connect())
-        server.stop()
-        verify(self.server, self.data)
-        text = f"killed after {len(self.acknowledged) - before} transactions, {len(self.acknowledged)} in all"
-        if len(self.acknowledged) >= INTAKE_TRANSACTIONS:
-            shutil.rmtree(self.data)
-            self.begin()
-        return text
-
-
 class LogFilter:
     """A filter for the logs of the contract, and what it has reported."""
 
@@ -308,12 +234,12 @@ class LogFilter:
         return left_out
 
 
-class Dev(Loaded):
+class Dev(Kind):
     """a development chain: transactions of types 0 and 2 in any order, log filters that are polled, new filters, balances"""
 
     def begin(self):
         self.data, self.acknowledged, self.balances, self.created = self.folder(), [], {}, []
-        signed = transfers(self.options.bin, 3 * DEV_TRANSACTIONS, "--accounts", 8, "--to", LOGGER, "--gas", 60_000, "--types", "mixed")
+        signed = transfers(self.options.bin, 3 * FOLDER_TRANSACTIONS, "--accounts", 8, "--to", LOGGER, "--gas", 60_000, "--types", "mixed")
         self.queues = [self.shuffled(signed[account::8]) for account in range(8)]
         server = self.start("dev", "--data-dir", self.data, "--accounts", 8, "--no-mining")
         server.ask("/dev/setCode/", {"Address": LOGGER, "Code": LOGGER_CODE})
@@ -324,6 +250,50 @@ class Dev(Loaded):
         """Shuffles transactions within groups of four, so that some wait for an earlier nonce. The last is sent first."""
         groups = [signed[first:first + 4] for first in range(0, len(signed), 4)]
         return [pair for group in reversed(groups) for pair in self.chance.sample(group, len(group))]
+
+    def under_load(self, server, jobs):
+        """Runs `job(connection)` of each job until the server is killed."""
+        problems, ended = [], threading.Event()
+
+        def guard(job):
+            try:
+                job(server.connect())
+            except OSError as error:
+                if not ended.is_set():
+                    problems.append(f"the server was gone before it was killed: {error}")
+            except Failure as failure:
+                problems.append(str(failure))
+
+        threads = [threading.Thread(target=guard, args=(job,)) for job in jobs]
+        for thread in threads:
+            thread.start()
+        time.sleep(self.chance.uniform(0.02, 0.8))
+        ended.set()
+        server.kill()
+        for thread in threads:
+            thread.join()
+        if problems:
+            raise Failure(problems[0])
+
+    def sender(self, queues):
+        def send(connection):
+            while queue := max(queues, key=len):
+                hash, raw = queue[-1]
+                # If the kill cut off its response, it is sent again in the next round, and may be known by then.
+                connection.post("/sendRawTransaction/", {"Data": raw})
+                self.acknowledged.append(hash)
+                queue.pop()
+        return send
+
+    def statuses(self, connection):
+        """Returns the number of acknowledged transactions of each status."""
+        counts = {"mined": 0, "pending": 0, "queued": 0}
+        for hash in self.acknowledged:
+            status = connection.get(f"/getTransactionStatus/{hash}/")["Status"]
+            if status not in counts:
+                raise Failure(f"transaction {hash} was acknowledged, and is {status}")
+            counts[status] += 1
+        return counts
 
     def edit(self, connection):
         """Sets the balances of accounts that nothing else changes."""
@@ -343,13 +313,13 @@ class Dev(Loaded):
     def round(self):
         mode, before = self.chance.choice(MODES), len(self.acknowledged)
         jobs = [self.sender(self.queues[first::4]) for first in range(4)] + [log_filter.poll for log_filter in self.filters] + [self.edit, self.create]
-        self.under_load(self.start("dev", "--data-dir", self.data, "--accounts", 8, *mode), jobs, 0.8)
+        self.under_load(self.start("dev", "--data-dir", self.data, "--accounts", 8, *mode), jobs)
         server = self.start("dev", "--data-dir", self.data, "--accounts", 8, "--no-mining")
         found = self.compare(server.connect())
         server.stop()
         verify(self.server, self.data)
         text = f"{' '.join(mode) or 'instant'}: killed after {len(self.acknowledged) - before} transactions, {len(self.acknowledged)} in all, {found}"
-        if len(self.acknowledged) >= DEV_TRANSACTIONS:
+        if len(self.acknowledged) >= FOLDER_TRANSACTIONS:
             shutil.rmtree(self.data)
             self.begin()
         return text
@@ -374,7 +344,7 @@ class Dev(Loaded):
         return f"{statuses}, {len(self.balances)} balances, {left_out} logs in polls cut off"
 
 
-KINDS = {"import": Import, "intake": Intake, "prune": Prune, "backup": Backup, "reorganization": Switch, "dev": Dev}
+KINDS = {"import": Import, "prune": Prune, "backup": Backup, "reorganization": Switch, "dev": Dev}
 
 
 def series(options):

@@ -13,10 +13,11 @@ every value can be compared with that of the parent block, by hash, whatever reo
 followers must be the chain's logs, and every acknowledged transaction must be in the chain or the pool.
 
 Between the first sixth of the time and the end, memory may grow by a tenth, p99 of reads by a quarter and the noise of a busy machine
-(LATENCY_NOISE), and the number of threads and files not at all, except for noise. Caches fill with the chain, so a long run begins with
-WARM blocks. In less than 20 minutes memory only has a bound. The exit status is 1 if anything else is found.
+(LATENCY_NOISE), and the number of threads and files not at all. Caches fill with the chain, so a long run begins with WARM blocks. In less
+than 20 minutes memory only has a bound.
 """
 
+import contextlib
 import json
 import multiprocessing
 import queue
@@ -151,7 +152,7 @@ def poll(share):
         for log in client.get(f"/getFilterChanges/{identity}/")["Result"]:
             follow(logs, log["BlockHash"], log["TransactionHash"], log["Removed"])
         if ended:
-            share.reports.put(("logs", "filter", logs))
+            share.reports.put(("filter", logs))
             return
         ended = share.settled.wait(0.2)
 
@@ -171,7 +172,7 @@ def subscribe(share):
             else:
                 heads[int(found["number"], 16)] = found["hash"]
         if ended:
-            share.reports.put(("logs", "subscription", logs))
+            share.reports.put(("subscription", logs))
             share.reports.put(("head", heads[max(heads)] if heads else None))
             return
         ended = share.settled.is_set()
@@ -198,14 +199,9 @@ def slow(share):
             stream.sendall(half if len(streams) % 2 else get_bytes("/getBlockByNumber/latest/true/") * 20)
             stream.setblocking(False)
             streams.append(stream)
-        for index, stream in enumerate(list(streams)):
-            try:
+        for index, stream in enumerate(streams):
+            with contextlib.suppress(OSError):
                 stream.send(b" ") if index % 2 else stream.recv(1)
-            except BlockingIOError:
-                pass
-            except OSError:
-                stream.close()
-                streams.remove(stream)
 
 
 def hostile(share):
@@ -216,16 +212,14 @@ def hostile(share):
     long = post_bytes("/feeHistory/", json.dumps({"BlockCount": "1024", "NewestBlock": "latest", "RewardPercentiles": list(range(100))}))
     while not share.ended.wait(0.05):
         streams, flood = [], chance.random() < 0.2
-        try:
+        # They may be refused or closed.
+        with contextlib.suppress(OSError):
             for _ in range(200 if flood else 4):
                 streams.append(share.client(16).socket)
             for stream in streams:
                 stream.setblocking(False)
                 stream.send(chance.choice([chance.randbytes(2_000), endless, long * 8, get_bytes("/blockNumber/")[:chance.randrange(60)]]))
             time.sleep(chance.uniform(0, 0.5))
-        except OSError:
-            # Refused or closed, as hostile clients may be.
-            pass
         for stream in streams:
             stream.close()
 
@@ -260,7 +254,7 @@ class Run:
         self.warm = WARM if self.is_long else 0
         self.signed = transfers(options.bin, self.warm + int(self.seconds * SENDS_PER_SECOND) + 1_000, "--accounts", ACCOUNTS, "--to", LOGGER,
                                 "--gas", 60_000)
-        self.latencies, self.samples, self.sent, self.logs, self.head = [], [], [], {}, None
+        self.latencies, self.samples, self.sent, self.followed = [], [], [], {}
 
     def take_reports(self, share, seconds):
         """Collects reports for some time."""
@@ -271,16 +265,14 @@ class Run:
             except queue.Empty:
                 return
             match report:
-                case ("latency", at, spent):
-                    self.latencies.append((at, spent))
+                case ("latency", *spent):
+                    self.latencies.append(spent)
                 case ("sent", hash):
                     self.sent.append(hash)
-                case ("logs", who, logs):
-                    self.logs[who] = logs
-                case ("head", head):
-                    self.head = head
                 case ("failure", text):
                     check(False, text)
+                case (what, value):
+                    self.followed[what] = value
 
     def run(self):
         server = self.server
@@ -325,10 +317,10 @@ class Run:
             wanted = {"address": LOGGER, "fromBlock": hex(start), "toBlock": hex(min(start + 999, last))}
             chain += [(log["blockHash"], log["transactionHash"]) for log in client.rpc("eth_getLogs", wanted)]
         for who in ("filter", "subscription"):
-            logs = self.logs.get(who) or []
+            logs = self.followed.get(who, [])
             at = next((at for at, pair in enumerate(zip(logs, chain)) if pair[0] != pair[1]), min(len(logs), len(chain)))
             check(logs == chain, f"the {who} has reported {len(logs)} of {len(chain)} logs of the chain, {at} as they are")
-        check(self.head == head["hash"], f"the subscription has reported the head, block {last}")
+        check(self.followed.get("head") == head["hash"], f"the subscription has reported the head, block {last}")
         mined = {hash for _, hash in chain}
         waiting = [hash for hash in self.sent if hash not in mined]
         states = {client.get(f"/getTransactionStatus/{hash}/")["Status"] for hash in waiting}

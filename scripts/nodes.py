@@ -8,7 +8,6 @@ import re
 import shutil
 import signal
 import socket
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -92,7 +91,7 @@ def main(doc, parts, build=(), profile="release", arguments=lambda parser: None,
     if unknown := set(options.parts) - parts.keys():
         parser.error(f"no part is named {', '.join(sorted(unknown))}")
     if options.list:
-        print(listing() if listing else "\n".join(f"{name:<12}{part.__doc__.splitlines()[0]}" for name, part in parts.items()))
+        print(listing() if listing else "\n".join(f"{name:<16}{part.__doc__.splitlines()[0]}" for name, part in parts.items()))
         return
     try:
         options.bin = (options.bin or build_programs(*build, profile=profile)).resolve()
@@ -211,15 +210,14 @@ class Server:
     def connect(self, source=None):
         return Connection(self.url, source)
 
-    def get(self, path):
-        return self.ask(path, None)
-
-    def ask(self, path, body):
+    def get(self, path, body=None):
         """Sends a request, with POST if it has a body. Returns the body of the response."""
         status, text = fetch(self.url + path, body=None if body is None else json.dumps(body).encode())
         if status != 200:
             raise Failure(f"{path}: {status} {text[:2000]}")
         return json.loads(text)
+
+    ask = get
 
     def rpc(self, method, *parameters):
         return rpc(self.url, method, *parameters)
@@ -259,8 +257,7 @@ class Anvil(Server):
         need("anvil")
         port = free_port()
         # --silent, because anvil blocks if its log is not read. The script polls its port instead.
-        silent = [] if {"-q", "--quiet", "-v", "--verbosity", "--json", "--color"} & set(options) else ["--silent"]
-        command = [str(part) for part in ("anvil", *silent, "--port", port, *options)]
+        command = [str(part) for part in ("anvil", "--silent", "--port", port, *options)]
         self.errors = open("/dev/null")
         # npm's wrapper starts another process; killing the process group ends both.
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True)
@@ -419,15 +416,13 @@ def transfers(programs, count, *options):
 
 
 def fdatasync_seconds(folder, times=500):
-    """Returns the median time in seconds of writing 4 KiB with an fdatasync to the disk of `folder`."""
+    """Returns the seconds of a write of 4 KiB with an fdatasync to the disk of `folder`."""
     with tempfile.NamedTemporaryFile(dir=folder) as file:
-        taken = []
+        started = time.perf_counter()
         for _ in range(times):
             os.write(file.fileno(), bytes(4096))
-            started = time.perf_counter()
             os.fdatasync(file.fileno())
-            taken.append(time.perf_counter() - started)
-    return statistics.median(taken)
+        return (time.perf_counter() - started) / times
 
 
 def machine():

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 """Play what happens to servers in production, and print what could be seen.
 
-    scripts/operations.py [--bin FOLDER] [--minutes MINUTES] [SCENE…]
+    scripts/operations.py [--bin FOLDER] [SCENE…]
 
---list lists the scenes. With --minutes, `clients` and `restarts` are played again and again on one server, which must not grow. It fails if
-something is not as docs/operations.md and docs/runbook.md say.
+--list lists the scenes. It fails if something is not as docs/operations.md and docs/runbook.md say.
 """
 
 import concurrent.futures
@@ -265,12 +264,6 @@ def churn(server):
     wait_for("the end of the connections", lambda: resources(server)[0] < 64 + 32)
 
 
-def expect_no_growth(first, last):
-    expect("descriptors do not grow", last[0] <= first[0], True)
-    expect("threads do not grow", last[1] <= first[1], True)
-    expect("memory grows by at most a tenth", last[2] <= 1.1 * first[2], True)
-
-
 def restarts(options):
     """descriptors, threads and memory after many connections, streams and reloads"""
     with Server(options.server, "dev", "--bare", "--log", "warn") as server:
@@ -279,41 +272,12 @@ def restarts(options):
             churn(server)
             rounds.append(resources(server))
             print("  {} descriptors, {} threads, {:.0f} MiB after 400 streams, WebSockets, requests and batches".format(*rounds[-1]))
-        expect_no_growth(rounds[1], rounds[-1])
+        for what, first, last in zip(("descriptors", "threads", "memory"), rounds[1], rounds[-1]):
+            expect(f"{what} do not grow", last <= first * (1.1 if what == "memory" else 1), True)
         server.stop()
-
-
-def endure(options):
-    """Repeats what clients do on one server, and compares its resources in the first and the last rounds."""
-    deadline, rounds = time.monotonic() + 60 * options.minutes, []
-    with Server(options.server, "dev", "--bare", "--log", "warn", "--gas-cap", "500000000") as server:
-        while time.monotonic() < deadline or len(rounds) < 2:
-            for play in (crowd, traces, churn, at_rest):
-                play(server)
-            rounds.append(resources(server))
-            print("round {}: {} descriptors, {} threads, {:.0f} MiB".format(len(rounds), *rounds[-1]), flush=True)
-        server.stop()
-    quarter = max(1, len(rounds) // 4)
-    first, last = ([statistics.median(values) for values in zip(*some)] for some in (rounds[:quarter], rounds[-quarter:]))
-    lowest = min(memory for _, _, memory in rounds[-quarter:])
-    change = ", ".join(f"{before:.0f} to {after:.0f} {what}" for before, after, what in zip(first, last, ("descriptors", "threads", "MiB")))
-    print(f"{len(rounds)} rounds in {options.minutes:g} minutes, medians of the first and the last quarter: {change}, at the end at least {lowest:.0f} MiB")
-    # What the allocator holds at rest differs from round to round, also between rounds in which the same bytes are in use. What leaks is in
-    # the lowest value, too.
-    expect_no_growth(first, (*last[:2], lowest))
 
 
 SCENES = {"disk": disk, "damage": damage, "clients": clients, "restarts": restarts}
 
-
-def play(options):
-    if options.minutes:
-        return endure(options)
-    for name in options.parts:
-        print(f"{name}:", flush=True)
-        SCENES[name](options)
-
-
 if __name__ == "__main__":
-    nodes.main(__doc__, SCENES, together=play, arguments=lambda parser: parser.add_argument(
-        "--minutes", type=float, help="how long to repeat the scenes with clients"))
+    nodes.main(__doc__, SCENES)

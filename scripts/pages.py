@@ -89,6 +89,14 @@ class Browser:
         if faults:
             raise Failure("\n".join([f"{url} complains:", *faults]))
 
+    @contextlib.contextmanager
+    def live(self, **options):
+        """A server with a page that shows its head."""
+        with self.server() as server, self.page(f"{server.url}/", **options) as page:
+            is_live(page)
+            shows_head(page, block(server))
+            yield server, page
+
     def picture(self, page, name):
         if self.screenshots:
             self.screenshots.mkdir(parents=True, exist_ok=True)
@@ -146,9 +154,7 @@ def busy_chain(server):
 
 def genesis_alone(browser):
     """a chain with only the genesis block, and then its first block"""
-    with browser.server() as server, browser.page(f"{server.url}/") as page:
-        is_live(page)
-        shows_head(page, block(server))
+    with browser.live() as (server, page):
         expect("blocks", len(rows(page, "blocks")), 1)
         expect("transactions", rows(page, "transactions"), [])
         expect("the hint", page.is_visible("#no-transactions"), True)
@@ -163,8 +169,7 @@ def genesis_alone(browser):
 
 def transactions_arrive(browser):
     """transactions and blocks appear, and the charts move, without a reload"""
-    with browser.server() as server, browser.page(f"{server.url}/") as page:
-        is_live(page)
+    with browser.live() as (server, page):
         page.evaluate("window.loadedOnce = true")
         hashes = [send(server, str(10**18 + index)) for index in range(3)]
         head = block(server)
@@ -188,8 +193,7 @@ def transactions_arrive(browser):
 
 def rows_open(browser):
     """rows expand, also by keyboard, and stay open; created contracts and reverts are shown"""
-    with browser.server() as server, browser.page(f"{server.url}/") as page:
-        is_live(page)
+    with browser.live() as (server, page):
         # Code that reverts, and code that creates an empty contract.
         reverted = send(server, "0", To=None, Data="0x60006000fd", Gas="100000")
         created = send(server, "0", To=None, Data="0x00", Gas="100000")
@@ -241,8 +245,7 @@ def charts_are_read(browser):
 
 def reorganizations_show(browser):
     """blocks that leave the chain disappear from the page, whether others replace them or not"""
-    with browser.server() as server, browser.page(f"{server.url}/") as page:
-        is_live(page)
+    with browser.live() as (server, page):
         server.ask("/dev/mine/", {"Blocks": 4})
         snapshot = server.ask("/dev/snapshot/", {})["SnapshotId"]
         sent = send(server)
@@ -351,8 +354,7 @@ FORMATS = [
     ("age", "[998, 1000000]", "2 s ago"), ("age", "[990, 1000000]", "10 s ago"), ("age", "[1300, 1000000]", "in 5 min"),
     ("age", "['18446744073709551615', 0]", "in 584,542,046,090 y"), ("date", "['0']", "1970-01-01 00:00:00 UTC"),
     ("date", "['18446744073709551615']", "18446744073709551615 s"), ("percent", "[0.0007]", "0.07 %"), ("percent", "[0.5]", "50 %"),
-    ("text", "['0x']", ""), ("text", "['0x68c3a9']", "hé"), ("text", "['0xff']", ""), ("text", "['0x61e280ae62']", ""),
-    ("text", "['0x610a62']", ""),
+    ("text", "['0x']", ""), ("text", "['0x68c3a9']", "hé"), ("text", "['0xff']", ""), ("text", "['0x61e280ae62']", ""), ("text", "['0x610a62']", ""),
 ]
 
 
@@ -439,8 +441,7 @@ def operations_are_tried_out(browser):
                 with browser.page(f"{server.url}/docs/", size, color_scheme=scheme) as page:
                     page.wait_for_selector(".opblock")
                     described = server.get("/openapi.json")["paths"]
-                    wanted = {(method, path) for path, operations in described.items() for method in operations
-                              if method in ("get", "post")}
+                    wanted = {(method, path) for path, operations in described.items() for method in operations if method in ("get", "post")}
                     expect("operations", page.locator(".opblock").count(), len(wanted))
                     fits(page, size)
                     browser.picture(page, f"docs-{name}-{scheme}")

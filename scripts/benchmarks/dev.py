@@ -1,11 +1,11 @@
 """A development chain under load. Transactions are signed before the clock starts.
-
 The client is written in Python and adds to each time; the line about eth_chainId shows how much. With --anvil, an anvil is measured as well,
 without bars.
 """
 
 import json
 import multiprocessing
+import random
 import statistics
 import tempfile
 import threading
@@ -94,13 +94,12 @@ def sequence(options):
         wait_until_mined(connection, len(signed), 60)
         print(f"  {elapsed:.2f} s until all {len(signed)} were sent; server's processor time {server.cpu():.1f} s, "
               f"peak memory {server.memory('VmHWM') / 1e6:.0f} MB")
-        parts = {"first": taken[:1000], "middle": taken[len(taken) // 2:][:1000], "last": taken[-1000:]}
-        describe("transactions, one after the other", taken, elapsed)
-        for name, part in parts.items():
-            describe(f"the {name} 1,000", part, sum(part))
+        first, last = taken[:1000], taken[-1000:]
+        for name, part in (("transactions, one after the other", taken), ("the first 1,000", first), ("the last 1,000", last)):
+            describe(name, part, sum(part))
         # If fdatasync takes longer than 0.3 ms, plus the excess for one sync per transaction.
         judge(ours, "all sent", elapsed, (25 + max(0, sync - 0.0003) * 20_000) * options.count / 20_000, " s")
-        judge(ours, "last 1,000 to first 1,000, medians", statistics.median(parts["last"]) / statistics.median(parts["first"]), 1.3)
+        judge(ours, "last 1,000 to first 1,000, medians", statistics.median(last) / statistics.median(first), 1.3)
 
 
 def wait_until_mined(connection, count, seconds):
@@ -147,7 +146,8 @@ def ask_for(url, calls, seconds, once, rate, results):
     """Sends requests sequentially, each once or over and over. Puts the seconds that each took into a queue, with a rate from when it was due."""
     connection = Connection(url)
     requests = [prepare(connection, *call) for call in calls]
-    taken, number, begun = [], 0, time.monotonic()
+    # The connections take turns.
+    taken, number, begun = [], 0, time.monotonic() + (random.random() / rate if rate else 0)
     while time.monotonic() < begun + seconds and (not once or number < len(requests)):
         started = begun + number / rate if rate else time.monotonic()
         time.sleep(max(0, started - time.monotonic()))
@@ -223,10 +223,7 @@ def size(options):
             print(f"  listening after {getattr(server, 'seconds', 0) * 1e3:.0f} ms, {server.memory() / 1e6:.0f} MB", flush=True)
             connection = server.connect()
             describe(f"{count} transactions", taken := one_after_the_other(connection, sends(connection, signed)), sum(taken))
-            used = server.cpu()
-            time.sleep(5)
-            print(f"  last 1,000 to first 1,000: {statistics.median(taken[-1000:]) / statistics.median(taken[:1000]):.2f}; processor time {used:.1f} s, "
-                  f"peak memory {server.memory('VmHWM') / 1e6:.0f} MB; idle: {(server.cpu() - used) / 5:.1%} of a core")
+            print(f"  processor time {server.cpu():.1f} s, peak memory {server.memory('VmHWM') / 1e6:.0f} MB")
             judge(ours, f"memory after {count} transactions", server.memory() / 1e6, bar * max(1, count / 100_000), " MB")
 
 

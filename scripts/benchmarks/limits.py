@@ -21,11 +21,6 @@ ALL_LOGS = json.dumps(message("eth_getLogs", {"fromBlock": "0x1", "toBlock": "la
 LATEST = message("eth_getBlockByNumber", "latest", True)
 
 
-def address(url):
-    host, port = url.split("//", 1)[1].rstrip("/").rsplit(":", 1)
-    return host, int(port)
-
-
 def send(server, data="0x", to=ALICE, gas=15_000_000):
     server.rpc("eth_sendTransaction", {"from": ALICE, "to": to, "data": data, "gas": hex(gas)})
 
@@ -62,7 +57,7 @@ def connect(server, source):
     stream = socket.socket()
     stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     stream.bind((source, 0))
-    stream.connect(address(server.url))
+    stream.connect(("127.0.0.1", int(server.url.rsplit(":", 1)[1])))
     return stream
 
 
@@ -141,7 +136,7 @@ def slow(options):
 
         def drip():
             def open_one(index):
-                stream = socket.create_connection(address(server.url))
+                stream = Connection(server.url).socket
                 stream.sendall(whole if index % 2 else head)
                 opened.append(index)
                 return stream

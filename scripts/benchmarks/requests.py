@@ -1,5 +1,4 @@
 """Rates of requests: each scenario compares requests with others, in turn, so that a machine that slows down slows both.
-
 wrk sends with one thread over 16 connections. The ratio is the median of the rounds' ratios of rates; `us` is the server's processor time
 for a request in microseconds.
 """
@@ -137,8 +136,7 @@ def http(options):
         blocks = [f"/getBlockByNumber/{random.randint(0, int(server.get('/blockNumber/')['BlockNumber']))}/false/" for _ in range(DISTINCT)]
         percentiles = {"BlockCount": "20", "NewestBlock": "latest", "RewardPercentiles": [25, 50, 75]}
         reads = [
-            ("health", "/health", None, 0.9),
-            ("storage", "/getStorageAt/", [{"Address": CONTRACT, "Position": SLOT, "BlockNumber": "latest"}], 0.9),
+            ("health", "/health", None, 0.9), ("storage", "/getStorageAt/", [{"Address": CONTRACT, "Position": SLOT, "BlockNumber": "latest"}], 0.9),
             ("balance", f"/getBalance/{ALICE}/?BlockNumber=latest", None, 0.9), ("block", "/getBlockByNumber/", blocks, 0.9),
             ("feeHistory", "/feeHistory/", [percentiles], 0.6),
             ("call", "/call/", [{"Transaction": {"To": CONTRACT, "Data": SLOT}, "BlockNumber": "latest"}], 0.4),
@@ -146,16 +144,15 @@ def http(options):
         rows = [Row("health, beside bare actix", (server, Case("/health")), (bare, Case("/health")), 0.92)]
         for depth, way in ((1, ""), (DEPTH, f", {DEPTH} pipelined")):
             constant = (server, Case("/chainId/", depth=depth))
-            rows += [Row(name + way, (server, Case(path, bodies, depth=depth)), constant, 0 if way else least)
-                     for name, path, bodies, least in reads]
+            rows += [Row(name + way, (server, Case(path, bodies, depth=depth)), constant, 0 if way else least) for name, path, bodies, least in reads]
         compare(options, "this read", "a constant body", rows)
 
 
-def operations(chain, server, heights=None):
-    """Yields the name of each operation that reads, with its requests over REST and over JSON-RPC, at old blocks or at `heights`."""
+def operations(chain, server):
+    """Yields the name of each operation that reads, with its requests over REST and over JSON-RPC, at old blocks."""
     pick = random.Random(3)
     holders = [pick.choice(chain.holders) for _ in range(DISTINCT)]
-    heights = [str(pick.choice(heights or chain.old_blocks())) for _ in range(DISTINCT)]
+    heights = [str(pick.choice(chain.old_blocks())) for _ in range(DISTINCT)]
     places = list(zip(holders, heights, strict=True))
     # Hashes of some blocks and of their first transactions.
     blocks = [server.get(f"/getBlockByNumber/{height}/False/")["Block"] for height in heights[:500]]
@@ -195,9 +192,9 @@ def operations(chain, server, heights=None):
     yield pair("getProof", "eth_getProof", [{"Address": holder, "StorageKeys": [ZERO], "BlockNumber": height} for holder, height in places],
                [[holder, [ZERO], tag(height)] for holder, height in places],
                lambda response: response["AccountProof"] and response["StorageProof"][0]["Proof"])
-    for name, check in (("call", is_word), ("estimateGas", lambda response: True)):
+    for name, holds in (("call", is_word), ("estimateGas", lambda response: True)):
         yield pair(name, f"eth_{name}", [{"Transaction": {"To": holder, "Data": ZERO}, "BlockNumber": height} for holder, height in places],
-                   [[{"to": holder, "input": ZERO}, tag(height)] for holder, height in places], check)
+                   [[{"to": holder, "input": ZERO}, tag(height)] for holder, height in places], holds)
     yield logs(10)
     yield logs(100)
     yield pair("getLogs of a rare topic", "eth_getLogs", [{"FromBlock": "0", "ToBlock": "latest", "Topics": [None, None, tag]} for tag in chain.tags],
@@ -222,31 +219,9 @@ def operations(chain, server, heights=None):
         yield pair(name, f"eth_{name}", [f"/{name}/{block}/0/" for block in of], [[tag(block), "0x0"] for block in of])
 
 
-def wanted(options, chain, server, heights=None):
+def wanted(options, chain, server):
     """The operations that --only chooses by the beginning of their names."""
-    return [row for row in operations(chain, server, heights) if row[0].startswith(tuple(options.only or [""]))]
-
-
-def archive(options):
-    """Old blocks beside the head, first with the newest blocks in memory and then, after a restart, with all in runs."""
-    chain, long = (Chain(options, blocks) for blocks in (options.blocks or [20_000, 200_000])[:2])
-    for fresh in (True, False):
-        with (chain.serve(options.server, chain.folder / "data", fresh=fresh) as server,
-              long.serve(options.server, long.folder / "data", fresh=fresh) as longer):
-            old, new = ({name: (server, rest) for name, rest, _ in operations(chain, server, heights)} for heights in (None, ["latest"]))
-            rare, hundred = "getLogs of a rare topic", "getLogs of 100 blocks"
-            far = next(rest for name, rest, _ in operations(long, longer) if name == rare)
-            health = (server, Case("/health"))
-            compare(options, "old blocks" if fresh else "old blocks, in runs", "the head", [
-                Row("getProof", old["getProof"], new["getProof"], 0.9), Row("getStorageAt", old["getStorageAt"], new["getStorageAt"], 0.8),
-                Row("call", old["call"], new["call"], 0.8),
-                Row("getProof at the head, beside health", new["getProof"], health, rate=15_000),
-                Row(f"{rare}, beside health", old[rare], health, rate=30_000),
-                Row(f"{hundred}, beside health", old[hundred], health, rate=6_000),
-                Row(f"{rare}, of ten times the blocks", (longer, far), old[rare], 0.8),
-            ])
-            for stopped in (server, longer):
-                stopped.stop()
+    return [row for row in operations(chain, server) if row[0].startswith(tuple(options.only or [""]))]
 
 
 def versions(options):

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Test a server against its own OpenAPI document, with schemathesis.
 
-    scripts/fuzz_openapi.py [--bin FOLDER] [--short] [--seed N]
+    tests/schemathesis/run.py [--bin FOLDER] [--short] [--seed N]
 
-Starts `ethnode dev` on a seeded chain and runs all phases of schemathesis (tests/schemathesis) over every operation of
+Starts `ethnode dev` on a seeded chain and runs all phases of schemathesis over every operation of
 /openapi.json, and then cases that are valid according to the document; then the same over the operations under /dev/ on a server of their
 own, because they change the chain. /events/ is left out, because its response does not end; a test of its own covers it.
 
@@ -15,14 +15,17 @@ import collections
 import json
 import os
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
+FOLDER = Path(__file__).resolve().parent
+sys.path.append(str(FOLDER.parents[1] / "scripts"))
+
 import nodes
-from nodes import ROOT, Server, check, need
+from nodes import Server, check, need
 from seeds import seed
 
-FOLDER = ROOT / "tests/schemathesis"
 WITHOUT_END = "/events/"
 MIN_SUCCESS_PERCENT = 30
 # The spellings of a boolean in a path.
