@@ -1,4 +1,4 @@
-//! A minimal server of getStorageAt, which `scripts/bench_limits.py` compares with the whole server.
+//! A minimal server of /health and getStorageAt, which `scripts/bench.py` compares with the whole server.
 //!
 //! It only decodes the body, calls the node and writes the response, without ids, limits or a log.
 
@@ -15,13 +15,20 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let chain = DevNode::builder().spawn()?;
     let node: web::Data<Node> = chain.node().clone().into();
     let server = HttpServer::new(move || {
-        App::new().app_data(node.clone()).route("/getStorageAt/", web::post().to(get_storage_at))
+        App::new()
+            .app_data(node.clone())
+            .route("/health", web::get().to(health))
+            .route("/getStorageAt/", web::post().to(get_storage_at))
     })
     .bind(("127.0.0.1", 0))?;
     for address in server.addrs() {
         println!("listening on http://{address}");
     }
     Ok(server.run().await?)
+}
+
+async fn health() -> HttpResponse {
+    HttpResponse::Ok().content_type("application/json").body(r#"{"Status":"ok"}"#)
 }
 
 async fn get_storage_at(node: web::Data<Node>, body: web::Bytes) -> HttpResponse {
