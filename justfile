@@ -54,8 +54,8 @@ clients *ARGS:
 
 # Update docs/openapi.json and its examples.
 openapi:
-    UPDATE_OPENAPI=1 cargo test --workspace --test openapi the_examples
-    UPDATE_OPENAPI=1 cargo test --workspace --test openapi the_committed
+    UPDATE_OPENAPI=1 cargo test -p node-tests openapi::the_examples
+    UPDATE_OPENAPI=1 cargo test -p node-tests openapi::the_committed
 
 # Compare all responses with those of anvil, and how viem, ethers and Hardhat get along with both. Needs anvil and npm.
 anvil *ARGS:

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Check the dependency rule of ARCHITECTURE.md: which crates may depend on which others, and on how many; what node-core must not mention.
+"""Check the dependency rule of ARCHITECTURE.md: which crates may depend on which others, and on how many; what node-core must not mention; how
+many test executables `cargo test` links.
 
 Reads `cargo metadata` and `cargo tree`; checks normal and build dependencies, not dev-dependencies. The exit status is 1 on a violation.
 """
@@ -40,6 +41,10 @@ FOREIGN = {
 # a reason.
 WEIGHTS = {"node-types": 31, "node-core": 50, "node-dev --no-default-features": 171}
 
+# One test executable for each library, two for the server, one for node-tests, one for the example that consists of tests: each links all of
+# the node. New tests are modules of one of these.
+TESTS = 12
+
 
 def heavy() -> list[str]:
     """Lists the libraries that need more crates than they should."""
@@ -72,7 +77,9 @@ def main() -> int:
     metadata = json.loads(subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout)
     # Examples are programs of users: they may use everything, and nothing uses them.
     packages = {package["name"]: package for package in metadata["packages"] if not package["name"].startswith("example-")}
-    faults = foreign() + heavy() + [f"{name} has no layer: add it here and in ARCHITECTURE.md" for name in packages.keys() - LAYERS.keys()]
+    tests = [target["name"] for package in metadata["packages"] for target in package["targets"] if target["test"]]
+    faults = [f"{len(tests)} test executables, at most {TESTS}: {', '.join(sorted(tests))}"] if len(tests) > TESTS else []
+    faults += foreign() + heavy() + [f"{name} has no layer: add it here and in ARCHITECTURE.md" for name in packages.keys() - LAYERS.keys()]
     for name, package in packages.items():
         for dependency in (dependency for dependency in package["dependencies"] if dependency["kind"] != "dev"):
             used = dependency["name"]

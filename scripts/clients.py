@@ -135,12 +135,11 @@ def web3py(folder):
 
 
 def verified(options):
-    """the light client, alloy's client of JSON-RPC, and the client in WebAssembly on Node.js verify what a chain serves"""
+    """the light client, and the client in WebAssembly on Node.js, verify what a chain serves"""
     need("node")
     target = ROOT / "target"
-    names = ["example-light-client", "example-rpc-client"]
-    run("cargo", "build", "--quiet", "--locked", *(f"-p={name}" for name in names), cwd=ROOT)
-    light_client, rpc_client = (target / "debug" / name for name in names)
+    run("cargo", "build", "--quiet", "--locked", "-p=example-light-client", cwd=ROOT)
+    light_client = target / "debug/example-light-client"
     wasm = target / "wasm32-unknown-unknown/debug/example_wasm_client.wasm"
     with Server(options.server, "dev", "--data-dir", ":memory:") as server:
         timers = [threading.Timer(seconds, server.rpc, ["evm_mine"]) for seconds in (1, 3)]
@@ -148,7 +147,7 @@ def verified(options):
             timer.start()
         followed = run(light_client, server.url, ALICE, "0", "3", "latest", timeout=60)
         nodes.expect("blocks that the light client followed", len(followed.splitlines()), 3)
-        print(followed + run(rpc_client, server.url, timeout=60), end="")
+        print(followed, end="")
         if wasm.exists():
             print(run("node", ROOT / "examples/wasm-client/client.mjs", server.url, ALICE, wasm, timeout=60), end="")
         else:

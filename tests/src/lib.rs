@@ -4,6 +4,8 @@
 #![allow(clippy::missing_errors_doc)]
 
 pub mod blocktest;
+#[cfg(test)]
+mod e2e;
 pub mod events;
 pub mod exchanges;
 pub mod fuzz;

@@ -39,6 +39,8 @@ mod machine;
 mod precompile;
 mod recovery;
 mod state;
+#[cfg(test)]
+mod tests;
 mod trace;
 
 pub use block::system::{

@@ -6,6 +6,9 @@ use crate::wire::{GetProofInput, GetProofOutput};
 use crate::{Address, H256, U256, keccak256};
 use rlp::Rlp;
 
+#[cfg(test)]
+mod tests;
+
 /// Verifies a getProof response against `request` and the state root of `header`: that it is for the requested
 /// account and slots, and that the account and the value of every slot are proven. Returns the account, or `None` if
 /// the proof shows that it does not exist. If this succeeds, the values in

@@ -47,6 +47,8 @@ mod receipt;
 #[cfg(feature = "schema")]
 pub mod schema;
 mod state_override;
+#[cfg(test)]
+mod tests;
 mod text;
 mod transaction;
 

@@ -1,0 +1,37 @@
+//! Tests of the node through its interfaces, of the program as a process, and of the tools in this package.
+
+mod admission;
+mod backup;
+mod bad_input;
+mod blocktest;
+mod client;
+mod commands;
+mod control;
+mod dashboard;
+mod dev_chain;
+mod documents;
+mod durable;
+mod events;
+mod examples;
+mod fuzz;
+mod happy;
+mod http;
+mod import;
+mod in_process;
+mod lifecycle;
+mod links;
+mod load;
+mod migrate;
+mod model;
+mod openapi;
+mod pages;
+mod paging;
+mod producer;
+mod refused_writes;
+mod rpc;
+mod rpc_bad_input;
+mod schemas;
+mod serving;
+mod shares;
+mod tls;
+mod websocket;
