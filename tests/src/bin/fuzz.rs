@@ -1,10 +1,12 @@
 //! Fuzzes decoders and interfaces with mutated input.
 //!
 //! `fuzz [--seconds N | --inputs N] [--seed N] [--server] [TARGET…]` runs each target for the given time or number of
-//! inputs. `fuzz --input HEX TARGET` repeats one input.
+//! inputs. `fuzz --input HEX TARGET` repeats one input. `fuzz --unpack FOLDER [TARGET…]` and `--pack FOLDER` convert the
+//! committed inputs to a folder for each target, as libFuzzer needs them, and back.
 
 use clap::Parser;
 use node_tests::fuzz::{self, Finding, Target};
+use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -30,6 +32,12 @@ struct Options {
     /// Write each input to this file before it is tried, to find one that ends the process
     #[arg(long)]
     save: Option<PathBuf>,
+    /// Write the committed inputs to FOLDER/TARGET, a file for each, and run nothing
+    #[arg(long, value_name = "FOLDER")]
+    unpack: Option<PathBuf>,
+    /// Replace the committed inputs with the files in FOLDER/TARGET, and run nothing
+    #[arg(long, value_name = "FOLDER", conflicts_with = "unpack")]
+    pack: Option<PathBuf>,
     /// Names of targets [default: all]
     targets: Vec<String>,
 }
@@ -44,11 +52,27 @@ fn main() -> ExitCode {
         eprintln!("unknown target {unknown}");
         return ExitCode::FAILURE;
     }
+    let is_chosen =
+        |target: &&Target| options.targets.is_empty() || options.targets.iter().any(|name| name == target.name);
+    for target in targets.iter().filter(is_chosen) {
+        let converted = match (&options.unpack, &options.pack) {
+            (Some(folder), _) => target.unpack(&folder.join(target.name)),
+            (_, Some(folder)) => {
+                fuzz::pack(&folder.join(target.name)).and_then(|text| fs::write(target.corpus_file(), text))
+            }
+            (None, None) => break,
+        };
+        if let Err(error) = converted {
+            eprintln!("{}: {error}", target.name);
+            return ExitCode::FAILURE;
+        }
+    }
+    if options.unpack.is_some() || options.pack.is_some() {
+        return ExitCode::SUCCESS;
+    }
     let since_epoch = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
     let seed = options.seed.unwrap_or(since_epoch.as_nanos() as u64);
     println!("seed {seed}");
-    let is_chosen =
-        |target: &&Target| options.targets.is_empty() || options.targets.iter().any(|name| name == target.name);
     let mut status = ExitCode::SUCCESS;
     for target in targets.iter().filter(is_chosen) {
         if let Err(finding) = fuzz_one(target, seed, &options) {
@@ -72,7 +96,7 @@ fn fuzz_one(target: &Target, seed: u64, options: &Options) -> Result<(), Finding
     let continues = |inputs| options.inputs.map_or_else(|| began.elapsed() < time, |count| inputs < count);
     let tally = fuzz::run(target, seed, continues, |input| {
         if let Some(path) = &options.save {
-            std::fs::write(path, input).expect("the file can be written");
+            fs::write(path, input).expect("the file can be written");
         }
     })?;
     let seconds = began.elapsed().as_secs_f64();

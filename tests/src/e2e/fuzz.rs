@@ -1,9 +1,8 @@
 //! A short run of each fuzz target.
 
-use crate::fuzz::{self, Runner};
+use crate::fuzz::{self, CORPORA, Runner};
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
 
 #[test]
 fn no_target_fails_on_a_thousand_inputs() {
@@ -24,24 +23,28 @@ fn the_same_seed_gives_the_same_inputs() {
     assert_eq!(first, second);
 }
 
-/// libFuzzer found these inputs. Together they reach more code than the seeds.
 #[test]
 fn no_target_fails_on_the_inputs_of_its_corpus() {
-    let corpora = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus");
-    let targets = fuzz::targets();
-    let mut unknown: BTreeSet<_> = entries(&corpora).collect();
-    for target in &targets {
-        let folder = corpora.join(target.name);
-        assert!(unknown.remove(&folder), "{} has no corpus", target.name);
-        let mut runner = Runner::new(target);
-        for file in entries(&folder) {
-            let outcome = runner.attempt(&fs::read(&file).unwrap());
-            assert!(outcome.is_ok(), "{}: {outcome:?}", file.display());
+    let mut unknown: BTreeSet<_> = fs::read_dir(CORPORA).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    for target in fuzz::targets() {
+        assert!(unknown.remove(target.corpus_file().file_name().unwrap()), "{} has no corpus", target.name);
+        let mut runner = Runner::new(&target);
+        let inputs = target.corpus().unwrap();
+        assert!(!inputs.is_empty(), "{}", target.name);
+        for input in inputs {
+            let outcome = runner.attempt(&input);
+            assert!(outcome.is_ok(), "{}: {outcome:?}", target.name);
         }
     }
     assert!(unknown.is_empty(), "{unknown:?} are not named after targets");
 }
 
-fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
-    fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path())
+#[test]
+fn a_corpus_is_packed_as_it_was_unpacked() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = &fuzz::targets()[0];
+    target.unpack(folder.path()).unwrap();
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), target.corpus().unwrap().len());
+    let packed = fuzz::pack(folder.path()).unwrap();
+    assert!(packed == fs::read_to_string(target.corpus_file()).unwrap(), "{} has changed", target.name);
 }
