@@ -71,11 +71,6 @@ pub(crate) enum Command {
     /// The copy is a complete snapshot: blocks, states, pool and filters. It is written next to the destination under a
     /// temporary name and renamed at the end, so the destination is never incomplete.
     Backup(CopyOptions),
-    /// Copy a folder of storage layout 1 to a new folder of layout 2, and verify it.
-    ///
-    /// The old folder is not changed, and no server may use it in the meantime. If the command is interrupted, run it
-    /// again to continue. Until everything is copied and verified, the name of the new folder ends with .migrating.
-    Migrate(CopyOptions),
     /// Print the settings of a command, each with its source, in the format of --config.
     ///
     /// Accepts a command and its options: `ethnode config run --port 9000`. The default command is `dev`.
@@ -114,7 +109,6 @@ impl Command {
             Self::Stats(options) => options.output.json,
             Self::Prune(options) => options.output.json,
             Self::Backup(options) => options.output.json,
-            Self::Migrate(options) => options.output.json,
         }
     }
 }

@@ -16,7 +16,6 @@ mod log_fields;
 mod logs;
 mod memory;
 mod metrics;
-mod migrate;
 mod notify;
 mod open;
 mod open_files;
@@ -141,7 +140,6 @@ fn execute(command: &Command, terminal: Option<Terminal>) -> Result<(), CommandE
         Command::Stats(options) => stats::run(options),
         Command::Prune(options) => prune::run(options),
         Command::Backup(options) => backup::run(options),
-        Command::Migrate(options) => migrate::run(options),
         Command::Health(options) => health::run(options),
         Command::Openapi(OpenapiOptions { yaml, without_control, base_path }) => {
             let document = node_http::openapi(base_path, !without_control);

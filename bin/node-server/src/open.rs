@@ -108,14 +108,14 @@ pub(crate) fn start(file: Option<&Path>, storage: &StorageOptions, context: &Con
     }
 }
 
-/// Returns the genesis that is recorded in a folder, or `None` if there is no chain or an earlier version created it.
+/// Returns the genesis that is recorded in a folder, or `None` if there is no chain, or one with a large genesis.
 pub(crate) fn recorded_genesis(folder: &Path, caches: &CacheOptions) -> Result<Option<Genesis>, CommandError> {
     if !Store::exists(folder) {
         return Ok(None);
     }
     let failed = |error| CommandError::store(folder, error);
     let store = Store::open_existing(folder, store_options(caches)).map_err(failed)?;
-    let Some(file) = store.genesis_file().map_err(failed)? else { return Ok(None) };
+    let Some(file) = store.genesis_file() else { return Ok(None) };
     let genesis = Genesis::parse(&file).map_err(ContinueError::Record);
     Ok(Some(genesis.map_err(|error| failed(BackendError::Storage(error.into())))?))
 }
@@ -131,7 +131,7 @@ fn continue_with(store: &Store, genesis: &Genesis) -> Result<(), BackendError> {
     }
     let head = view.head();
     let header = view.header(head.hash.into())?.ok_or(BackendError::UnknownBlock(head.number))?;
-    let continued = genesis.continue_from(store.genesis_file()?.as_deref(), &header);
+    let continued = genesis.continue_from(store.genesis_file().as_deref(), &header);
     let Continued { is_new, changes } = continued.map_err(|error| BackendError::Storage(error.into()))?;
     if !changes.is_empty() {
         check_side_blocks(store, &*view, &changes)?;

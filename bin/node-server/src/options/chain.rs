@@ -34,7 +34,7 @@ pub(crate) struct InspectOptions {
     pub(crate) output: OutputOptions,
 }
 
-/// Options of `backup` and `migrate`.
+/// Options of `backup`.
 #[derive(Args, Debug)]
 pub(crate) struct CopyOptions {
     /// Folder to create; an existing one must be empty

@@ -30,8 +30,8 @@ pub enum WalError {
     Repeated { file: String, last: Sequence },
     /// The segment has a different layout version.
     #[error(
-        "{file} has layout {found}, and this version reads and writes layout {supported}; docs/operations.md, \
-        \"Changing the storage layout\", says how to move"
+        "{file} has layout {found}, but this version supports only layout {supported}; export the chain with the \
+        version that wrote it, and import it into a new folder"
     )]
     UnsupportedLayout { file: String, found: u32, supported: u32 },
     /// The payload exceeds the maximum length.
