@@ -1,13 +1,13 @@
 //! The command line. Options can also be set by environment variables and by a file: see [`crate::settings`].
 
-use crate::build_info::LONG_VERSION;
+use crate::command::backup::BackupOptions;
+use crate::command::export::ExportOptions;
+use crate::command::health::HealthOptions;
+use crate::command::import::ImportOptions;
+use crate::command::prune::PruneOptions;
+use crate::command::run::RunOptions;
 use crate::dev::DevOptions;
-use crate::export::ExportOptions;
-use crate::health::HealthOptions;
-use crate::import::ImportOptions;
-use crate::options::{CopyOptions, InspectOptions};
-use crate::prune::PruneOptions;
-use crate::run::RunOptions;
+use crate::options::InspectOptions;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use node_http::BasePath;
@@ -20,7 +20,7 @@ use std::path::PathBuf;
 #[command(
     name = "ethnode",
     version,
-    long_version = LONG_VERSION,
+    long_version = concat!(env!("CARGO_PKG_VERSION"), " (commit ", env!("COMMIT"), ")"),
     propagate_version = true,
     override_usage = "ethnode [dev] [OPTIONS]\n       ethnode <COMMAND> [OPTIONS]",
     after_help = "The default command is dev: `ethnode --port 9000` is short for `ethnode dev --port 9000`."
@@ -70,7 +70,7 @@ pub(crate) enum Command {
     ///
     /// The copy is a complete snapshot: blocks, states, pool and filters. It is written next to the destination under a
     /// temporary name and renamed at the end, so the destination is never incomplete.
-    Backup(CopyOptions),
+    Backup(BackupOptions),
     /// Print the settings of a command, each with its source, in the format of --config.
     ///
     /// Accepts a command and its options: `ethnode config run --port 9000`. The default command is `dev`.

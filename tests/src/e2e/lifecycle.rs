@@ -343,57 +343,6 @@ fn man_pages_describe_every_command() {
     assert!(!missing.status.success() && String::from_utf8_lossy(&missing.stderr).contains("/nowhere"));
 }
 
-/// Receives a message to a collector, and returns its spans.
-fn receive_spans(collector: &TcpListener) -> Vec<Value> {
-    let (mut stream, _) = collector.accept().unwrap();
-    let mut reader = BufReader::new(stream.try_clone().unwrap());
-    let head: Vec<_> = reader
-        .by_ref()
-        .lines()
-        .map(|line| line.unwrap().to_ascii_lowercase())
-        .take_while(|line| !line.is_empty())
-        .collect();
-    assert!(head[0].starts_with("post /v1/traces http/1.1"), "{head:?}");
-    assert!(head.contains(&"content-type: application/json".to_owned()), "{head:?}");
-    let length = head.iter().find_map(|line| line.strip_prefix("content-length: ")).unwrap().parse().unwrap();
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).unwrap();
-    stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}").unwrap();
-    let message: Value = serde_json::from_slice(&body).unwrap();
-    message["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array().unwrap().clone()
-}
-
-#[test]
-fn requests_are_sent_to_a_collector_as_spans() {
-    let collector = TcpListener::bind("127.0.0.1:0").unwrap();
-    let endpoint = format!("http://{}", collector.local_addr().unwrap());
-    let server = Server::dev(["--otlp-endpoint", &endpoint, "--log", "off"]);
-    let parent = |flags| format!("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-{flags}");
-    assert_eq!(server.send("GET", "/gasPrice/", &[("traceparent", &parent("00"))], "").status, 200);
-    assert_eq!(server.send("GET", "/chainId/", &[("traceparent", &parent("01"))], "").status, 200);
-    let spans = receive_spans(&collector);
-    assert_eq!(spans.len(), 1, "{spans:?}");
-    let span = &spans[0];
-    assert_eq!((&span["name"], &span["traceId"]), (&json!("chainId"), &json!("4bf92f3577b34da6a3ce929d0e0e4736")));
-    assert_eq!((&span["parentSpanId"], &span["kind"]), (&json!("00f067aa0ba902b7"), &json!(2)));
-    let status = json!({"key": "http.response.status_code", "value": {"intValue": "200"}});
-    assert!(span["attributes"].as_array().unwrap().contains(&status), "{span}");
-
-    // The calls of a batch are children.
-    let batch = r#"[{"jsonrpc":"2.0","id":1,"method":"eth_chainId"},{"jsonrpc":"2.0","id":2,"method":"eth_nonsense"}]"#;
-    assert_eq!(server.post("/", batch).status, 200);
-    let spans = receive_spans(&collector);
-    let names: Vec<_> = spans.iter().map(|span| span["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["batch", "eth_chainId", "eth_nonsense"]);
-    assert!(spans[1..].iter().all(|span| span["parentSpanId"] == spans[0]["spanId"]), "{spans:?}");
-
-    // What waits is sent at the end.
-    assert_eq!(server.get("/none/").status, 404);
-    let ending = thread::spawn(move || server.end("TERM"));
-    assert_eq!(receive_spans(&collector).len(), 1);
-    assert_eq!(ending.join().unwrap().code(), Some(0));
-}
-
 #[test]
 fn the_end_is_announced_before_the_listener_closes() {
     let server = Server::dev(["--shutdown-delay", "3s"]);

@@ -2,8 +2,7 @@
 
 use crate::error::CommandError;
 use crate::files;
-use crate::logs::{DEFAULT_LOG, LineFilter, LogFormat};
-use crate::values;
+use crate::logging::{DEFAULT_LOG, LineFilter, LogFormat};
 use clap::Args;
 use listenfd::ListenFd;
 use node_core::filters::FilterLimits;
@@ -15,7 +14,6 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use ureq::http::Uri;
 
 /// Options of every server.
 #[derive(Args, Debug)]
@@ -108,10 +106,6 @@ pub(crate) struct OperationOptions {
     /// Format of log lines
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) log_format: LogFormat,
-    /// URL of an OpenTelemetry collector to send a trace of each request to, as OTLP over HTTP in JSON, such as
-    /// http://127.0.0.1:4318 [default: none]
-    #[arg(long, value_name = "URL", value_parser = values::http_url)]
-    pub(crate) otlp_endpoint: Option<Uri>,
     /// Exit with status 3 if changes cannot be stored, instead of refusing changes until they can be
     #[arg(long)]
     pub(crate) exit_on_write_failure: bool,

@@ -1,11 +1,12 @@
 //! `ethnode health`: checks whether a server is ready, for supervisors without an HTTP client.
 
 use crate::error::CommandError;
-use crate::values::{http_url, reachable, without_credentials};
+use crate::server::reachable;
 use clap::Args;
 #[cfg(not(feature = "tls"))]
 use node_http::InvalidTls;
 use node_http::{BasePath, values};
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -68,6 +69,25 @@ pub(crate) fn run(options: &HealthOptions) -> Result<(), CommandError> {
     }
 }
 
+/// Parses an http or https URL.
+fn http_url(text: &str) -> Result<Uri, String> {
+    let uri: Uri = text.parse().map_err(|error| format!("{error}"))?;
+    match uri.scheme_str() {
+        Some("http" | "https") => Ok(uri),
+        _ => Err("expected a URL that starts with http:// or https://".to_owned()),
+    }
+}
+
+/// Returns a URL without its user name and password.
+fn without_credentials(url: &str) -> Cow<'_, str> {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.into() };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    match authority.rfind('@') {
+        Some(at) => format!("{scheme}://{}", &rest[at + 1..]).into(),
+        None => url.into(),
+    }
+}
+
 /// Returns the readiness URL of a server on this machine with these options.
 fn default_url(options: &HealthOptions) -> String {
     let scheme = if options.ca_file.is_some() || options.tls_cert.is_some() { "https" } else { "http" };
@@ -93,7 +113,7 @@ fn agent(config: Config, options: &HealthOptions, _url: &str) -> Result<Agent, C
             }
         }
     }
-    crate::pinned_tls::agent(config, &certificates).map_err(|source| failed(files[0], source))
+    super::pinned_tls::agent(config, &certificates).map_err(|source| failed(files[0], source))
 }
 
 #[cfg(not(feature = "tls"))]
@@ -146,6 +166,18 @@ mod tests {
         }
         for text in ["ftp://node/", "node", "/ready", "http://", "http:///ready", "http://a b/", "http://a/\r\nX: y"] {
             assert!(http_url(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn credentials_are_removed_from_urls() {
+        for (url, expected) in [
+            ("http://user:p@ss@host:1/a@b", "http://host:1/a@b"),
+            ("https://user@host?a", "https://host?a"),
+            ("http://host/user@host", "http://host/user@host"),
+            ("some@text", "some@text"),
+        ] {
+            assert_eq!(without_credentials(url), expected);
         }
     }
 

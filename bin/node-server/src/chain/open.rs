@@ -1,10 +1,10 @@
 //! Opening the chain on which a command operates.
 
-use crate::data_dir::{DataDir, default_folder};
 use crate::error::CommandError;
 use crate::files;
-use crate::notify::{self, LongStart};
+use crate::options::data_dir::{DataDir, default_folder};
 use crate::options::{CacheOptions, ExistingChain, StorageOptions};
+use crate::server::notify::{self, LongStart};
 use node_chain::genesis::{ContinueError, Continued, ForkChange, LargeGenesis};
 use node_chain::{Genesis, dev_genesis};
 use node_core::backend::{BackendError, StateBackend, View};
@@ -185,22 +185,15 @@ pub(crate) fn log_chain(
     Ok(())
 }
 
-/// The backend of a chain.
-pub(crate) struct Backend {
-    pub(crate) backend: Arc<dyn StateBackend>,
-    /// The same backend if it is a store, which can be synced, pruned and backed up.
-    pub(crate) store: Option<Arc<Store>>,
-}
-
 /// Opens the chain in `folder`, or creates it there; without a folder, starts a chain in memory. This is the only place
 /// that chooses a backend.
-pub(crate) fn backend(
+pub(crate) fn store(
     folder: Option<&Path>,
     start: &Start,
     caches: &CacheOptions,
     sync: SyncPolicy,
     context: &Context,
-) -> Result<Backend, CommandError> {
+) -> Result<Arc<Store>, CommandError> {
     let store = match folder {
         Some(path) => create_store(path, start, caches, sync, context)?,
         None => {
@@ -208,8 +201,7 @@ pub(crate) fn backend(
             start.open(Arc::new(MemoryFolder::default()), context, options)?
         }
     };
-    let store = Arc::new(store);
-    Ok(Backend { backend: store.clone(), store: Some(store) })
+    Ok(Arc::new(store))
 }
 
 /// Opens the chain in a folder, or creates it there.

@@ -3,10 +3,13 @@
 //! A background thread writes the lines, so logging does not block. If lines arrive faster than they can be written,
 //! some are dropped, and their number is reported at the end. Nothing waits for a reader that has stopped reading.
 
-use crate::dev::RequestLayer;
-use crate::log_fields::PlainFields;
-use crate::otlp::TraceLayer;
+mod fields;
+mod requests;
+
+pub(crate) use requests::{EndedRequest, RequestLayer};
+
 use clap::ValueEnum;
+use fields::PlainFields;
 use parking_lot::Mutex;
 use serde_json::json;
 use std::io::{self, BufWriter, IsTerminal, Stderr, Write};
@@ -83,13 +86,8 @@ pub(crate) struct Logs {
 }
 
 impl Logs {
-    /// Starts logging the events that pass `configured`. `requests` and `traces` observe the lines of all requests.
-    pub(crate) fn start(
-        configured: Targets,
-        format: LogFormat,
-        requests: Option<RequestLayer>,
-        traces: Option<TraceLayer>,
-    ) -> Self {
+    /// Starts logging the events that pass `configured`. `requests` observes the events of all requests.
+    pub(crate) fn start(configured: Targets, format: LogFormat, requests: Option<RequestLayer>) -> Self {
         let (filter, handle) = reload::Layer::new(configured.clone());
         let _ = FILTER.set(Mutex::new(Filter { handle, configured, is_debugging: false }));
         let builder =
@@ -104,9 +102,8 @@ impl Logs {
             LogFormat::Json => lines.json().flatten_event(true).with_current_span(false).with_span_list(false).boxed(),
         };
         let of_requests = Targets::new().with_target(RequestLayer::TARGET, LevelFilter::INFO);
-        let requests = requests.map(|requests| requests.with_filter(of_requests.clone()));
-        let traces = traces.map(|traces| traces.with_filter(of_requests));
-        tracing_subscriber::registry().with(lines.with_filter(filter)).with(requests).with(traces).init();
+        let requests = requests.map(|requests| requests.with_filter(of_requests));
+        tracing_subscriber::registry().with(lines.with_filter(filter)).with(requests).init();
         Self { worker: Some(worker) }
     }
 }

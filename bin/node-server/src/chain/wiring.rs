@@ -1,10 +1,9 @@
 //! Assembles the parts of an imported chain: backend, executor, importer and node.
 
+use super::open::{self, Start};
 use crate::error::CommandError;
-use crate::open::{self, Backend, Start};
 use crate::options::{CacheOptions, ServerOptions};
 use node_chain::BlockImporter;
-use node_core::backend::StateBackend;
 use node_core::context::Context;
 use node_core::node::{Finality, Node};
 use node_core::protocol::ChainSpec;
@@ -18,9 +17,7 @@ const CLIENT_VERSION: &str = concat!("ethnode/", env!("CARGO_PKG_VERSION"));
 
 /// The parts that are needed to import and serve a chain.
 pub(crate) struct Wiring {
-    pub(crate) backend: Arc<dyn StateBackend>,
-    /// The backend if it is a store.
-    pub(crate) store: Option<Arc<Store>>,
+    pub(crate) store: Arc<Store>,
     evm: Arc<EvmExecutor>,
     spec: Arc<ChainSpec>,
 }
@@ -33,20 +30,20 @@ impl Wiring {
         caches: &CacheOptions,
         context: &Context,
     ) -> Result<Self, CommandError> {
-        let Backend { backend, store } = open::backend(folder, &start, caches, SyncPolicy::OnDemand, context)?;
-        open::log_chain(folder, &start.genesis, &*backend)?;
+        let store = open::store(folder, &start, caches, SyncPolicy::OnDemand, context)?;
+        open::log_chain(folder, &start.genesis, &*store)?;
         let spec = Arc::new(start.genesis.spec);
         let evm = open::evm(&spec, caches);
-        Ok(Self { backend, store, evm, spec })
+        Ok(Self { store, evm, spec })
     }
 
     pub(crate) fn importer(&self) -> BlockImporter {
-        BlockImporter::new(self.backend.clone(), self.evm.clone(), self.evm.clone(), self.spec.clone())
+        BlockImporter::new(self.store.clone(), self.evm.clone(), self.evm.clone(), self.spec.clone())
     }
 
     /// Opens the node.
     pub(crate) fn node(&self, options: &ServerOptions, finality: Finality) -> Result<Node, CommandError> {
-        let node = Node::builder(self.backend.clone(), self.evm.clone(), self.spec.clone())
+        let node = Node::builder(self.store.clone(), self.evm.clone(), self.spec.clone())
             .finality(finality)
             .limits(options.limits())
             .pool_limits(options.pool_limits())
@@ -58,12 +55,12 @@ impl Wiring {
 
     /// Makes the store sync every further change.
     pub(crate) fn sync_changes(&self) -> Result<(), CommandError> {
-        Ok(self.store.as_ref().map_or(Ok(()), |store| store.set_sync_policy(SyncPolicy::Always))?)
+        Ok(self.store.set_sync_policy(SyncPolicy::Always)?)
     }
 
     /// Makes everything in the folder durable. Dropping the backend may not do this, because requests that exceeded
     /// their deadline may still hold it.
     pub(crate) fn flush(&self) -> Result<(), CommandError> {
-        Ok(self.store.as_ref().map_or(Ok(()), |store| store.flush())?)
+        Ok(self.store.flush()?)
     }
 }

@@ -1,7 +1,7 @@
 //! Replacement of settings while a server runs: certificate, tokens and log filter.
 
 use crate::error::{CommandError, Sources};
-use crate::logs;
+use crate::logging;
 use crate::options::ServerOptions;
 use node_http::{HttpConfig, Tls, Tokens};
 use std::collections::BTreeSet;
@@ -48,7 +48,7 @@ pub(crate) fn reload(options: &ServerOptions, log: Targets, settings: &[String])
     if !changed.is_empty() {
         tracing::warn!("SIGHUP: {} changed, which takes effect at the next start", changed.join(", "));
     }
-    logs::set_filter(log);
+    logging::set_filter(log);
     let failures = USED.get().map_or_else(Vec::new, |used| used.replace(options));
     for error in &failures {
         tracing::error!("SIGHUP: a file was not reloaded: {}", Sources(error));

@@ -1,8 +1,7 @@
 //! The metrics server.
 
-use crate::build_info::{COMMIT, VERSION};
 use crate::error::CommandError;
-use crate::logs;
+use crate::logging;
 use crate::options::ServerOptions;
 use node_http::{HttpConfig, MetricsServer, Tokens};
 use std::path::Path;
@@ -11,8 +10,8 @@ use std::path::Path;
 /// no address is set.
 pub(crate) fn serve(options: &ServerOptions, http: &HttpConfig) -> Result<Option<MetricsServer>, CommandError> {
     let Some(address) = options.operation.metrics_addr else { return Ok(None) };
-    http.metrics.set_build(VERSION, COMMIT);
-    http.metrics.set_dropped_log_lines(logs::dropped_lines);
+    http.metrics.set_build(env!("CARGO_PKG_VERSION"), env!("COMMIT"));
+    http.metrics.set_dropped_log_lines(logging::dropped_lines);
     let server = MetricsServer::start(address, http.metrics.clone(), http.tokens.clone())?;
     tracing::info!("serving metrics on http://{}/metrics", server.address());
     if !address.ip().is_loopback() && !http.tokens.as_ref().is_some_and(Tokens::protects_metrics) {

@@ -1,12 +1,12 @@
 //! `ethnode import`: imports chain files into a folder.
 
+use crate::chain::open;
+use crate::command::progress::{Rates, Share};
+use crate::command::prune::{check_floor, prune};
+use crate::command::report::{self, Report};
 use crate::error::CommandError;
 use crate::files;
-use crate::open;
 use crate::options::{GenesisOptions, OutputOptions, PruneBefore, StorageOptions};
-use crate::progress::{Rates, Share};
-use crate::prune::{check_floor, prune};
-use crate::report::{self, Report};
 use clap::Args;
 use node_chain::{BlockImporter, ImportSummary, Progress, import_file};
 use node_core::backend::{BackendError, StateBackend};

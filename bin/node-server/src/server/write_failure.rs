@@ -1,7 +1,7 @@
 //! Reactions to failures to store changes or to read stored data.
 
 use crate::error::{CommandError, Sources};
-use crate::logs::print;
+use crate::logging::print;
 use crate::options::OperationOptions;
 use node_core::backend::{BackendHealth, StateBackend};
 use node_core::context::Context;
@@ -24,8 +24,8 @@ const OVER: &str = "for a moment; the log line of the request that failed has th
 /// Starts watching `backend`: logs when it cannot store changes or read stored data, and when it can again. Depending
 /// on `options`, exits the process instead. Acknowledged changes are durable, so nothing has to be completed before
 /// that.
-pub(crate) fn watch(options: &OperationOptions, backend: &Arc<dyn StateBackend>) -> Result<(), CommandError> {
-    let (ends, backend) = (options.exit_on_write_failure, Arc::downgrade(backend));
+pub(crate) fn watch(options: &OperationOptions, backend: Arc<dyn StateBackend>) -> Result<(), CommandError> {
+    let (ends, backend) = (options.exit_on_write_failure, Arc::downgrade(&backend));
     let check = move || {
         let mut writes = Failing::new(
             "changes cannot be stored, and are refused unless there is room for them",

@@ -1,52 +1,33 @@
 //! `ethnode verify`: checks every row of a folder.
 
+use crate::chain::open;
+use crate::command::report::{self, Report};
 use crate::error::CommandError;
-use crate::open;
 use crate::options::InspectOptions;
-use crate::report::{self, Report};
 use node_core::backend::{BackendError, StateBackend};
-use node_core::context::Context;
 use node_core::edits::count_pending_edits;
 use node_evm::Secp256k1Recovery;
 use node_http::Shutdown;
-use node_store::{Difference, RowFault, Store, Verified};
+use node_store::{Difference, RowFault, Verified};
 use serde_json::{Value, json};
 
-/// The result of a verification.
-pub(crate) struct Outcome {
-    pub(crate) verified: Verified,
-    /// Number of blocks.
-    pub(crate) blocks: u64,
-    pub(crate) seconds: f64,
-}
-
-/// Checks all rows of `store` up to the first difference, for `command`.
-pub(crate) fn check(
-    store: &mut Store,
-    command: &'static str,
-    json: bool,
-    context: &Context,
-) -> Result<Outcome, CommandError> {
-    let blocks = store.view()?.head().number + 1;
-    let mut report = Report::start(command, json, "verifying".to_owned(), blocks);
-    let verified = store.verify(context, &Secp256k1Recovery, |block| {
-        report.bar().set_position(block + 1);
-        report.progress(|| format!("block {block} of {}", blocks - 1), || json!({"block": block}));
-    });
-    report.finish();
-    match verified {
-        Err(BackendError::Interrupted(_)) => Err(CommandError::Interrupted),
-        verified => Ok(Outcome { verified: verified?, blocks, seconds: report.elapsed().as_secs_f64() }),
-    }
-}
-
-/// Reports the first difference, or that there is none.
+/// Checks all rows up to the first difference, and reports that, or that there is none.
 pub(crate) fn run(options: &InspectOptions) -> Result<(), CommandError> {
     let json = options.output.json;
     let shutdown = Shutdown::on_signals()?;
     let mut store = open::open_snapshot(&options.chain, "verify")?;
-    let Outcome { verified, blocks, seconds } = check(&mut store, "verify", json, shutdown.context())?;
-    let Verified { head, earliest_state, edited, difference } = verified;
+    let blocks = store.view()?.head().number + 1;
+    let mut report = Report::start("verify", json, "verifying".to_owned(), blocks);
+    let verified = store.verify(shutdown.context(), &Secp256k1Recovery, |block| {
+        report.bar().set_position(block + 1);
+        report.progress(|| format!("block {block} of {}", blocks - 1), || json!({"block": block}));
+    });
+    report.finish();
+    let Verified { head, earliest_state, edited, difference } = match verified {
+        Err(BackendError::Interrupted(_)) => return Err(CommandError::Interrupted),
+        verified => verified?,
+    };
+    let seconds = report.elapsed().as_secs_f64();
     let mut written = Ok(());
     if difference.is_none() || json {
         let by_hand = match &*edited {

@@ -1,9 +1,9 @@
 //! `ethnode stats`: shows how much a folder stores.
 
+use crate::chain::open;
+use crate::command::report;
 use crate::error::CommandError;
-use crate::open;
 use crate::options::InspectOptions;
-use crate::report;
 use node_store::{Stats, TableStats};
 use serde_json::{Value, json};
 use std::fmt;

@@ -1,9 +1,9 @@
 //! `ethnode export`: writes blocks of a folder to a chain file.
 
+use crate::chain::open;
+use crate::command::report::{self, Report};
 use crate::error::CommandError;
-use crate::open;
 use crate::options::{ExistingChain, OutputOptions};
-use crate::report::{self, Report};
 use clap::Args;
 use node_chain::{ExportError, export_blocks};
 use node_core::backend::{StateBackend, View};

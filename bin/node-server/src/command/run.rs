@@ -1,19 +1,17 @@
 //! `ethnode run`: imports chain files and serves the chain until a signal arrives.
 
+use crate::chain::open;
+use crate::chain::wiring::Wiring;
+use crate::command::progress::{ImportReporter, Rates};
+use crate::command::prune::{check_floor, prune};
 use crate::error::{CommandError, Sources};
 use crate::files::{self, Input};
-use crate::logs;
-use crate::metrics;
-use crate::notify;
-use crate::open;
+use crate::logging;
 use crate::options::{GenesisOptions, PruneBefore, ServerOptions, StorageOptions};
-use crate::progress::{ImportReporter, Rates};
-use crate::prune::{check_floor, prune};
-use crate::reload;
-use crate::wiring::Wiring;
-use crate::write_failure;
+use crate::server::{metrics, notify, reload, write_failure};
 use clap::Args;
 use node_chain::{BlockImporter, FileError, ImportSummary, dev_genesis, import_file};
+use node_core::backend::StateBackend;
 use node_core::context::Context;
 use node_core::node::{Finality, Node};
 use node_http::{HttpConfig, Metrics, Shutdown, check, serve};
@@ -79,7 +77,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), CommandError> {
     metrics::include_folder(&http, folder.as_deref());
     let is_built_in = genesis_file.is_none() && start.genesis == dev_genesis();
     let wiring = Wiring::open(start, folder.as_deref(), &options.storage.caches, shutdown.context())?;
-    write_failure::watch(&options.server.operation, &wiring.backend)?;
+    write_failure::watch(&options.server.operation, wiring.store.clone())?;
     let served = if options.chain.import.is_empty() {
         build(options, &wiring, &http, shutdown.context()).and_then(|()| {
             let node = node(options, &wiring, is_built_in)?;
@@ -102,14 +100,14 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), CommandError> {
 /// Opens the node of a chain. The built-in chain counts as a development chain as long as it has no blocks.
 fn node(options: &RunOptions, wiring: &Wiring, is_built_in: bool) -> Result<Arc<Node>, CommandError> {
     // No consensus client reports which blocks are final. The blocks of an imported chain are never reorganized.
-    let development = is_built_in && wiring.backend.view()?.head().number == 0;
+    let development = is_built_in && wiring.store.view()?.head().number == 0;
     let finality = if development { Finality::DEVELOPMENT } else { Finality::Head };
     Ok(Arc::new(wiring.node(&options.server, finality)?))
 }
 
 /// Announces that the server is ready.
 fn announce(http: &HttpConfig, address: SocketAddr) {
-    logs::announce("", &format!("{}://{address}{}", http.scheme(), http.base_path));
+    logging::announce("", &format!("{}://{address}{}", http.scheme(), http.base_path));
     notify::ready(address);
 }
 
@@ -151,9 +149,9 @@ fn serve_during_import(
             }
             built => built?,
         }
-        let failed_writes = wiring.backend.health().failed_writes;
+        let failed_writes = wiring.store.health().failed_writes;
         while let Err(error) = wiring.sync_changes() {
-            write_failure::outlast(error, failed_writes, &*wiring.backend, &starting, &context)?;
+            write_failure::outlast(error, failed_writes, &*wiring.store, &starting, &context)?;
         }
         node.end_import();
         starting.finish();
@@ -180,9 +178,9 @@ fn highest_block(paths: &[PathBuf], context: &Context) -> BlockNumber {
 /// Imports the chain files, and then drops old states.
 fn build(options: &RunOptions, wiring: &Wiring, http: &HttpConfig, context: &Context) -> Result<(), CommandError> {
     import(&wiring.importer(), &options.chain, http, context)?;
-    if let (Some(store), Some(floor)) = (&wiring.store, options.prune.prune_before) {
-        check_floor(store, "--prune-before", floor)?;
-        tracing::info!("{}", prune(store, floor)?);
+    if let Some(floor) = options.prune.prune_before {
+        check_floor(&wiring.store, "--prune-before", floor)?;
+        tracing::info!("{}", prune(&wiring.store, floor)?);
     }
     Ok(())
 }

@@ -1,9 +1,9 @@
 //! `ethnode prune`, and `--prune-before` of other commands: drops old states.
 
+use crate::chain::open;
+use crate::command::report;
 use crate::error::CommandError;
-use crate::open;
 use crate::options::{ExistingChain, OutputOptions};
-use crate::report;
 use clap::Args;
 use node_core::backend::StateBackend;
 use node_store::Store;

@@ -1,15 +1,29 @@
 //! `ethnode backup`: copies a folder, which a server may be using.
 
+use crate::chain::open;
+use crate::command::report::{self, Report};
 use crate::error::CommandError;
-use crate::open;
-use crate::options::CopyOptions;
-use crate::report::{self, Report};
+use crate::options::{ExistingChain, OutputOptions};
+use clap::Args;
 use node_http::{Shutdown, lower_priority};
 use node_store::{Backup, BackupError, BackupProgress};
 use serde_json::json;
+use std::path::PathBuf;
+
+/// Options of `backup`.
+#[derive(Args, Debug)]
+pub(crate) struct BackupOptions {
+    /// Folder to create; an existing one must be empty
+    #[arg(value_name = "DEST")]
+    dest: PathBuf,
+    #[command(flatten)]
+    chain: ExistingChain,
+    #[command(flatten)]
+    pub(crate) output: OutputOptions,
+}
 
 /// Makes the copy. If a signal arrives, removes the incomplete copy.
-pub(crate) fn run(options: &CopyOptions) -> Result<(), CommandError> {
+pub(crate) fn run(options: &BackupOptions) -> Result<(), CommandError> {
     let shutdown = Shutdown::on_signals()?;
     let (json, dest) = (options.output.json, &options.dest);
     let mut report = Report::start("backup", json, format!("copying to {}", dest.display()), 0);

@@ -3,8 +3,8 @@
 //! As text, progress is a bar on a terminal or lines on standard error, and the result goes to standard output. With
 //! `--json` both are lines of JSON on standard output.
 
+use crate::command::progress::bar;
 use crate::error::CommandError;
-use crate::progress::bar;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use node_core::block::BlockRef;
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! Progress of an import: a bar on a terminal, otherwise a log line at intervals.
 
-use crate::notify;
+use crate::server::notify;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use node_chain::Progress;
 use node_http::{HttpConfig, Metrics, Starting};

@@ -1,6 +1,6 @@
 //! Status notifications for systemd (`Type=notify`). They do nothing if systemd did not start this process.
 
-use crate::values::reachable;
+use super::reachable;
 use sd_notify::NotifyState;
 use std::fmt::Display;
 use std::io::{self, Read, Write};
