@@ -12,7 +12,7 @@ import threading
 import time
 from pathlib import Path
 
-from nodes import ALICE, ENDLESS, Anvil, Connection, Failure, Server, check, fdatasync_seconds, machine, message, transfers
+from nodes import ALICE, ENDLESS, Anvil, Connection, Failure, Server, check, fdatasync_seconds, machine, message, transfers, wait_for
 
 RATE = 5_000
 CALLERS = 16
@@ -28,12 +28,6 @@ def prepare(connection, method, *parameters):
 def failure_of(response):
     """Returns the error in a response, or None if it is a success."""
     return None if b'"error"' not in response[1] and response[0] == 200 else response[1].decode(errors="replace")[:1000]
-
-
-def mined(connection):
-    """Returns the number of mined transactions."""
-    head = int(connection.rpc("eth_blockNumber"), 16)
-    return sum(int(connection.rpc("eth_getBlockTransactionCountByNumber", hex(number)), 16) for number in range(head + 1))
 
 
 def judge(judged, text, value, bar, unit=""):
@@ -83,17 +77,14 @@ def sequence(options):
     """Transactions over one connection, each sent after the response to the one before, which means durable and mined."""
     signed = transfers(options.bin, options.count, "--accounts", 10)
     for server, ours in servers(options):
-        connection = server.connect()
-        sync = fdatasync_seconds(options.work)
+        connection, sync = server.connect(), fdatasync_seconds(options.work)
         alone = one_after_the_other(connection, [prepare(connection, "eth_chainId")] * 2000)
         print(f"  fdatasync of 4 KiB: {sync * 1e3:.3f} ms; client and HTTP alone: {statistics.median(alone) * 1e3:.3f} ms a request", flush=True)
-        requests = sends(connection, signed)
-        started = time.monotonic()
+        requests, started = sends(connection, signed), time.monotonic()
         taken = one_after_the_other(connection, requests)
         elapsed = time.monotonic() - started
         wait_until_mined(connection, len(signed), 60)
-        print(f"  {elapsed:.2f} s until all {len(signed)} were sent; server's processor time {server.cpu():.1f} s, "
-              f"peak memory {server.memory('VmHWM') / 1e6:.0f} MB")
+        print(f"  {elapsed:.2f} s for {len(signed)}; server's processor time {server.cpu():.1f} s, peak memory {server.memory('VmHWM') / 1e6:.0f} MB")
         first, last = taken[:1000], taken[-1000:]
         for name, part in (("transactions, one after the other", taken), ("the first 1,000", first), ("the last 1,000", last)):
             describe(name, part, sum(part))
@@ -103,11 +94,10 @@ def sequence(options):
 
 
 def wait_until_mined(connection, count, seconds):
-    deadline = time.monotonic() + seconds
-    while (found := mined(connection)) < count:
-        if time.monotonic() > deadline:
-            raise Failure(f"only {found} of {count} were mined")
-        time.sleep(0.2)
+    def mined():
+        head = int(connection.rpc("eth_blockNumber"), 16)
+        return sum(int(connection.rpc("eth_getBlockTransactionCountByNumber", hex(number)), 16) for number in range(head + 1))
+    wait_for(f"mining of {count} transactions", lambda: mined() >= count, seconds)
 
 
 def rate(options):
