@@ -58,8 +58,6 @@ mod field_names;
 mod forwarded;
 mod framing;
 mod gauge_readings;
-mod h2_frames;
-mod h2_guard;
 mod hosts;
 mod listen;
 mod metrics;

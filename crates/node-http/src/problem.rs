@@ -119,7 +119,7 @@ impl HttpError {
             Self::HostRefused { .. } => "allowed-hosts",
             Self::HeadersTooLong { .. } => "max-headers",
             Self::TooFast(_) => "rate-limit",
-            Self::Exhausted(exhausted) => return exhausted.resource.option(),
+            Self::Exhausted(exhausted) => exhausted.resource.option(),
             Self::ResponseTooLarge { .. } => "transfer-memory",
             Self::Overloaded => "pool-queue",
             Self::Node(error) => return error.limit().map(options::name),

@@ -2,14 +2,12 @@
 
 use crate::events::Events;
 use crate::generator::{Generator, Shape};
-use crate::server::{
-    Begun, Server, Transport, conformance_chain, end_while_starting, free_port, listening_on, node_server, run_to_end,
-};
+use crate::server::{Server, conformance_chain, end_while_starting, free_port, listening_on, node_server, run_to_end};
 use crate::websocket::Socket;
 use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write, pipe};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -401,16 +399,6 @@ fn the_end_is_announced_before_the_listener_closes() {
     assert!(events.next_event().is_some());
     let mut socket = Socket::connect(server.address(), &[]).unwrap();
     assert_eq!(socket.call("eth_chainId", json!([])), "0x7a69");
-    // Preface and SETTINGS of HTTP/2.
-    let mut http2 = server.connect();
-    http2.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").unwrap();
-    let mut header = [0; 9];
-    http2.read_exact(&mut header).unwrap();
-    assert_eq!(header[3], 4);
-    let mut settings = vec![0; usize::from(header[2])];
-    http2.read_exact(&mut settings).unwrap();
-    // At most 256 streams, and headers of 16 KiB.
-    assert!(settings.ends_with(&[0, 3, 0, 0, 1, 0, 0, 6, 0, 0, 0x40, 0]), "{settings:x?}");
     assert_eq!((server.get("/ready").status, server.get("/chainId/").header("connection")), (200, None));
 
     server.signal("TERM");
@@ -425,34 +413,12 @@ fn the_end_is_announced_before_the_listener_closes() {
     assert_eq!(events.next_event(), None);
     let close = socket.inner().read().unwrap();
     assert!(matches!(&close, Message::Close(Some(frame)) if frame.code == CloseCode::Away), "{close:?}");
-    // GOAWAY without an error, after an acknowledgement of SETTINGS and WINDOW_UPDATE: no more streams; at the end,
-    // that none was processed.
-    let go_away = |last: [u8; 4]| [&[0, 0, 8, 7, 0, 0, 0, 0, 0][..], &last, &[0; 4]].concat();
-    let mut announced = [0; 9 + 13 + 17];
-    http2.read_exact(&mut announced).unwrap();
-    assert!(announced.ends_with(&go_away([0x7f, 0xff, 0xff, 0xff])), "{announced:x?}");
     // All this comes while the listener is open. Who connects nevertheless is served until it closes.
     let mut late = Events::listen(&format!("{}/events/?Stream=blocks", server.url()), None);
     assert!(late.next_event().is_some());
     assert!(!server.log().contains("waiting for requests in progress"), "{}", server.log());
     assert_eq!(late.next_event().unwrap().name, "problem");
-    let mut rest = Vec::new();
-    http2.read_to_end(&mut rest).unwrap();
-    assert_eq!(rest, go_away([0; 4]));
     assert_eq!(server.ended().code(), Some(0));
-}
-
-#[test]
-fn streams_of_http2_end_with_their_last_event() {
-    let server = Server::dev_over(Transport::Http2, ["--shutdown-timeout", "1h"]);
-    let Begun::Http2(events) = server.begin(Ipv4Addr::LOCALHOST.into(), "GET", "/events/", &[], 0, "") else {
-        panic!("it is HTTP/2");
-    };
-    let receiving = thread::spawn(move || events.finish(None).unwrap());
-    assert_eq!(server.logged("operation=\"events\""), 1);
-    assert_eq!(server.end("TERM").code(), Some(0));
-    let text = receiving.join().unwrap().text;
-    assert!(text.contains("event: problem\ndata: {") && text.ends_with("}\n\n"), "{text}");
 }
 
 #[test]

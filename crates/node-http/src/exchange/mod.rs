@@ -1,9 +1,8 @@
 //! One HTTP request and its response.
 //!
-//! [`input`] reads the request, [`drain`] discards the rest of a body, [`operation`] runs an operation of the node and
-//! responds with its output, and [`response`] writes responses of every kind.
+//! [`input`] reads the request, [`operation`] runs an operation of the node and responds with its output, and
+//! [`response`] writes responses of every kind.
 
-mod drain;
 mod input;
 mod negotiation;
 mod operation;
@@ -61,8 +60,8 @@ pub(crate) struct Exchange {
     sender: Sender,
     /// Length of path, query and headers in bytes.
     head_length: usize,
-    /// The permit that counts this request as in progress.
-    permit: Option<Permit>,
+    /// Counts this request as in progress.
+    _permit: Option<Permit>,
 }
 
 impl Exchange {
@@ -91,7 +90,7 @@ impl Exchange {
             calls: Vec::new(),
             sender,
             head_length,
-            permit: None,
+            _permit: None,
         }
     }
 
@@ -100,7 +99,7 @@ impl Exchange {
     /// # Errors
     /// The first check that fails; the caller then responds with it.
     pub(crate) fn admit(&mut self, access: Access) -> Result<(), HttpError> {
-        self.permit = Some(admission::admit(&self.request, &self.service, &self.sender, self.head_length, access)?);
+        self._permit = Some(admission::admit(&self.request, &self.service, &self.sender, self.head_length, access)?);
         Ok(())
     }
 
