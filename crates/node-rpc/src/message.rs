@@ -184,11 +184,7 @@ fn shown(name: &str) -> &str {
 }
 
 fn unknown(name: &str) -> RpcError {
-    let mut message = format!("the method {} does not exist/is not available", shown(name));
-    if let Some(why) = crate::methods::unavailable(name) {
-        message = format!("{message}: {why}");
-    }
-    RpcError::new(RpcError::METHOD_NOT_FOUND, message)
+    RpcError::new(RpcError::METHOD_NOT_FOUND, format!("the method {} does not exist/is not available", shown(name)))
 }
 
 fn parse_error(error: &serde_json::Error) -> RpcError {
