@@ -122,9 +122,6 @@ impl Command {
 /// Options of `openapi`.
 #[derive(Args, Debug)]
 pub(crate) struct OpenapiOptions {
-    /// Print YAML instead of JSON
-    #[arg(long)]
-    pub(crate) yaml: bool,
     /// Leave out the operations that control the chain, which `run` does not serve
     #[arg(long)]
     pub(crate) without_control: bool,
@@ -154,7 +151,7 @@ mod tests {
         let Command::Run(options) = CommandLine::parse_from(["ethnode", "run"]).command else { panic!() };
         assert_eq!(options.server.limits(), Limits::default());
         assert_eq!(options.server.filter_limits(), FilterLimits::default());
-        assert_eq!(options.server.pool_limits(), PoolLimits::default());
+        assert_eq!(options.server.pool, PoolLimits::default());
         let caches = &options.storage.caches;
         assert_eq!(caches.cache_bytes() + caches.code_cache_bytes() as usize, Options::default().cache_bytes);
         assert_eq!(format!("{:?}", options.server.http_config().unwrap()), format!("{:?}", HttpConfig::default()));

@@ -143,14 +143,9 @@ fn execute(command: &Command, terminal: Option<Terminal>) -> Result<(), CommandE
         Command::Backup(options) => backup::run(options),
         Command::Migrate(options) => migrate::run(options),
         Command::Health(options) => health::run(options),
-        Command::Openapi(OpenapiOptions { yaml, without_control, base_path }) => {
+        Command::Openapi(OpenapiOptions { without_control, base_path }) => {
             let document = node_http::openapi(base_path, !without_control);
-            let text = if *yaml {
-                node_http::openapi_yaml(&document).map_err(CommandError::Description)?
-            } else {
-                format!("{document:#}\n")
-            };
-            report::print(text.as_bytes())
+            report::print(format!("{document:#}\n").as_bytes())
         }
         Command::Completions { shell } => {
             let mut script = Vec::new();

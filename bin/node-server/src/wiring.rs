@@ -49,7 +49,7 @@ impl Wiring {
         let node = Node::builder(self.backend.clone(), self.evm.clone(), self.spec.clone())
             .finality(finality)
             .limits(options.limits())
-            .pool_limits(options.pool_limits())
+            .pool_limits(options.pool)
             .filter_limits(options.filter_limits())
             .client_version(CLIENT_VERSION)
             .open()?;

@@ -72,8 +72,6 @@ pub(crate) struct InterfaceDocuments {
     pub(crate) schemas: BTreeMap<String, Value>,
     /// The OpenAPI document as JSON.
     pub(crate) openapi_json: Bytes,
-    /// The OpenAPI document as YAML.
-    pub(crate) openapi_yaml: Bytes,
 }
 
 impl Service {

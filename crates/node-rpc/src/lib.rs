@@ -34,7 +34,6 @@
 
 mod block_cache;
 mod error;
-mod field_names;
 mod message;
 mod method;
 mod methods;

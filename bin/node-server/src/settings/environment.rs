@@ -14,7 +14,7 @@ const PREFIX: &str = "ETHNODE_";
 const EARLIER_PREFIX: &str = "NODE_";
 
 /// Options of a single run of a command, which are not settings.
-const OF_ONE_RUN: [&str; 8] = ["before", "force", "from", "json", "timeout", "to", "without-control", "yaml"];
+const OF_ONE_RUN: [&str; 7] = ["before", "force", "from", "json", "timeout", "to", "without-control"];
 
 /// Makes an option read the variable of its name, unless the option is not a setting.
 pub(super) fn with_variable(argument: Arg) -> Arg {

@@ -1,6 +1,7 @@
 //! Faults of a request: the invalid field, and the reason.
 
 use super::Limit;
+use std::borrow::Cow;
 use std::fmt;
 
 /// An invalid field of a request.
@@ -30,12 +31,12 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.field {
             Field::Request => f.write_str(&self.message),
-            field => write!(f, "{field:?}: {}", self.message),
+            field => write!(f, "{}: {}", field.path(), self.message),
         }
     }
 }
 
-/// A field of a request. Each interface has its own names of the fields.
+/// A field of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {
     /// The request as a whole.
@@ -102,6 +103,46 @@ pub enum Field {
     Withdrawals,
 }
 
+impl Field {
+    /// Returns the path of the field in the JSON of a request, such as `topics[1]` or `transaction.gasPrice`. Empty for
+    /// the request as a whole. Interfaces may begin the names with capital letters.
+    pub fn path(self) -> Cow<'static, str> {
+        match self {
+            Self::Request => "".into(),
+            Self::Transaction => "transaction".into(),
+            Self::Address => "address".into(),
+            Self::BaseFee => "baseFee".into(),
+            Self::BlobVersionedHash(index) => format!("transaction.blobVersionedHashes[{index}]").into(),
+            Self::BlockCount => "blockCount".into(),
+            Self::BlockHash => "blockHash".into(),
+            Self::BlockNumber => "blockNumber".into(),
+            Self::Blocks => "blocks".into(),
+            Self::Cursor => "cursor".into(),
+            Self::ExtraData => "extraData".into(),
+            Self::FilterId => "filterId".into(),
+            Self::FromBlock => "fromBlock".into(),
+            Self::Hash => "hash".into(),
+            Self::Interval => "interval".into(),
+            Self::LastEventId => "lastEventId".into(),
+            Self::NewestBlock => "newestBlock".into(),
+            Self::ParentHash => "parentHash".into(),
+            Self::RewardPercentile(index) => format!("rewardPercentiles[{index}]").into(),
+            Self::RewardPercentiles => "rewardPercentiles".into(),
+            Self::Seconds => "seconds".into(),
+            Self::SnapshotId => "snapshotId".into(),
+            Self::StorageKeys => "storageKeys".into(),
+            Self::Timestamp => "timestamp".into(),
+            Self::ToBlock => "toBlock".into(),
+            Self::Topic(position) => format!("topics[{position}]").into(),
+            Self::Topics => "topics".into(),
+            Self::Property(property) => format!("transaction.{}", property.name()).into(),
+            Self::TransactionAt(index) => format!("transactions[{index}]").into(),
+            Self::TransactionIndex => "txIndex".into(),
+            Self::Withdrawals => "withdrawals".into(),
+        }
+    }
+}
+
 /// A property of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Property {
@@ -129,4 +170,24 @@ pub enum Property {
     To,
     /// Value in wei.
     Value,
+}
+
+impl Property {
+    /// Returns the name of the property in the JSON of a transaction.
+    fn name(self) -> &'static str {
+        match self {
+            Self::AuthorizationList => "authorizationList",
+            Self::BlobVersionedHashes => "blobVersionedHashes",
+            Self::Data => "data",
+            Self::From => "from",
+            Self::Gas => "gas",
+            Self::GasPrice => "gasPrice",
+            Self::MaxFeePerBlobGas => "maxFeePerBlobGas",
+            Self::MaxFeePerGas => "maxFeePerGas",
+            Self::MaxPriorityFeePerGas => "maxPriorityFeePerGas",
+            Self::Nonce => "nonce",
+            Self::To => "to",
+            Self::Value => "value",
+        }
+    }
 }

@@ -36,6 +36,8 @@ use std::time::Instant;
 /// A request that is being handled, with the parts of its response that are known so far.
 pub(crate) struct Exchange {
     operation: &'static str,
+    /// The properties of the body, if it is an object with known ones.
+    properties: &'static [&'static str],
     request: HttpRequest,
     payload: Option<web::Payload>,
     /// The body, if it was read and is short.
@@ -75,6 +77,7 @@ impl Exchange {
         let sender = Sender::new(&request, is_forwarded, &service.config, &service.clients);
         Self {
             operation,
+            properties: &[],
             id: RequestId::of(request.headers()),
             trace: Trace::of(request.headers()),
             request,
@@ -93,6 +96,11 @@ impl Exchange {
             head_length,
             permit: None,
         }
+    }
+
+    /// Sets the properties that the body may have.
+    pub(crate) fn with_properties(self, properties: &'static [&'static str]) -> Self {
+        Self { properties, ..self }
     }
 
     /// Admits the request: checks its host, size, rate and token, and counts it as in progress.
@@ -196,7 +204,7 @@ impl Exchange {
             operation: self.operation,
             id: self.id.clone(),
             base_url: self.base_url(),
-            sent: Sent::new(self.operation, &self.request, self.sent_body.clone()),
+            sent: Sent::new(self.properties, &self.request, self.sent_body.clone()),
         }
     }
 

@@ -21,12 +21,14 @@ const EDIT: &str = "Takes effect at once for reads, and is part of the changes o
 pub(super) fn operations() -> Vec<Operation> {
     vec![
         Operation::post(
-            "mine",
             "/dev/mine/",
             "Mine blocks",
             "Builds blocks from the pool, including empty ones. `Interval` is the time between consecutive blocks.",
         )
-        .limits("2^32 blocks; 1,024 withdrawals; 120 times `call-timeout` (10 minutes by default). Mining also stops when the client disconnects. Blocks mined until then remain.")
+        .limits(
+            "2^32 blocks; 1,024 withdrawals; 120 times `call-timeout` (10 minutes by default). Mining also stops when the \
+             client disconnects. Blocks mined until then remain.",
+        )
         .optional_body(|_, _: &MineInput| Cost::CONTROL, |node, context, MineInput { blocks, interval, withdrawals }| {
             let blocks = blocks.map_or(1, |blocks| blocks.0);
             let withdrawals = withdrawals.into_iter().map(convert::input::withdrawal).collect();
@@ -34,7 +36,6 @@ pub(super) fn operations() -> Vec<Operation> {
             Ok(MineOutput { block_hash: Data(head.hash), block_number: Quantity(head.number) })
         }),
         Operation::post(
-            "setNextBlockTimestamp",
             "/dev/setNextBlockTimestamp/",
             "Set the timestamp of the next block",
             "Sets the timestamp of the next block, from which the clock of the chain continues. It must be later than the head's.",
@@ -43,7 +44,6 @@ pub(super) fn operations() -> Vec<Operation> {
             node.set_next_block_timestamp(context, input.timestamp.0).map(done)
         }),
         Operation::post(
-            "increaseTime",
             "/dev/increaseTime/",
             "Advance the clock",
             "Advances the clock of the chain by a number of seconds.",
@@ -52,7 +52,6 @@ pub(super) fn operations() -> Vec<Operation> {
             node.increase_time(context, input.seconds.0).map(done)
         }),
         Operation::post(
-            "setNextBlockBaseFee",
             "/dev/setNextBlockBaseFee/",
             "Set the base fee of the next block",
             "Sets the base fee of the next block, from which those of later blocks follow.",
@@ -61,7 +60,6 @@ pub(super) fn operations() -> Vec<Operation> {
             node.set_next_block_base_fee(context, input.base_fee.0).map(done)
         }),
         Operation::post(
-            "snapshot",
             "/dev/snapshot/",
             "Take a snapshot",
             "Records the head, the edits, the clock and the pool, so that `revert` can restore them.",
@@ -71,7 +69,6 @@ pub(super) fn operations() -> Vec<Operation> {
             Ok(SnapshotId { snapshot_id: Quantity(node.take_snapshot(context)?) })
         }),
         Operation::post(
-            "revert",
             "/dev/revert/",
             "Revert to a snapshot",
             "Restores the chain as it was when the snapshot was taken. This snapshot and later ones are removed. The result is false if \
@@ -81,7 +78,6 @@ pub(super) fn operations() -> Vec<Operation> {
             Ok(ControlOutput { result: node.revert(context, input.snapshot_id.0)? })
         }),
         Operation::post(
-            "reorganize",
             "/dev/reorganize/",
             "Replace the newest blocks",
             "Replaces the newest blocks with empty ones. Their transactions return to the pool; if mining is instant, the next block \
@@ -94,7 +90,6 @@ pub(super) fn operations() -> Vec<Operation> {
             Ok(ReorganizeOutput { added: hashes(added), removed: hashes(removed) })
         }),
         Operation::post(
-            "impersonate",
             "/dev/impersonate/",
             "Impersonate an account",
             "From now on, sendTransaction accepts this account as `From`, without a key.",
@@ -103,7 +98,6 @@ pub(super) fn operations() -> Vec<Operation> {
             Ok(ControlOutput { result: node.impersonate(context, input.address.0, true)? })
         }),
         Operation::post(
-            "stopImpersonating",
             "/dev/stopImpersonating/",
             "Stop impersonating an account",
             "Reverses `impersonate`. Returns whether the account was impersonated.",
@@ -112,10 +106,10 @@ pub(super) fn operations() -> Vec<Operation> {
             Ok(ControlOutput { result: node.impersonate(context, input.address.0, false)? })
         }),
         Operation::post(
-            "sendTransaction",
             "/dev/sendTransaction/",
             "Send a transaction of an account of this chain",
-            "Sends a transaction of an impersonated account, or of one whose key the node has. Fields that are absent are filled in: nonce, fees, and an estimate of the gas.",
+            "Sends a transaction of an impersonated account, or of one whose key the node has. Fields that are absent are filled \
+             in: nonce, fees, and an estimate of the gas.",
         )
         .problems(&[TransactionRejected, ExecutionReverted, ExecutionFailed])
         .links(SENT)
@@ -125,12 +119,11 @@ pub(super) fn operations() -> Vec<Operation> {
             let hash = node.send_transaction(context, NewTransaction::Request(request))?;
             Ok(SendRawTransactionOutput { transaction_hash: Data(hash) })
         }),
-        Operation::post("setBalance", "/dev/setBalance/", "Set a balance", EDIT)
+        Operation::post("/dev/setBalance/", "Set a balance", EDIT)
         .body(|_, _: &SetBalanceInput| Cost::CONTROL, |node, context, input| {
             node.set_balance(context, input.address.0, input.balance.0).map(done)
         }),
         Operation::post(
-            "setNonce",
             "/dev/setNonce/",
             "Set a nonce",
             "Takes effect at once for reads, and is part of the changes of the next block. If the nonce is lowered, transactions \
@@ -139,16 +132,15 @@ pub(super) fn operations() -> Vec<Operation> {
         .body(|_, _: &SetNonceInput| Cost::CONTROL, |node, context, input| {
             node.set_nonce(context, input.address.0, input.nonce.0).map(done)
         }),
-        Operation::post("setCode", "/dev/setCode/", "Set code", EDIT)
+        Operation::post("/dev/setCode/", "Set code", EDIT)
         .body(|_, _: &SetCodeInput| Cost::CONTROL, |node, context, input| {
             node.set_code(context, input.address.0, input.code.0).map(done)
         }),
-        Operation::post("setStorage", "/dev/setStorage/", "Set a storage slot", EDIT)
+        Operation::post("/dev/setStorage/", "Set a storage slot", EDIT)
         .body(|_, _: &SetStorageInput| Cost::CONTROL, |node, context, input| {
             node.set_storage(context, input.address.0, input.position.0, input.value.0).map(done)
         }),
         Operation::post(
-            "dropTransaction",
             "/dev/dropTransaction/",
             "Drop a transaction",
             "Removes a transaction from the pool. Returns whether it was there.",
@@ -157,7 +149,6 @@ pub(super) fn operations() -> Vec<Operation> {
             Ok(ControlOutput { result: node.drop_transaction(context, input.transaction_hash.0)? })
         }),
         Operation::get(
-            "poolContent",
             "/dev/poolContent/",
             "Read the pool",
             "Returns all transactions in the pool: those that the next block can contain, and those that are queued.",

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 wire_objects! {
     /// The response of getBlockByNumber.
-    response GetBlockByNumberOutput as Output_getBlockByNumber {
+    response GetBlockByNumberOutput {
         /// The block; null if it does not exist.
         block: Option<Block>,
     }
@@ -109,7 +109,7 @@ impl Block {
 
 wire_objects! {
     /// The response of getHeader.
-    response GetHeaderOutput as Output_getHeader {
+    response GetHeaderOutput {
         /// The header; null if the block does not exist.
         header: Option<BlockHeader>,
     }

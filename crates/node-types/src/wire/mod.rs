@@ -63,11 +63,7 @@ pub use fee_history::*;
 pub use filter::*;
 pub use json::{JsonArray, JsonObject, append_data, append_json};
 pub use log::*;
-pub use parameters::{
-    AccountInput, BlockNumberInput, DecodeParameters, FilterIdInput, GetBlockByHashInput, GetBlockByNumberInput,
-    GetTransactionByBlockHashAndIndexInput, GetTransactionByBlockNumberAndIndexInput, HashInput, Parameter,
-    ParameterDecoder,
-};
+pub use parameters::*;
 pub use problem::*;
 pub use proof::*;
 pub use quantity::{Integer, Quantity};
