@@ -287,6 +287,22 @@ def the_server_comes_back(browser):
             shows_head(page, block(server))
 
 
+def hidden_pages_hold_no_stream(browser):
+    """a hidden page disconnects, and catches up when it is visible again"""
+    become = """hidden => {
+        Object.defineProperty(document, 'hidden', { value: hidden, configurable: true });
+        document.dispatchEvent(new Event('visibilitychange'));
+    }"""
+    with browser.server() as server, browser.page(f"{server.url}/") as page:
+        is_live(page)
+        page.evaluate(become, True)
+        wait(page, "the stream ends", "() => document.querySelector('#live').textContent === 'Paused'")
+        server.ask("/dev/mine/", {"Blocks": 2})
+        page.evaluate(become, False)
+        is_live(page)
+        shows_head(page, block(server))
+
+
 def tokens_are_asked_for(browser):
     """if the server needs a token, the page asks for it, sends it with all requests, and remembers it in the tab"""
 
@@ -460,8 +476,8 @@ def operations_are_tried_out(browser):
 
 
 CHECKS = [
-    genesis_alone, transactions_arrive, rows_open, charts_are_read, reorganizations_show, the_server_comes_back, tokens_are_asked_for,
-    hostile_responses, numbers_are_written, both_sizes_and_schemes, operations_are_tried_out, under_a_base_path,
+    genesis_alone, transactions_arrive, rows_open, charts_are_read, reorganizations_show, the_server_comes_back,
+    hidden_pages_hold_no_stream, tokens_are_asked_for, hostile_responses, numbers_are_written, both_sizes_and_schemes, operations_are_tried_out, under_a_base_path,
 ]
 
 

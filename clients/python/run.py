@@ -199,7 +199,6 @@ def server():
     assert schema.additional_properties["title"] == "Output_call"
     assert "Remedy" in ok("problems", slug=models.ProblemsSlug.BLOCK_NOT_FOUND)
     assert set(ok("openapi").additional_properties["paths"]) == set(DOCUMENT["paths"])
-    assert "\nopenapi: " in ok("openapi_yaml")
 
 
 def others():

@@ -10,7 +10,6 @@ pub mod events;
 pub mod exchanges;
 pub mod fuzz;
 pub mod generator;
-pub mod http2;
 pub mod model;
 pub mod oracle;
 pub mod server;

@@ -1,10 +1,8 @@
 //! Starts the server as a process, and sends requests to it.
 
-use crate::http2;
 use crate::tls::Identity;
 use serde_json::Value;
 use socket2::{Domain, Socket, Type};
-use std::any::Any;
 use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -29,17 +27,15 @@ pub struct Server {
 /// How requests are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
-    /// HTTP/1.1.
-    Http1,
-    /// HTTP/2 by prior knowledge.
-    Http2,
-    /// HTTP/2 over TLS.
+    /// Over TCP.
+    Plain,
+    /// Over TLS.
     Tls,
 }
 
 impl Transport {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Http1, Self::Http2, Self::Tls];
+    pub const ALL: [Self; 2] = [Self::Plain, Self::Tls];
 }
 
 /// The address that requests are sent from unless the test chooses another one of this machine.
@@ -51,17 +47,12 @@ pub trait Duplex: Read + Write {}
 impl<T: Read + Write> Duplex for T {}
 
 /// A request whose body is not complete.
-pub enum Begun {
-    /// Over HTTP/1.1.
-    Http1(TcpStream),
-    /// Over HTTP/2.
-    Http2(http2::Begun),
-}
+pub struct Begun(Box<dyn Duplex>);
 
-/// A response of which only the head was read.
+/// A response of which only the status was read.
 pub struct Responding {
     status: u16,
-    _connection: Box<dyn Any>,
+    _connection: Box<dyn Duplex>,
 }
 
 impl Responding {
@@ -72,35 +63,22 @@ impl Responding {
 }
 
 impl Begun {
-    /// Waits for the head of the response.
+    /// Waits for the response.
     ///
     /// # Panics
     /// If there is none.
-    pub fn responding(self) -> Responding {
-        match self {
-            Self::Http1(mut stream) => {
-                let mut start = [0; 12];
-                stream.read_exact(&mut start).expect("there is a response");
-                let status = str::from_utf8(&start[9..]).ok().and_then(|status| status.parse().ok());
-                Responding { status: status.expect("a status"), _connection: Box::new(stream) }
-            }
-            Self::Http2(begun) => {
-                let (status, connection) = begun.head().expect("there is a response");
-                Responding { status, _connection: Box::new(connection) }
-            }
-        }
+    pub fn responding(mut self) -> Responding {
+        let mut start = [0; 12];
+        self.0.read_exact(&mut start).expect("there is a response");
+        let status = str::from_utf8(&start[9..]).ok().and_then(|status| status.parse().ok());
+        Responding { status: status.expect("a status"), _connection: self.0 }
     }
 
     /// Sends the rest of the body and returns the status; 0 if there is no response.
-    pub fn finish(self, rest: &str) -> u16 {
-        match self {
-            Self::Http1(mut stream) => {
-                // Connections of refused requests may be closed.
-                let _ = stream.write_all(rest.as_bytes());
-                read_response(&mut stream, true).status
-            }
-            Self::Http2(begun) => begun.finish(Some(rest.as_bytes())).map_or(0, |response| response.status),
-        }
+    pub fn finish(mut self, rest: &str) -> u16 {
+        // Connections of refused requests may be closed.
+        let _ = self.0.write_all(rest.as_bytes());
+        read_response(&mut *self.0, true).status
     }
 }
 
@@ -111,7 +89,7 @@ impl Server {
     /// # Panics
     /// If the server ends before it listens.
     pub fn start<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Self {
-        Self::listening(&mut command(arguments), Transport::Http1, None)
+        Self::listening(&mut command(arguments), Transport::Plain, None)
     }
 
     /// Like [`start`](Self::start), with `folder` as the working folder and that of the user, of temporary files and of
@@ -123,7 +101,7 @@ impl Server {
         let mut command = command(arguments);
         command.current_dir(folder);
         command.envs(["HOME", "TMPDIR", "XDG_DATA_HOME"].map(|name| (name, folder)));
-        Self::listening(&mut command, Transport::Http1, None)
+        Self::listening(&mut command, Transport::Plain, None)
     }
 
     /// Like [`start`](Self::start), for requests over `transport`.
@@ -149,7 +127,7 @@ impl Server {
     /// # Panics
     /// If the server ends before it listens.
     pub fn dev<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Self {
-        Self::listening(node_server().args(["dev", "--bare", "--port", "0"]).args(arguments), Transport::Http1, None)
+        Self::listening(node_server().args(["dev", "--bare", "--port", "0"]).args(arguments), Transport::Plain, None)
     }
 
     /// Starts `ethnode dev --port 0`, with the contracts that tools expect, as users do.
@@ -157,7 +135,7 @@ impl Server {
     /// # Panics
     /// If the server ends before it listens.
     pub fn dev_with_contracts() -> Self {
-        Self::listening(node_server().args(["dev", "--port", "0"]), Transport::Http1, None)
+        Self::listening(node_server().args(["dev", "--port", "0"]), Transport::Plain, None)
     }
 
     fn listening(command: &mut Command, transport: Transport, identity: Option<Identity>) -> Self {
@@ -181,7 +159,7 @@ impl Server {
 
     /// The server that listens on `address` in this process.
     pub fn at(address: SocketAddr) -> Self {
-        Self::at_over(address, Transport::Http1, None)
+        Self::at_over(address, Transport::Plain, None)
     }
 
     /// Like [`at`](Self::at), for requests over `transport`. With TLS, the server has this identity.
@@ -198,7 +176,7 @@ impl Server {
             .timeout_global(Some(Duration::from_secs(60)))
             .build()
             .new_agent();
-        Self { url, child, agent, transport: Transport::Http1, identity: None, log: Arc::default() }
+        Self { url, child, agent, transport: Transport::Plain, identity: None, log: Arc::default() }
     }
 
     /// `http://HOST:PORT`, or `https://HOST:PORT` with TLS.
@@ -259,7 +237,7 @@ impl Server {
 
     /// Sends a GET request.
     pub fn get(&self, path: &str) -> Response {
-        if self.transport != Transport::Http1 {
+        if self.transport != Transport::Plain {
             return self.send("GET", path, &[], "");
         }
         Response::read(self.agent.get(format!("{}{path}", self.url)).call())
@@ -267,7 +245,7 @@ impl Server {
 
     /// Sends a POST request with `body` as JSON, well formed or not.
     pub fn post(&self, path: &str, body: impl AsRef<[u8]>) -> Response {
-        if self.transport != Transport::Http1 {
+        if self.transport != Transport::Plain {
             let body = String::from_utf8_lossy(body.as_ref());
             return self.send("POST", path, &[("Content-Type", "application/json")], &body);
         }
@@ -290,23 +268,11 @@ impl Server {
         headers: &[(&str, &str)],
         body: &str,
     ) -> Response {
-        if self.transport != Transport::Http1 {
-            let ends = body.is_empty();
-            let begun = http2::Begun::new(self, source, method, path, headers, b"", ends);
-            let response = begun.and_then(|begun| begun.finish((!ends).then_some(body.as_bytes())));
-            return response.unwrap_or_else(|error| {
-                eprintln!("{method} {path}: {error}");
-                Response::parse("")
-            });
-        }
-        let mut stream = self.begin_http1(source, method, path, headers, body.len(), body);
-        read_response(&mut stream, method != "HEAD")
+        let Begun(mut stream) = self.begin(source, method, path, headers, body.len(), body);
+        read_response(&mut *stream, method != "HEAD")
     }
 
     /// Sends a request of which only the `start` of a body of `length` bytes is sent.
-    ///
-    /// # Panics
-    /// If the connection is closed.
     pub fn begin(
         &self,
         source: IpAddr,
@@ -316,22 +282,6 @@ impl Server {
         length: usize,
         start: &str,
     ) -> Begun {
-        if self.transport == Transport::Http1 {
-            return Begun::Http1(self.begin_http1(source, method, path, headers, length, start));
-        }
-        let begun = http2::Begun::new(self, source, method, path, headers, start.as_bytes(), length == start.len());
-        Begun::Http2(begun.expect("the server accepts connections"))
-    }
-
-    fn begin_http1(
-        &self,
-        source: IpAddr,
-        method: &str,
-        path: &str,
-        headers: &[(&str, &str)],
-        length: usize,
-        body: &str,
-    ) -> TcpStream {
         let mut head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
         let has = |name: &str| headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
         if !has("host") {
@@ -343,10 +293,10 @@ impl Server {
         for (name, value) in headers {
             head += &format!("{name}: {value}\r\n");
         }
-        let mut stream = self.connect_from(source);
+        let mut stream = self.secured(self.connect_from(source));
         // A server that refuses a long body does not have to read all of it.
-        let _ = write!(stream, "{head}\r\n{body}");
-        stream
+        let _ = stream.write_all(format!("{head}\r\n{start}").as_bytes());
+        Begun(stream)
     }
 
     /// The peak memory of the process, in bytes.
@@ -368,9 +318,13 @@ impl Server {
 
     /// Like [`connect`](Self::connect), with TLS if the server has it.
     pub fn connect_securely(&self) -> Box<dyn Duplex> {
+        self.secured(self.connect())
+    }
+
+    fn secured(&self, stream: TcpStream) -> Box<dyn Duplex> {
         match &self.identity {
-            Some(identity) => Box::new(identity.connect(self.connect(), b"h2")),
-            None => Box::new(self.connect()),
+            Some(identity) => Box::new(identity.connect(stream, b"http/1.1")),
+            None => Box::new(stream),
         }
     }
 
@@ -439,7 +393,7 @@ pub fn listening_on(line: &str) -> Option<String> {
 }
 
 /// Reads a response as far as the server sends it.
-fn read_response(stream: &mut TcpStream, has_body: bool) -> Response {
+fn read_response(stream: &mut dyn Duplex, has_body: bool) -> Response {
     let mut response = Response::parse("");
     let mut bytes = Vec::new();
     let mut piece = [0; 64 * 1024];

@@ -4,13 +4,10 @@ use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rustls::crypto::ring;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use std::fs;
-use std::io;
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tempfile::TempDir;
-use tokio_rustls::TlsConnector;
-use tokio_rustls::client::TlsStream;
 
 /// Files with a certificate for localhost and its key.
 pub struct Identity {
@@ -52,15 +49,6 @@ impl Identity {
     pub fn connect(&self, stream: TcpStream, protocol: &[u8]) -> StreamOwned<ClientConnection, TcpStream> {
         let name = "localhost".try_into().expect("a name");
         StreamOwned::new(ClientConnection::new(self.config(protocol), name).expect("it is valid"), stream)
-    }
-
-    pub(crate) async fn connect_async(
-        &self,
-        stream: tokio::net::TcpStream,
-        protocol: &[u8],
-    ) -> io::Result<TlsStream<tokio::net::TcpStream>> {
-        let name = "localhost".try_into().expect("a name");
-        TlsConnector::from(self.config(protocol)).connect(name, stream).await
     }
 
     fn config(&self, protocol: &[u8]) -> Arc<ClientConfig> {

@@ -1,13 +1,13 @@
 //! The command line. Options can also be set by environment variables and by a file: see [`crate::settings`].
 
-use crate::build_info::LONG_VERSION;
+use crate::command::backup::BackupOptions;
+use crate::command::export::ExportOptions;
+use crate::command::health::HealthOptions;
+use crate::command::import::ImportOptions;
+use crate::command::prune::PruneOptions;
+use crate::command::run::RunOptions;
 use crate::dev::DevOptions;
-use crate::export::ExportOptions;
-use crate::health::HealthOptions;
-use crate::import::ImportOptions;
-use crate::options::{CopyOptions, InspectOptions};
-use crate::prune::PruneOptions;
-use crate::run::RunOptions;
+use crate::options::InspectOptions;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use node_http::BasePath;
@@ -20,7 +20,7 @@ use std::path::PathBuf;
 #[command(
     name = "ethnode",
     version,
-    long_version = LONG_VERSION,
+    long_version = concat!(env!("CARGO_PKG_VERSION"), " (commit ", env!("COMMIT"), ")"),
     propagate_version = true,
     override_usage = "ethnode [dev] [OPTIONS]\n       ethnode <COMMAND> [OPTIONS]",
     after_help = "The default command is dev: `ethnode --port 9000` is short for `ethnode dev --port 9000`."
@@ -70,12 +70,7 @@ pub(crate) enum Command {
     ///
     /// The copy is a complete snapshot: blocks, states, pool and filters. It is written next to the destination under a
     /// temporary name and renamed at the end, so the destination is never incomplete.
-    Backup(CopyOptions),
-    /// Copy a folder of storage layout 1 to a new folder of layout 2, and verify it.
-    ///
-    /// The old folder is not changed, and no server may use it in the meantime. If the command is interrupted, run it
-    /// again to continue. Until everything is copied and verified, the name of the new folder ends with .migrating.
-    Migrate(CopyOptions),
+    Backup(BackupOptions),
     /// Print the settings of a command, each with its source, in the format of --config.
     ///
     /// Accepts a command and its options: `ethnode config run --port 9000`. The default command is `dev`.
@@ -114,7 +109,6 @@ impl Command {
             Self::Stats(options) => options.output.json,
             Self::Prune(options) => options.output.json,
             Self::Backup(options) => options.output.json,
-            Self::Migrate(options) => options.output.json,
         }
     }
 }
@@ -122,9 +116,6 @@ impl Command {
 /// Options of `openapi`.
 #[derive(Args, Debug)]
 pub(crate) struct OpenapiOptions {
-    /// Print YAML instead of JSON
-    #[arg(long)]
-    pub(crate) yaml: bool,
     /// Leave out the operations that control the chain, which `run` does not serve
     #[arg(long)]
     pub(crate) without_control: bool,
@@ -154,7 +145,7 @@ mod tests {
         let Command::Run(options) = CommandLine::parse_from(["ethnode", "run"]).command else { panic!() };
         assert_eq!(options.server.limits(), Limits::default());
         assert_eq!(options.server.filter_limits(), FilterLimits::default());
-        assert_eq!(options.server.pool_limits(), PoolLimits::default());
+        assert_eq!(options.server.pool, PoolLimits::default());
         let caches = &options.storage.caches;
         assert_eq!(caches.cache_bytes() + caches.code_cache_bytes() as usize, Options::default().cache_bytes);
         assert_eq!(format!("{:?}", options.server.http_config().unwrap()), format!("{:?}", HttpConfig::default()));

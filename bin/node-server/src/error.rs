@@ -89,8 +89,6 @@ pub(crate) enum CommandError {
     Thread(#[source] io::Error),
     #[error("cannot write to standard output")]
     Output(#[source] io::Error),
-    #[error("cannot write the OpenAPI document")]
-    Description(#[source] io::Error),
     #[error(transparent)]
     Metrics(#[from] MetricsError),
 }

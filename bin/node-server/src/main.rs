@@ -2,46 +2,24 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
-mod backup;
-mod build_info;
+mod chain;
 mod cli;
-mod data_dir;
+mod command;
 mod dev;
 mod error;
-mod export;
 mod files;
-mod health;
-mod import;
-mod log_fields;
-mod logs;
-mod memory;
-mod metrics;
-mod migrate;
-mod notify;
-mod open;
-mod open_files;
+mod logging;
 mod options;
-mod otlp;
-#[cfg(feature = "tls")]
-mod pinned_tls;
-mod progress;
-mod prune;
-mod reload;
-mod report;
-mod run;
+mod server;
 mod settings;
 mod signals;
-mod stats;
-mod values;
-mod verify;
-mod wiring;
-mod write_failure;
 
-use build_info::{COMMIT, VERSION};
 use cli::{Command, CommandLine, OpenapiOptions};
+use command::{backup, export, health, import, prune, report, run, stats, verify};
 use dev::Terminal;
 use error::{CommandError, Sources};
-use logs::{LogFormat, Logs};
+use logging::{LogFormat, Logs};
+use server::{process, reload};
 use settings::Request;
 use std::process::ExitCode;
 use tracing::Level;
@@ -51,10 +29,10 @@ fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
     let json = arguments.iter().any(|argument| argument == "--json");
     // Set first, because errors in the settings are printed in this format, too.
-    logs::set_format(settings::log_format(&arguments));
+    logging::set_format(settings::log_format(&arguments));
     // Done before anything that takes time, because until then SIGHUP ends the process.
     if let Err(error) = signals::handle(settings::serves(&arguments)) {
-        logs::print(Level::ERROR, &Sources(&error).to_string());
+        logging::print(Level::ERROR, &Sources(&error).to_string());
         return ExitCode::FAILURE;
     }
     let (CommandLine { command, .. }, changed) = match settings::read(arguments) {
@@ -63,7 +41,7 @@ fn main() -> ExitCode {
             return match report::print(text.as_bytes()) {
                 Ok(()) => ExitCode::SUCCESS,
                 Err(error) => {
-                    logs::print(Level::ERROR, &Sources(&error).to_string());
+                    logging::print(Level::ERROR, &Sources(&error).to_string());
                     ExitCode::FAILURE
                 }
             };
@@ -71,8 +49,8 @@ fn main() -> ExitCode {
         Err(error) => {
             let (status, message, is_error) = (error.exit_code(), error.message(), error.is_error());
             match is_error {
-                true if logs::is_json() => logs::print(Level::ERROR, &message),
-                true => logs::bounded("usage", move || error.print()),
+                true if logging::is_json() => logging::print(Level::ERROR, &message),
+                true => logging::bounded("usage", move || error.print()),
                 // A pager may block.
                 false => error.print(),
             }
@@ -85,9 +63,9 @@ fn main() -> ExitCode {
     let (filter, format) = match &command {
         Command::Dev(options) => (options.log(), options.server.operation.log_format),
         Command::Run(options) => (options.server.operation.log.targets.clone(), options.server.operation.log_format),
-        _ => (logs::from_level(LevelFilter::WARN), LogFormat::Text),
+        _ => (logging::from_level(LevelFilter::WARN), LogFormat::Text),
     };
-    logs::set_format(format);
+    logging::set_format(format);
     let terminal = match &command {
         Command::Dev(options) => options.terminal(),
         _ => None,
@@ -97,28 +75,20 @@ fn main() -> ExitCode {
         Command::Run(options) => Some(&options.server),
         _ => None,
     };
-    let endpoint = server.and_then(|server| server.operation.otlp_endpoint.as_ref());
-    let (exporter, traces) = match endpoint.map(otlp::start).transpose() {
-        Ok(started) => started.unzip(),
-        Err(error) => {
-            logs::print(Level::ERROR, &Sources(&error).to_string());
-            return ExitCode::FAILURE;
-        }
-    };
-    let logs = Logs::start(filter, format, terminal.as_ref().map(Terminal::layer), traces);
+    let logs = Logs::start(filter, format, terminal.as_ref().map(Terminal::layer));
     if let Some(server) = server {
-        tracing::info!(version = VERSION, commit = COMMIT, settings = changed.join(" "), "starting");
-        open_files::raise(server.http.max_connections);
+        let (version, commit) = (env!("CARGO_PKG_VERSION"), env!("COMMIT"));
+        tracing::info!(version, commit, settings = changed.join(" "), "starting");
+        process::raise_open_files(server.http.max_connections);
     }
     reload::remember(changed);
     let result = execute(&command, terminal);
-    // Sends the last traces, and writes the queued log lines before the error.
-    drop(exporter);
+    // Writes the queued log lines before the error.
     drop(logs);
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            logs::print(Level::ERROR, &Sources(&error).to_string());
+            logging::print(Level::ERROR, &Sources(&error).to_string());
             // `verify` has already reported a difference as its result.
             if command.json() && !matches!((&command, &error), (Command::Verify(_), CommandError::Difference(_))) {
                 report::error(Sources(&error));
@@ -130,7 +100,7 @@ fn main() -> ExitCode {
 
 fn execute(command: &Command, terminal: Option<Terminal>) -> Result<(), CommandError> {
     if matches!(command, Command::Dev(_) | Command::Run(_)) {
-        memory::return_freed()?;
+        process::return_freed_memory()?;
     }
     match command {
         Command::Dev(options) => served(dev::run(options, terminal)),
@@ -141,16 +111,10 @@ fn execute(command: &Command, terminal: Option<Terminal>) -> Result<(), CommandE
         Command::Stats(options) => stats::run(options),
         Command::Prune(options) => prune::run(options),
         Command::Backup(options) => backup::run(options),
-        Command::Migrate(options) => migrate::run(options),
         Command::Health(options) => health::run(options),
-        Command::Openapi(OpenapiOptions { yaml, without_control, base_path }) => {
+        Command::Openapi(OpenapiOptions { without_control, base_path }) => {
             let document = node_http::openapi(base_path, !without_control);
-            let text = if *yaml {
-                node_http::openapi_yaml(&document).map_err(CommandError::Description)?
-            } else {
-                format!("{document:#}\n")
-            };
-            report::print(text.as_bytes())
+            report::print(format!("{document:#}\n").as_bytes())
         }
         Command::Completions { shell } => {
             let mut script = Vec::new();

@@ -3,8 +3,8 @@
 
 use crate::cli::{Command, CommandLine};
 use crate::error::CommandError;
-use crate::logs;
-use crate::reload::reload;
+use crate::logging;
+use crate::server::reload::reload;
 use crate::settings::{self, Request};
 use node_http::UnixSignal;
 use rustix::process::{Signal, getpid, kill_process};
@@ -25,7 +25,7 @@ pub(crate) fn handle(serves: bool) -> Result<(), CommandError> {
         }
         UnixSignal::Hangup => read_again(),
         UnixSignal::User1 => {
-            let level = if logs::toggle_debug() { "debug" } else { "that of --log" };
+            let level = if logging::toggle_debug() { "debug" } else { "that of --log" };
             tracing::info!("SIGUSR1: the level of the log is {level}");
         }
     })?;

@@ -51,7 +51,8 @@ async function development(): Promise<{ keeper: string; hash: string; block: str
   ];
   for (const edit of await Promise.all(edits)) assert.equal(edit.Result, true);
   await ok(client.POST("/dev/increaseTime/", { body: { Seconds: "5" } }));
-  const head = await ok(client.GET("/getBlockByNumber/"));
+  const latest = { params: { path: { BlockNumber: "latest", TransactionDetailFlag: false } } } as const;
+  const head = await ok(client.GET("/getBlockByNumber/{BlockNumber}/{TransactionDetailFlag}/", latest));
   const timestamp = String(Number(head.Block?.Timestamp) + 60);
   await ok(client.POST("/dev/setNextBlockTimestamp/", { body: { Timestamp: timestamp } }));
   await ok(client.POST("/dev/setNextBlockBaseFee/", { body: { BaseFee: "1000000000" } }));
@@ -70,7 +71,7 @@ async function development(): Promise<{ keeper: string; hash: string; block: str
   const call = { From: bob, To: keeper, Data: word(42) };
   const sent = await ok(client.POST("/dev/sendTransaction/", { body: { Transaction: call } }));
   assert.equal((await ok(client.POST("/dev/stopImpersonating/", { body: { Address: bob } }))).Result, true);
-  const block = (await ok(client.GET("/getBlockByNumber/"))).Block?.Hash;
+  const block = (await ok(client.GET("/getBlockByNumber/{BlockNumber}/{TransactionDetailFlag}/", latest))).Block?.Hash;
   assert.ok(block);
   return { keeper, hash: sent.TransactionHash, block };
 }
@@ -95,13 +96,10 @@ async function state(keeper: string): Promise<void> {
   const latest = { Address: keeper, BlockNumber: "latest" };
   const account = await ok(client.GET("/getAccount/{Address}/{BlockNumber}/", { params: { path: latest } }));
   assert.equal(account.StorageRoot, proof.StorageHash);
-  assert.deepEqual(await ok(client.GET("/getAccount/{Address}/", { params: { path: { Address: keeper } } })), account);
   const path = { Address: stranger };
   const query = { BlockNumber: "latest" };
   assert.equal((await ok(client.GET("/getBalance/{Address}/", { params: { path, query } }))).Balance, "5");
   assert.equal((await ok(client.GET("/getCode/{Address}/", { params: { path } }))).Bytecode, "0x00");
-  const count = await ok(client.GET("/getTransactionCount/{Address}/", { params: { path } }));
-  assert.equal(count.TransactionCount, "3");
   const pending = { Address: stranger, BlockNumber: "pending" };
   const next = await ok(client.GET("/getTransactionCount/{Address}/{BlockNumber}/", { params: { path: pending } }));
   assert.equal(next.TransactionCount, "3");
@@ -129,8 +127,6 @@ async function blocks(block: string): Promise<void> {
   assert.equal(byNumber.Block?.Hash, block);
   assert.equal(byNumber.Block?.Transactions.length, 1);
   const latest = { BlockNumber: "latest" };
-  const short = await ok(client.GET("/getBlockByNumber/{BlockNumber}/", { params: { path: latest } }));
-  assert.equal(short.Block?.Hash, block);
   const path = { Hash: block };
   const byHash = await ok(
     client.GET("/getBlockByHash/{Hash}/{TransactionDetailFlag}/", {
@@ -138,7 +134,6 @@ async function blocks(block: string): Promise<void> {
     }),
   );
   assert.deepEqual(byHash.Block, byNumber.Block);
-  assert.deepEqual((await ok(client.GET("/getBlockByHash/{Hash}/", { params: { path } }))).Block, short.Block);
   const receipts = await ok(client.GET("/getBlockReceipts/{BlockNumber}/", { params: { path: latest } }));
   assert.equal(receipts.TransactionReceipts[0]?.Logs.length, 1);
   const counts = [
@@ -237,8 +232,6 @@ async function server(): Promise<void> {
   assert.match(page as string, /Remedy/);
   const served = await ok(client.GET("/openapi.json"));
   assert.deepEqual(Object.keys((served as typeof document).paths), Object.keys(document.paths));
-  const yaml = await ok(client.GET("/openapi.yaml", { parseAs: "text" }));
-  assert.match(yaml as string, /^openapi: /m);
 }
 
 const { keeper, hash, block } = await development();

@@ -10,10 +10,8 @@ use std::ops::RangeInclusive;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExportError {
-    /// The chain cannot be read.
     #[error(transparent)]
     Backend(#[from] BackendError),
-    /// The file cannot be written.
     #[error("the chain file cannot be written")]
     Io(#[from] io::Error),
 }

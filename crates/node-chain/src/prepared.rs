@@ -12,17 +12,13 @@ use node_types::{Address, H256, U256, keccak256, keccak256_all};
 /// A decoded block with its hashes, roots and senders.
 #[derive(Clone, Debug)]
 pub struct PreparedBlock {
-    /// The header.
     pub header: Header,
-    /// Hash of the header.
     pub hash: H256,
     /// Length of the encoded block in bytes.
     pub size: u64,
-    /// The transactions.
     pub transactions: Vec<SignedTransaction>,
     /// Root of the trie of `transactions`.
     pub transactions_root: H256,
-    /// The ommers.
     pub ommers: Vec<Header>,
     /// Keccak of the RLP of `ommers`.
     pub ommers_hash: H256,
@@ -35,9 +31,7 @@ pub struct PreparedBlock {
 /// A transaction with its hash and its sender.
 #[derive(Clone, Debug)]
 pub struct SignedTransaction {
-    /// The transaction.
     pub transaction: Transaction,
-    /// Hash of the transaction.
     pub hash: H256,
     /// The sender, or why the signature is invalid.
     pub sender: Result<Address, SignatureError>,

@@ -24,28 +24,21 @@ const HEADERS_BUFFER: usize = 8 << 10;
 pub struct RawBlock {
     /// Offset in the stream, in bytes.
     pub offset: u64,
-    /// The encoded block.
     pub bytes: Vec<u8>,
 }
 
 /// Why a stream has no further block.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum StreamError {
-    /// The stream cannot be read.
     #[error("cannot read at byte {offset}")]
     Io { offset: u64, source: io::Error },
-    /// The next item is not an RLP list.
     #[error("no block begins at byte {offset}: found {byte:#04x}, expected an RLP list")]
     NotAList { offset: u64, byte: u8 },
-    /// The length is not encoded in the shortest form.
     #[error("the length of the block at byte {offset} is malformed")]
     Length { offset: u64 },
-    /// The block is longer than allowed.
     #[error("the block at byte {offset} has {length} bytes, at most {limit} are allowed")]
     TooLong { offset: u64, length: u64, limit: u64 },
-    /// The stream ends in the middle of a block.
     #[error("the block at byte {offset} is truncated: {got} of {expected} bytes")]
     Truncated {
         offset: u64,

@@ -99,7 +99,6 @@ pub fn is_merged_after(spec: &ChainSpec, parent: &SealedHeader) -> bool {
 /// An assembled block with its execution requests.
 #[derive(Clone, Debug)]
 pub struct Assembled {
-    /// The block.
     pub block: ExecutedBlock,
     /// Its execution requests, since Prague. The header contains only their hash.
     pub requests: Option<Vec<Request>>,

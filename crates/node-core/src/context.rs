@@ -37,7 +37,6 @@ pub struct Context {
 #[derive(Clone, Copy, Debug)]
 struct Deadline {
     at: Instant,
-    /// The timeout from which it was computed.
     timeout: Duration,
 }
 
@@ -229,10 +228,8 @@ impl Context {
 /// Why a request was interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Interrupted {
-    /// The deadline has passed.
     #[error("the time allowed for the request is over")]
     DeadlineExceeded,
-    /// The request was cancelled.
     #[error("the request was cancelled")]
     Cancelled,
 }

@@ -1,7 +1,7 @@
 //! The cost of operations, by which a server chooses the thread that runs them.
 //!
-//! All interfaces of a node share these costs. JSON-RPC assumes in addition that any request with the word `pending` has
-//! to build the pending block.
+//! All interfaces of a node share these costs. JSON-RPC assumes in addition that any request with the parameter `pending`
+//! has to build the pending block.
 
 use crate::node::FeeHistory;
 use node_types::{BlockId, BlockNumberOrTag};

@@ -38,16 +38,12 @@ pub trait SenderRecovery: Send + Sync {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SignatureError {
-    /// r or s is zero, or not below the order of the curve.
     #[error("r and s must be above zero and below the order of the curve")]
     OutOfRange,
-    /// s is above half the order of the curve.
     #[error("s is above half the order of the curve (EIP-2)")]
     HighS,
-    /// y_parity is neither 0 nor 1.
     #[error("y parity is {0}, expected 0 or 1")]
     Parity(u8),
-    /// No point of the curve has this r.
     #[error("no public key fits the signature")]
     NoPoint,
 }
@@ -70,18 +66,13 @@ pub trait BlobVerifier: Send + Sync {
 /// Why a sidecar is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum BlobError {
-    /// A list has the wrong number of elements.
     #[error("{what}: {got}, expected {expected}")]
     Count { what: &'static str, got: usize, expected: usize },
-    /// An element has the wrong length.
     #[error("{what} {index} has {got} bytes, expected {expected}")]
     Length { what: &'static str, index: usize, got: usize, expected: usize },
-    /// A commitment does not match the transaction's versioned hash.
     #[error("commitment {index} has the versioned hash {got:#x}, the transaction has {expected:#x}")]
     VersionedHash { index: usize, got: H256, expected: H256 },
-    /// A proof is invalid.
     #[error("the blob proofs do not verify")]
     Proof,
 }

@@ -64,4 +64,7 @@ mod test_chain;
 #[cfg(test)]
 mod test_world;
 pub mod trie;
+#[cfg(feature = "clap")]
+#[cfg_attr(docsrs, doc(cfg(feature = "clap")))]
+pub mod values;
 pub mod waiting;

@@ -1,6 +1,6 @@
 //! Searching logs.
 
-use crate::backend::{BackendError, LogFilter, View};
+use crate::backend::{BackendError, LogFilter, LogSearch, View};
 use crate::block::{BlockRef, LogPosition, LogRef};
 use crate::context::Context;
 use node_types::consensus::Log;
@@ -25,9 +25,7 @@ pub struct FoundLog<L = Log> {
     pub log_index: u64,
     /// Index of its transaction in the block, from 0.
     pub transaction_index: usize,
-    /// Hash of its transaction.
     pub transaction_hash: H256,
-    /// The log.
     pub log: L,
 }
 
@@ -141,7 +139,7 @@ pub fn visit(
         context.check()?;
         // One more than still fits, to determine whether more logs match.
         let wanted = page.entries.saturating_add(1).min(CHUNK);
-        let candidates = view.log_candidates(context, filter, from, to, wanted)?;
+        let candidates = view.log_candidates(context, LogSearch { filter, from, to, limit: wanted })?;
         let by_block: Vec<_> = candidates.chunk_by(|a, b| a.block == b.block).collect();
         for by_block in by_block.chunks(BLOCKS) {
             context.check()?;

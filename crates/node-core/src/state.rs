@@ -10,7 +10,6 @@ pub struct AccountState {
     pub nonce: u64,
     /// Balance in wei.
     pub balance: U256,
-    /// Keccak hash of the code.
     pub code_hash: H256,
 }
 
@@ -30,7 +29,6 @@ impl AccountState {
 /// The difference between two states.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StateChanges {
-    /// Accounts that changed.
     pub accounts: BTreeMap<Address, AccountChange>,
     /// Code that was deployed, by its hash.
     pub code: BTreeMap<H256, Bytes>,

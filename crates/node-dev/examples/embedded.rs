@@ -49,7 +49,7 @@ fn count(calls: u64) -> Result<(H256, u64), Box<dyn Error>> {
     let deployment = send(None, Bytes::from(COUNTER.to_vec()))?;
     let deployed = chain.get_transaction(&context, deployment)?.ok_or("not mined")?;
     let counter = deployed.recovered().created_address();
-    let before = chain.take_snapshot(&context)?;
+    let before = chain.control(&context)?.snapshot()?;
     for _ in 0..calls {
         send(Some(counter), Bytes::new())?;
     }

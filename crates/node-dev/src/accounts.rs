@@ -109,15 +109,11 @@ impl Deref for Accounts {
 /// Why accounts could not be derived. Messages do not repeat words of the mnemonic.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum AccountsError {
-    /// Too many accounts were requested.
     #[error("{got} accounts, at most {MAX_ACCOUNTS} are supported")]
     Count { got: u32 },
-    /// The mnemonic has the wrong number of words.
     #[error("expected a mnemonic of 12, 15, 18, 21 or 24 words, got {got}")]
     WordCount { got: usize },
-    /// A word is not in the word list.
     #[error("word {position} of the mnemonic is not in the English word list of BIP-39")]
     UnknownWord {
         /// Position of the word, from 1.
@@ -128,7 +124,6 @@ pub enum AccountsError {
         "the checksum in the last word of the mnemonic is wrong: a word was changed, or words are in the wrong order"
     )]
     Checksum,
-    /// The derivation path is invalid.
     #[error("derivation path {path:?}: expected a path such as {DEFAULT_DERIVATION_PATH}, with at most 254 numbers")]
     Path { path: String, source: InvalidPath },
     /// A key on the path is not valid, which has a probability of 2^-127.

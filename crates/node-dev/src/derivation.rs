@@ -50,13 +50,11 @@ impl fmt::Display for DerivationPath {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidPath {
-    /// It does not begin with `m`.
     #[error("it does not begin with m")]
     Master,
     /// A part is not a number below 2^31, with or without `'` or `h`.
     #[error("a part is not a number below 2^31")]
     Step,
-    /// It has more than 254 numbers.
     #[error("it has more than {MAX_STEPS} numbers")]
     TooLong,
 }

@@ -29,7 +29,6 @@ const DIFFICULTY: u64 = 131_072;
 /// forks do not call them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DevGenesis {
-    /// Chain identifier.
     pub chain_id: u64,
     /// Balance of each account in ether.
     pub balance: u64,
@@ -129,12 +128,9 @@ fn within(what: &'static str, got: u64, bounds: &RangeInclusive<u64>) -> Result<
 /// Why a genesis could not be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum DevGenesisError {
-    /// A value is out of range.
     #[error("the {what} must be from {least} to {most}, not {got}")]
     OutOfBounds { what: &'static str, got: u64, least: u64, most: u64 },
-    /// A base fee was given for a fork before London.
     #[error("{hardfork} has no base fee: the first fork with one is london")]
     BaseFeeBeforeLondon { hardfork: Hardfork },
 }

@@ -333,18 +333,13 @@ impl DevNodeBuilder {
 /// Why a development chain could not be started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum DevNodeError {
-    /// The accounts cannot be derived.
     #[error(transparent)]
     Accounts(#[from] AccountsError),
-    /// The genesis block cannot be built.
     #[error(transparent)]
     Genesis(#[from] DevGenesisError),
-    /// The backend stores a chain with a different genesis block.
     #[error("the backend holds a chain with the genesis block {found:#x}, expected {expected:#x}")]
     OtherGenesis { found: H256, expected: H256 },
-    /// The backend cannot be opened or read.
     #[error(transparent)]
     Backend(#[from] BackendError),
 }

@@ -3,7 +3,7 @@
 use crate::block::simulation::EvmSimulation;
 use crate::block::{EvmBlock, system};
 use crate::call::{CallRun, access_list, estimate};
-use crate::extension::{EvmInspector, EvmPrecompiles, Extensions, Precompile};
+use crate::extension::{EvmInspector, Extensions, Precompile};
 use crate::kzg::KzgVerifier;
 use crate::machine::{RunContext, spec};
 use crate::precompile;
@@ -22,7 +22,6 @@ use node_core::protocol::{ChainSpec, Fork};
 use node_types::consensus::{BlobSidecar, Header, Signature};
 use node_types::{Address, H256};
 use revm::context::CfgEnv;
-use revm::primitives::hardfork::SpecId;
 use std::sync::Arc;
 
 /// The [`Execution`](node_core::executor::Execution) of one chain: code runs on revm, libsecp256k1 recovers senders,
@@ -48,8 +47,8 @@ impl EvmExecutor {
         Self { spec, codes: CodeCache::new(bytes), extensions: Extensions::default() }
     }
 
-    /// Adds a precompiled contract at `address`, replacing any other precompile there. It can be called by every kind
-    /// of call, including from contracts.
+    /// Adds a precompiled contract at `address`, replacing any other precompile there, also one of Ethereum's. It can be
+    /// called by every kind of call, including from contracts.
     ///
     /// # Examples
     /// ```
@@ -68,31 +67,6 @@ impl EvmExecutor {
     #[must_use]
     pub fn with_precompile(mut self, address: Address, precompile: impl Precompile + 'static) -> Self {
         Arc::make_mut(&mut self.extensions.precompiles).insert(address, Arc::new(precompile));
-        self
-    }
-
-    /// Replaces the precompiles of every fork with those that `provide` creates for each block and call, which can be
-    /// any [`PrecompileProvider`](revm::handler::PrecompileProvider) of revm. Those added by
-    /// [`with_precompile`](Self::with_precompile) take precedence.
-    ///
-    /// # Examples
-    /// ```
-    /// use node_core::protocol::{ChainSpec, Fork};
-    /// use node_evm::EvmExecutor;
-    /// use node_evm::revm::handler::EthPrecompiles;
-    /// use node_evm::revm::primitives::hardfork::SpecId;
-    /// use std::sync::Arc;
-    ///
-    /// // The precompiles of Osaka under all forks.
-    /// let executor = EvmExecutor::new(Arc::new(ChainSpec::at_genesis(1337, Fork::London)))
-    ///     .with_precompiles(|_| Box::new(EthPrecompiles::new(SpecId::OSAKA)));
-    /// ```
-    #[must_use]
-    pub fn with_precompiles(
-        mut self,
-        provide: impl Fn(SpecId) -> Box<dyn EvmPrecompiles> + Send + Sync + 'static,
-    ) -> Self {
-        self.extensions.provide = Some(Arc::new(provide));
         self
     }
 

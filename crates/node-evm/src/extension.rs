@@ -9,8 +9,6 @@ use crate::trace::tracer::TracerMap;
 use node_types::{Address, Bytes, H256, U256};
 use revm::Inspector;
 use revm::context::{CfgEnv, JournalTr};
-use revm::handler::PrecompileProvider;
-use revm::interpreter::InterpreterResult;
 use revm::primitives::U256 as EvmU256;
 use revm::primitives::hardfork::SpecId;
 use std::collections::BTreeMap;
@@ -35,11 +33,9 @@ impl<F: Fn(PrecompileCall<'_, '_>) -> PrecompileOutcome + Send + Sync> Precompil
 /// The input and the environment of a call to a [`Precompile`].
 #[non_exhaustive]
 pub struct PrecompileCall<'c, 'a> {
-    /// The call data.
     pub input: &'c [u8],
     /// Gas that may be used.
     pub gas_limit: u64,
-    /// The calling account.
     pub caller: Address,
     /// The account whose storage and balance the call operates on: that of the precompile, or with DELEGATECALL and
     /// CALLCODE that of the caller.
@@ -86,16 +82,13 @@ impl PrecompileCall<'_, '_> {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum PrecompileOutcome {
-    /// It succeeded.
     Returned {
-        /// Gas used.
         gas_used: u64,
         /// The returned data.
         output: Bytes,
     },
     /// It reverted. The rest of the gas is returned.
     Reverted {
-        /// Gas used.
         gas_used: u64,
         /// The returned data.
         output: Bytes,
@@ -108,15 +101,6 @@ pub enum PrecompileOutcome {
     NoState(DatabaseError),
 }
 
-/// A provider of precompiles for this crate's EVM: any type that implements revm's [`PrecompileProvider`] for every
-/// lifetime of the context. See [`EvmExecutor::with_precompiles`](crate::EvmExecutor::with_precompiles).
-///
-/// A run that can take longer than a few dozen microseconds must [refuse](node_core::waiting::refuse) and fail where
-/// [work must not wait](node_core::waiting).
-pub trait EvmPrecompiles: for<'a> PrecompileProvider<EvmContext<'a>, Output = InterpreterResult> {}
-
-impl<T: for<'a> PrecompileProvider<EvmContext<'a>, Output = InterpreterResult>> EvmPrecompiles for T {}
-
 /// An inspector for this crate's EVM: any type that implements revm's [`Inspector`] for every lifetime of the
 /// context. See [`EvmExecutor::inspect_call`](crate::EvmExecutor::inspect_call).
 pub trait EvmInspector: for<'a> Inspector<EvmContext<'a>> {}
@@ -128,15 +112,11 @@ pub(crate) type PrecompileMap = BTreeMap<Address, Arc<dyn Precompile>>;
 
 type Configure = dyn Fn(&mut CfgEnv) + Send + Sync;
 
-type Provide = dyn Fn(SpecId) -> Box<dyn EvmPrecompiles> + Send + Sync;
-
 /// The extensions of the EVM beyond Ethereum's rules.
 #[derive(Clone, Default)]
 pub(crate) struct Extensions {
-    /// Custom precompiles, which take precedence.
+    /// Custom precompiles, which take precedence over Ethereum's.
     pub(crate) precompiles: Arc<PrecompileMap>,
-    /// Creates the other precompiles; `None` for Ethereum's.
-    pub(crate) provide: Option<Arc<Provide>>,
     /// Results of Ethereum's precompiles.
     pub(crate) results: Arc<PrecompileResults>,
     pub(crate) configure: Option<Arc<Configure>>,
@@ -146,11 +126,7 @@ pub(crate) struct Extensions {
 impl Extensions {
     /// Returns the precompiles of a fork.
     pub(crate) fn precompiles(&self, spec: SpecId) -> Precompiles {
-        let provided = match &self.provide {
-            Some(provide) => provide(spec),
-            None => Box::new(CachedPrecompiles::new(spec, Arc::clone(&self.results))),
-        };
-        Precompiles::new(provided, self.precompiles.clone())
+        Precompiles::new(CachedPrecompiles::new(spec, Arc::clone(&self.results)), self.precompiles.clone())
     }
 
     /// Applies the caller's changes to the settings of a fork.

@@ -2,9 +2,8 @@
 //! gas estimates, traces and simulations. Also signatures on libsecp256k1 and blob proofs on c-kzg.
 //!
 //! This is the only crate that depends on revm. [`builder`] builds a node with this executor;
-//! [`EvmExecutor::with_precompile`], [`with_precompiles`](EvmExecutor::with_precompiles),
-//! [`with_configuration`](EvmExecutor::with_configuration), [`with_tracer`](EvmExecutor::with_tracer) and
-//! [`inspect_call`](EvmExecutor::inspect_call) extend it.
+//! [`EvmExecutor::with_precompile`], [`with_configuration`](EvmExecutor::with_configuration),
+//! [`with_tracer`](EvmExecutor::with_tracer) and [`inspect_call`](EvmExecutor::inspect_call) extend it.
 //!
 //! ```
 //! use node_core::crypto::{SenderRecovery, SignatureError};
@@ -48,7 +47,7 @@ pub use block::system::{
 };
 pub use call::revert::reason as revert_reason;
 pub use executor::{EvmExecutor, builder};
-pub use extension::{EvmInspector, EvmPrecompiles, Precompile, PrecompileCall, PrecompileOutcome};
+pub use extension::{EvmInspector, Precompile, PrecompileCall, PrecompileOutcome};
 pub use key::{InvalidKey, SecretKey};
 pub use kzg::KzgVerifier;
 pub use machine::context::{EvmContext, RunState};

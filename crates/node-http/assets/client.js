@@ -49,9 +49,11 @@ export async function ask(path, body) {
 }
 
 // Yields the events at `path` after the one with id `last`, as {id, event, data}. Yields {} first, when the stream opens. Throws
-// if nothing arrives for too long.
+// if nothing arrives for too long, or when the page is hidden: browsers open at most six connections to a server for all tabs.
 export async function* events(path, last) {
   const silence = new AbortController();
+  const hide = () => document.hidden && silence.abort();
+  document.addEventListener("visibilitychange", hide);
   let timer = setTimeout(() => silence.abort(), REQUEST_TIMEOUT);
   try {
     const headers = last && { "Last-Event-ID": last };
@@ -70,6 +72,7 @@ export async function* events(path, last) {
     }
   } finally {
     clearTimeout(timer);
+    document.removeEventListener("visibilitychange", hide);
     silence.abort();
   }
 }

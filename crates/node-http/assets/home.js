@@ -113,11 +113,12 @@ async function refresh() {
   reading = false;
 }
 
-// Follows the event stream while the page is open, and resumes it after an interruption.
+// Follows the event stream while the page is visible, and resumes it after an interruption.
 async function follow() {
   let last;
   let wait = 500;
   for (;;) {
+    while (document.hidden) await new Promise((shown) => document.addEventListener("visibilitychange", shown, { once: true }));
     let pause = wait;
     wait = Math.min(wait * 2, LONGEST_WAIT);
     try {
@@ -145,7 +146,7 @@ async function follow() {
         say("lost", `Waiting: ${error.message}`);
         pause = Math.max(pause, 1000 * error.retryAfter);
       } else {
-        say("lost", "Server unreachable");
+        say("lost", document.hidden ? "Paused" : "Server unreachable");
       }
     }
     await sleep(pause);

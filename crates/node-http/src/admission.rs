@@ -11,7 +11,6 @@ use crate::service::Service;
 use crate::tokens::{Grant, Role, Tokens};
 use crate::url::{PublicUrl, host_of};
 use actix_web::HttpRequest;
-use actix_web::http::Version;
 use actix_web::http::header::{AUTHORIZATION, CONTENT_LENGTH, HOST, HeaderMap, HeaderValue, ORIGIN};
 
 /// Maximum number of bytes of a refused host name or origin that errors and the log repeat.
@@ -238,9 +237,9 @@ pub(crate) fn report_unreadable(request: &HttpRequest, service: &Service, sender
     }
 }
 
-/// Refuses requests that other programs may understand differently. Of HTTP/1.1, actix-http refuses most of them, but
-/// accepts any `Host`; of HTTP/2 it refuses none (RFC 9112, section 3.2; RFC 9113, section 8.3.1; RFC 9110, section
-/// 8.6).
+/// Refuses requests that other programs may understand differently (RFC 9112, section 3.2; RFC 9110, section 8.6).
+/// actix-http refuses most of them, but accepts any `Host`. Other servers that these routes are mounted in may refuse
+/// none.
 fn check_form(request: &HttpRequest) -> Result<(), HttpError> {
     let (headers, uri) = (request.headers(), request.uri());
     let is_repeated = |name| headers.get_all(name).nth(1).is_some();
@@ -258,12 +257,6 @@ fn check_form(request: &HttpRequest) -> Result<(), HttpError> {
     }
     if uri.scheme_str().is_some_and(|scheme| !matches!(scheme, "http" | "https")) {
         return Err(HttpError::Malformed("its scheme is neither http nor https"));
-    }
-    if request.version() == Version::HTTP_2
-        && let (Some(authority), Some(host)) = (uri.authority(), headers.get(HOST))
-        && !authority.as_str().as_bytes().eq_ignore_ascii_case(host.as_bytes())
-    {
-        return Err(HttpError::Malformed("its header Host differs from :authority"));
     }
     Ok(())
 }

@@ -23,12 +23,10 @@ pub(crate) enum Resource {
     Streams,
     /// Bytes of long request bodies that are being received, and of long responses that are being sent.
     Transfers,
-    /// Open streams of HTTP/2 connections. Beyond its share, a client may still have a few on each connection.
-    Http2Streams,
 }
 
 /// Number of variants of [`Resource`].
-const RESOURCES: usize = 5;
+const RESOURCES: usize = 4;
 
 /// A client, with the amount that it holds of each resource.
 #[derive(Debug)]
@@ -199,7 +197,7 @@ impl Drop for Permit {
 
 /// A resource, or a client's share of it, is exhausted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the server allows at most {capacity} {} at a time; one client may hold at most half of what the others leave free{}", .resource.plural(), .resource.mention())]
+#[error("the server allows at most {capacity} {} at a time; one client may hold at most half of what the others leave free (`{}`)", .resource.plural(), .resource.option())]
 pub(crate) struct Exhausted {
     pub(crate) resource: Resource,
     /// The amount that all clients together may hold.
@@ -207,20 +205,14 @@ pub(crate) struct Exhausted {
 }
 
 impl Resource {
-    /// Returns the option that sets the limit of the resource, or `None` if there is none.
-    pub(crate) fn option(self) -> Option<&'static str> {
+    /// Returns the option that sets the limit of the resource.
+    pub(crate) fn option(self) -> &'static str {
         match self {
-            Self::Connections => Some("max-connections"),
-            Self::Requests => Some("max-requests"),
-            Self::Streams => Some("max-streams"),
-            Self::Transfers => Some("transfer-memory"),
-            Self::Http2Streams => None,
+            Self::Connections => "max-connections",
+            Self::Requests => "max-requests",
+            Self::Streams => "max-streams",
+            Self::Transfers => "transfer-memory",
         }
-    }
-
-    /// Returns the end of a message that mentions the option, or an empty string if there is none.
-    fn mention(self) -> String {
-        self.option().map(|option| format!(" (`{option}`)")).unwrap_or_default()
     }
 
     fn plural(self) -> &'static str {
@@ -229,7 +221,6 @@ impl Resource {
             Self::Requests => "requests",
             Self::Streams => "event streams and WebSockets",
             Self::Transfers => "bytes of requests and responses",
-            Self::Http2Streams => "HTTP/2 streams",
         }
     }
 }

@@ -1,14 +1,12 @@
 //! Reading from and writing to connections.
 //!
-//! A connection limits what actix-http and the h2 crate do not: how much is read before it is processed, and how long a
+//! A connection limits what actix-http does not: how much is read before it is processed, and how long a
 //! client may take to read what was written.
 
 use crate::bare;
 use crate::clients::Permit;
 use crate::encode;
 use crate::framing::Framing;
-use crate::h2_guard::{Excess, Guard};
-use crate::phase::Closing;
 use crate::problem::{self, HttpError};
 use crate::report::Reporter;
 use crate::request_id::RequestId;
@@ -18,7 +16,6 @@ use crate::sent::Sent;
 use crate::service::Service;
 use crate::tls::Encrypted;
 use crate::transfer;
-use actix_http::Protocol;
 use actix_web::rt::net::TcpStream;
 use actix_web::web;
 use socket2::SockRef;
@@ -28,7 +25,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::{Instant, Sleep, sleep};
+use tokio::time::{Sleep, sleep};
 use tokio_util::either::Either;
 
 /// Maximum number of bytes of a connection that the operating system may hold unsent. Data that clients do not read
@@ -39,14 +36,10 @@ pub(crate) const MAX_UNSENT: u32 = 64 * 1024;
 pub(crate) struct Connection {
     stream: Stream,
     peer: Peer,
-    /// Whether the client must read before more can be written. Until then nothing is read from it either, because
-    /// HTTP/2 would accept requests and buffer their responses.
+    /// Whether the client must read before more can be written. Until then nothing is read from it either.
     is_blocked: bool,
     /// While a write is not complete, ends when it should be.
     write_limit: Option<Pin<Box<Sleep>>>,
-    /// `None` for HTTP/1.1, whose headers and end are handled by actix-http.
-    http2: Option<Http2>,
-    /// The requests of HTTP/1.1.
     framing: Framing,
     /// While the headers of a request are incomplete, ends when they should be complete.
     head_limit: Option<Pin<Box<Sleep>>>,
@@ -59,20 +52,12 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// `permit` counts the connection as open.
-    pub(crate) fn new(
-        stream: Stream,
-        protocol: Protocol,
-        peer: Peer,
-        service: web::Data<Service>,
-        permit: Permit,
-    ) -> Self {
-        let http2 = matches!(protocol, Protocol::Http2).then(|| Http2::new(&service, &peer));
+    pub(crate) fn new(stream: Stream, peer: Peer, service: web::Data<Service>, permit: Permit) -> Self {
         Self {
             stream,
             peer,
             is_blocked: false,
             write_limit: None,
-            http2,
             framing: Framing::default(),
             head_limit: None,
             service,
@@ -117,7 +102,7 @@ impl Connection {
         self.note(cx, written)
     }
 
-    /// Reads a part of a request of HTTP/1.1. After a request, the next one is read when the response begins.
+    /// Reads a part of a request. After a request, the next one is read when the response begins.
     fn poll_read_request(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let Self { stream, framing, peer: Peer { connection, .. }, .. } = self;
         let mut read = |buf: &mut ReadBuf<'_>| Pin::new(&mut *stream).poll_read(cx, buf);
@@ -153,11 +138,7 @@ impl Connection {
 
     /// Fails if the headers of a request take too long. actix-http checks only those of the first request.
     fn check_head(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
-        let is_in_head = match &self.http2 {
-            Some(http2) => http2.guard.is_in_headers(),
-            None => self.framing.is_in_head(),
-        };
-        if !is_in_head {
+        if !self.framing.is_in_head() {
             self.head_limit = None;
             return Ok(());
         }
@@ -165,11 +146,9 @@ impl Connection {
         if self.head_limit.get_or_insert_with(|| Box::pin(sleep(limit))).as_mut().poll(cx).is_pending() {
             return Ok(());
         }
-        if self.http2.is_none() {
-            let response = canned_response(&self.service, &self.peer, &HttpError::HeadersTimeout);
-            // If the client reads, there is space for it.
-            let _ = self.poll_write_raw(cx, &response);
-        }
+        let response = canned_response(&self.service, &self.peer, &HttpError::HeadersTimeout);
+        // If the client reads, there is space for it.
+        let _ = self.poll_write_raw(cx, &response);
         Err(io::ErrorKind::TimedOut.into())
     }
 
@@ -197,73 +176,6 @@ impl Connection {
         Pin::new(&mut self.stream).poll_write(cx, bytes)
     }
 
-    /// Writes `pieces` to an HTTP/2 connection, preceded by the added bytes.
-    fn poll_write_http2(&mut self, cx: &mut Context<'_>, pieces: &[io::IoSlice<'_>]) -> Poll<io::Result<usize>> {
-        ready!(self.poll_write_added(cx))?;
-        let first = pieces.iter().find(|piece| !piece.is_empty()).map_or(&[][..], |piece| piece);
-        let Some(http2) = &mut self.http2 else { return Poll::Ready(Ok(0)) };
-        if let Some(replaced) = mem::take(&mut http2.replaced) {
-            return Poll::Ready(Ok(replaced));
-        }
-        if let Some((settings, replaced)) = http2.guard.settings(first) {
-            (http2.added, http2.replaced) = (settings, Some(replaced));
-            return self.poll_write_http2(cx, pieces);
-        }
-        let written = ready!(Pin::new(&mut self.stream).poll_write_vectored(cx, pieces))?;
-        if let Some(http2) = &mut self.http2 {
-            let mut left = written;
-            for piece in pieces {
-                let sent = left.min(piece.len());
-                http2.sent(&piece[..sent]);
-                left -= sent;
-            }
-            if http2.is_closing && http2.guard.is_idle() {
-                // The last response has been sent. The connection is read again, and then ends.
-                cx.waker().wake_by_ref();
-            }
-        }
-        Poll::Ready(Ok(written))
-    }
-
-    /// Writes the bytes that were added to an HTTP/2 connection.
-    fn poll_write_added(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while let Some(http2) = self.http2.as_mut().filter(|http2| !http2.added.is_empty()) {
-            let added = mem::take(&mut http2.added);
-            let written = self.poll_write_raw(cx, &added);
-            let count = match &written {
-                Poll::Ready(Ok(count)) => *count,
-                _ => 0,
-            };
-            if let Some(http2) = &mut self.http2 {
-                http2.sent(&added[..count]);
-                http2.added = added[count..].to_vec();
-            }
-            if ready!(written)? == 0 {
-                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
-            }
-        }
-        Poll::Ready(Ok(()))
-    }
-
-    /// While the server is draining, asks the client of an HTTP/2 connection to disconnect. Returns whether the
-    /// connection has ended, which happens when the server closes, or when the client has not used it for a while.
-    fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
-        let Some(http2) = &mut self.http2 else { return Poll::Ready(Ok(false)) };
-        http2.is_leaving = http2.is_leaving || http2.leaving.as_mut().poll(cx).is_ready();
-        http2.is_closing = http2.is_closing || http2.closing.as_mut().poll(cx).is_ready();
-        if http2.poll_unused(cx).is_ready() {
-            (http2.is_leaving, http2.is_closing) = (true, true);
-        }
-        if !http2.is_leaving {
-            return Poll::Ready(Ok(false));
-        }
-        let farewell = http2.guard.farewell(http2.is_closing);
-        http2.added.extend(farewell);
-        let written = self.poll_write_added(cx);
-        ready!(self.note(cx, written))?;
-        Poll::Ready(Ok(self.http2.as_ref().is_some_and(|http2| http2.guard.has_ended())))
-    }
-
     /// Returns an error if the connection must be closed. Unsent data is then discarded.
     fn check(&self, context: &Context<'_>) -> io::Result<()> {
         self.peer.connection.check(context).inspect_err(|_| self.discard_unsent())
@@ -281,75 +193,6 @@ impl Connection {
     }
 }
 
-/// The state of an HTTP/2 connection in addition to that of the h2 crate.
-struct Http2 {
-    guard: Guard,
-    leaving: Pin<Box<dyn Future<Output = ()>>>,
-    is_leaving: bool,
-    closing: Pin<Box<dyn Future<Output = ()>>>,
-    is_closing: bool,
-    /// When a stream was open most recently, or the connection began.
-    used: Instant,
-    /// How long the connection may be unused.
-    idle_limit: Duration,
-    /// Ends when the connection may have been unused for that long.
-    unused: Pin<Box<Sleep>>,
-    /// Bytes to send before the h2 crate's own.
-    added: Vec<u8>,
-    /// Number of bytes of the h2 crate that `added` replaces.
-    replaced: Option<usize>,
-}
-
-impl Http2 {
-    fn new(service: &Service, peer: &Peer) -> Self {
-        let phases = &service.phases;
-        let reaching = |mut phase: Closing| Box::pin(async move { phase.wait().await });
-        // A new connection has no stream before the headers of the first request.
-        let idle_limit = service.config.keep_alive.max(service.config.header_timeout).max(Duration::from_secs(1));
-        Self {
-            guard: Guard::new(service.config.max_headers, service.http2_streams.clone(), peer.client.clone()),
-            leaving: reaching(phases.leaving()),
-            is_leaving: false,
-            closing: reaching(phases.closing()),
-            is_closing: false,
-            used: Instant::now(),
-            idle_limit,
-            unused: Box::pin(sleep(idle_limit)),
-            added: Vec::new(),
-            replaced: None,
-        }
-    }
-
-    fn received(&mut self, bytes: &[u8]) -> Result<(), Excess> {
-        self.guard.received(bytes)?;
-        if !self.guard.is_idle() {
-            self.used = Instant::now();
-        }
-        Ok(())
-    }
-
-    fn sent(&mut self, bytes: &[u8]) {
-        if !self.guard.is_idle() {
-            self.used = Instant::now();
-        }
-        self.guard.sent(bytes);
-    }
-
-    /// Waits until no stream was open for the idle limit. The h2 crate only checks that the client acknowledges pings.
-    fn poll_unused(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        loop {
-            ready!(self.unused.as_mut().poll(cx));
-            let now = Instant::now();
-            let used = if self.guard.is_idle() { self.used } else { now };
-            let end = used + self.idle_limit;
-            if end <= now {
-                return Poll::Ready(());
-            }
-            self.unused.as_mut().reset(end);
-        }
-    }
-}
-
 /// A plain socket, or an encrypted one.
 pub(crate) type Stream = Either<TcpStream, Box<dyn Encrypted>>;
 
@@ -360,27 +203,13 @@ impl AsyncRead for Connection {
             // The blocked write wakes the task.
             return Poll::Pending;
         }
-        if ready!(self.poll_end(cx))? {
-            // Behaves as if the client had closed the connection.
-            return Poll::Ready(Ok(()));
-        }
-        let Self { stream, http2: Some(http2), .. } = &mut *self else { return self.poll_read_request(cx, buf) };
-        let before = buf.filled().len();
-        let read = Pin::new(stream).poll_read(cx, buf);
-        let guarded = http2.received(&buf.filled()[before..]);
-        guarded.map_err(|excess| io::Error::new(io::ErrorKind::InvalidData, excess))?;
-        self.check_head(cx)?;
-        read
+        self.poll_read_request(cx, buf)
     }
 }
 
 impl AsyncWrite for Connection {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.check(cx)?;
-        if self.http2.is_some() {
-            let written = self.poll_write_http2(cx, &[io::IoSlice::new(bytes)]);
-            return self.note_write(cx, bytes.len(), written);
-        }
         let bytes = match bare::find(bytes) {
             Some((0, status)) => {
                 let written = self.poll_write_problem(cx, status, bytes.len());
@@ -392,25 +221,6 @@ impl AsyncWrite for Connection {
         self.received.clear();
         let written = self.poll_write_raw(cx, bytes);
         self.note_write(cx, bytes.len(), written)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        pieces: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        self.check(cx)?;
-        let length = pieces.iter().map(|piece| piece.len()).sum();
-        if self.http2.is_some() {
-            let written = self.poll_write_http2(cx, pieces);
-            return self.note_write(cx, length, written);
-        }
-        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, pieces);
-        self.note_write(cx, length, written)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -429,7 +239,7 @@ impl AsyncWrite for Connection {
     }
 }
 
-/// Returns a complete HTTP/1.1 response for a client whose request is not read, and records it.
+/// Returns a complete response for a client whose request is not read, and records it.
 pub(crate) fn canned_response(service: &Service, peer: &Peer, error: &HttpError) -> Vec<u8> {
     let base_url = encode::url_with_authority(&service.config, &service.listening);
     let reporter = Reporter { operation: "none", id: RequestId::new(), base_url, sent: Sent::default() };

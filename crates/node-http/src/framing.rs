@@ -1,4 +1,4 @@
-//! Passing the requests of an HTTP/1.1 connection to actix-http one at a time.
+//! Passing the requests of a connection to actix-http one at a time.
 //!
 //! actix-http decodes requests that were sent ahead during the work on an earlier one, and then writes the response to
 //! the earlier one as if the last request had been `HEAD`, HTTP/1.0 or the end of the connection. It also processes

@@ -1,14 +1,13 @@
 //! Accepting connections, up to the point where HTTP begins.
 //!
 //! This replaces actix-web's own acceptor. It limits the number of connections and the time to the first byte, and
-//! handles TLS and the choice between HTTP/1.1 and HTTP/2.
+//! handles TLS.
 
 use crate::config::HttpConfig;
 use crate::connection::{Connection, MAX_UNSENT, Stream, canned_response};
 use crate::problem::HttpError;
 use crate::sender::Peer;
 use crate::service::Service;
-use actix_http::Protocol;
 use actix_http::error::DispatchError;
 use actix_web::rt::net::TcpStream;
 use actix_web::web;
@@ -19,14 +18,11 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
-/// The first bytes of an HTTP/2 connection that was not negotiated by TLS (RFC 9113, section 3.4).
-const PREFACE: &[u8] = b"PRI * HTTP/2";
-
 /// How long a client over the connection limit has to read the error.
 const REJECTION_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The input of actix-http's service: the connection, its protocol, and the address of the client.
-pub(crate) type Accepted = (Connection, Protocol, Option<SocketAddr>);
+/// The input of actix-http's service: the connection, and the address of the client.
+pub(crate) type Accepted = (Connection, Option<SocketAddr>);
 
 /// Prepares an accepted socket for HTTP, unless there are too many connections. `header_timeout` also limits the time
 /// until the first byte or the end of the TLS handshake. `is_at_control` is whether the socket was accepted on the
@@ -55,18 +51,15 @@ pub(crate) async fn accept(
     let handshake = async {
         match &service.tls {
             None => {
-                let mut start = [0; PREFACE.len()];
-                let length = socket.peek(&mut start).await?;
-                let protocol = if start[..length] == *PREFACE { Protocol::Http2 } else { Protocol::Http1 };
-                Ok((Stream::Left(socket), protocol))
+                socket.readable().await?;
+                Ok(Stream::Left(socket))
             }
             Some(tls) => {
                 if is_plain(&socket).await? {
                     send_and_close(socket, &service, &peer, &HttpError::NoTls).await?;
                     return Err(io::ErrorKind::InvalidData.into());
                 }
-                let (stream, protocol) = tls.accept(socket).await?;
-                Ok::<_, io::Error>((Stream::Right(stream), protocol))
+                Ok::<_, io::Error>(Stream::Right(tls.accept(socket).await?))
             }
         }
     };
@@ -76,9 +69,9 @@ pub(crate) async fn accept(
         // Shutdown does not wait for clients that have not sent anything yet.
         () = closing.wait() => Err(io::ErrorKind::ConnectionAborted.into()),
     };
-    let (stream, protocol) =
+    let stream =
         result.inspect_err(|error| tracing::debug!(%error, ?address, "connection failed before the first request"))?;
-    Ok((Connection::new(stream, protocol, peer, service, permit), protocol, address))
+    Ok((Connection::new(stream, peer, service, permit), address))
 }
 
 /// Returns whether a connection to a TLS server begins with a letter, like an HTTP method, rather than with a

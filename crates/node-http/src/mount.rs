@@ -62,7 +62,7 @@ pub(crate) fn shared(
 ) -> Result<web::Data<Service>, ServeError> {
     let metrics = options.metrics.clone();
     check_values(&options)?;
-    let interface = openapi::documents(&options, node.producer().is_some()).map_err(ServeError::Start)?;
+    let interface = openapi::documents(&options, node.producer().is_some());
     let service = web::Data::new(Service::new(node, options, address, interface).map_err(ServeError::Start)?);
     gauge_readings::register(&metrics, &service);
     Ok(service)

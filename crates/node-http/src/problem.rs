@@ -5,7 +5,7 @@ use crate::problem_page::ProblemPage;
 use crate::rate::TooFast;
 use crate::sent::Sent;
 use actix_web::http::StatusCode;
-use node_core::node::{ErrorKind, NodeError};
+use node_core::node::{ErrorKind, Limit, NodeError};
 use node_rpc::options;
 use node_types::wire::{BodyError, ErrorDetail};
 use std::net::IpAddr;
@@ -119,10 +119,10 @@ impl HttpError {
             Self::HostRefused { .. } => "allowed-hosts",
             Self::HeadersTooLong { .. } => "max-headers",
             Self::TooFast(_) => "rate-limit",
-            Self::Exhausted(exhausted) => return exhausted.resource.option(),
+            Self::Exhausted(exhausted) => exhausted.resource.option(),
             Self::ResponseTooLarge { .. } => "transfer-memory",
             Self::Overloaded => "pool-queue",
-            Self::Node(error) => return error.limit().map(options::name),
+            Self::Node(error) => return error.limit().map(Limit::name),
             _ => return None,
         })
     }

@@ -1,28 +1,20 @@
 //! Pages that explain the types of problems: cause and remedy.
 
-/// Types of problems that have a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ProblemPage {
-    BlockNotFound,
-    FilterNotFound,
-    StatePruned,
-    ExecutionReverted,
-    ExecutionFailed,
-    TransactionRejected,
-    LimitExceeded,
+node_types::listed_enum! {
+    /// Types of problems that have a page.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(crate) enum ProblemPage {
+        BlockNotFound,
+        FilterNotFound,
+        StatePruned,
+        ExecutionReverted,
+        ExecutionFailed,
+        TransactionRejected,
+        LimitExceeded,
+    }
 }
 
 impl ProblemPage {
-    pub(crate) const ALL: [Self; 7] = [
-        Self::BlockNotFound,
-        Self::FilterNotFound,
-        Self::StatePruned,
-        Self::ExecutionReverted,
-        Self::ExecutionFailed,
-        Self::TransactionRejected,
-        Self::LimitExceeded,
-    ];
-
     /// Returns the last segment of the page's address, which never changes.
     pub(crate) fn slug(self) -> &'static str {
         match self {

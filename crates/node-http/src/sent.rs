@@ -1,6 +1,6 @@
 //! The content of a request: the locations of its fields, and their values as they were written.
 
-use crate::{field_names, parameters};
+use crate::parameters;
 use actix_web::HttpRequest;
 use actix_web::http::Method;
 use actix_web::web::Bytes;
@@ -28,8 +28,8 @@ pub(crate) struct Sent {
     reads_query: bool,
     /// The property of the body that contains the fields; `None` if the body itself does.
     object: Option<&'static str>,
-    /// Whether the request has an unsigned transaction.
-    is_unsigned: bool,
+    /// Whether the body has a transaction as an object.
+    has_transaction: bool,
     body: Option<Bytes>,
 }
 
@@ -37,8 +37,8 @@ impl Sent {
     /// Maximum length in bytes of a body that is kept so that errors can repeat its values.
     pub(crate) const SHORT_BODY: usize = 256 * 1024;
 
-    /// Reads the content of a request for `operation`. `body` is its body, if it was read.
-    pub(crate) fn new(operation: &str, request: &HttpRequest, body: Option<Bytes>) -> Self {
+    /// Reads the content of a request whose body may have `properties`. `body` is its body, if it was read.
+    pub(crate) fn new(properties: &'static [&'static str], request: &HttpRequest, body: Option<Bytes>) -> Self {
         let path = |(name, value): (&str, &str)| (name.to_owned(), parameters::decode_lossy(value, false));
         let header = request.headers().get(LAST_EVENT_ID).map(|id| String::from_utf8_lossy(id.as_bytes()).into_owned());
         let query = request.query_string().split('&').filter_map(|pair| pair.split_once('='));
@@ -47,8 +47,8 @@ impl Sent {
             query: query.map(|(name, value)| (name.to_owned(), parameters::decode_lossy(value, true))).collect(),
             last_event_id: header.filter(|id| !id.is_empty()),
             reads_query: matches!(*request.method(), Method::GET | Method::HEAD),
-            object: (operation == "newFilter").then_some("FilterObject"),
-            is_unsigned: operation == "sendTransaction",
+            object: properties.contains(&"FilterObject").then_some("FilterObject"),
+            has_transaction: properties.contains(&"Transaction"),
             body,
         }
     }
@@ -80,7 +80,7 @@ impl Sent {
             NodeError::TransactionRejected(rejection) => {
                 let value = self.property("Data").map(EchoedValue::shortened);
                 let detail = |reason: &PoolError| match options::pool_message(reason) {
-                    message if self.is_unsigned => self.of_transaction(&reason.fields(), message),
+                    message if self.has_transaction => self.of_transaction(&reason.fields(), message),
                     message => ErrorDetail { location: "body.Data".to_owned(), message, value: value.clone() },
                 };
                 rejection.reasons.iter().map(detail).collect()
@@ -145,8 +145,14 @@ impl Sent {
         }
     }
 
+    /// Returns the name of a field: the path of a property in the body, such as `Transaction.From` or `Topics[1]`, or
+    /// the name of a parameter. Empty for the request as a whole.
     fn name(&self, field: Field) -> Cow<'static, str> {
-        field_names::name(field, self.reads_query)
+        match field {
+            Field::Cursor => field.path(),
+            Field::Topic(position) if self.reads_query => format!("Topic{position}").into(),
+            field => capitalized(&field.path()).into(),
+        }
     }
 
     fn in_query(&self, field: Field) -> bool {
@@ -190,6 +196,17 @@ impl Sent {
     }
 }
 
+/// Returns a path with the first letter of each name in upper case.
+fn capitalized(path: &str) -> String {
+    let mut begins = true;
+    let capital = |letter: char| {
+        let letter = if begins { letter.to_ascii_uppercase() } else { letter };
+        begins = letter == '.';
+        letter
+    };
+    path.chars().map(capital).collect()
+}
+
 /// Returns the part of a JSON object that `part` specifies: a property, or with an index, an element of a property.
 fn member<'a>(json: &'a str, part: &str) -> Option<&'a str> {
     let (name, index) = match part.strip_suffix(']').and_then(|part| part.split_once('[')) {
@@ -208,6 +225,7 @@ fn member<'a>(json: &'a str, part: &str) -> Option<&'a str> {
 mod tests {
     use super::*;
     use actix_web::test::TestRequest;
+    use node_types::wire::{Decode, NewFilterInput};
 
     fn shown(sent: &Sent, field: Field) -> (String, Option<String>) {
         let detail = sent.detail(field, String::new());
@@ -219,7 +237,7 @@ mod tests {
         let body =
             r#"{"ToBlock": "0x99", "BlockCount": 7, "Topics": ["0x1", ["0x2"]], "Transaction": {"From": "0x3"}}"#;
         let request = TestRequest::post().to_http_request();
-        let sent = Sent::new("getLogs", &request, Some(Bytes::from_static(body.as_bytes())));
+        let sent = Sent::new(&[], &request, Some(Bytes::from_static(body.as_bytes())));
         let cases = [
             (Field::ToBlock, "body.ToBlock", Some("\"0x99\"")),
             (Field::BlockCount, "body.BlockCount", Some("7")),
@@ -271,7 +289,7 @@ mod tests {
     fn shortens_long_lists() {
         let keys = vec!["\"0x1\""; 1_025].join(",");
         let body = Bytes::from(format!(r#"{{"StorageKeys": [{keys}]}}"#));
-        let sent = Sent::new("getProof", &TestRequest::post().to_http_request(), Some(body));
+        let sent = Sent::new(&[], &TestRequest::post().to_http_request(), Some(body));
         let (_, value) = shown(&sent, Field::StorageKeys);
         let value: String = serde_json::from_str(&value.unwrap()).unwrap();
         assert!(value.starts_with(r#"["0x1","0x1""#) && value.ends_with('…'), "{value}");
@@ -281,7 +299,7 @@ mod tests {
     fn finds_fields_of_a_filter() {
         let body = r#"{"FilterObject": {"FromBlock": "latest"}}"#;
         let request = TestRequest::post().to_http_request();
-        let sent = Sent::new("newFilter", &request, Some(Bytes::from_static(body.as_bytes())));
+        let sent = Sent::new(NewFilterInput::PROPERTIES, &request, Some(Bytes::from_static(body.as_bytes())));
         let expected = ("body.FilterObject.FromBlock".to_owned(), Some("\"latest\"".to_owned()));
         assert_eq!(shown(&sent, Field::FromBlock), expected);
     }
@@ -289,7 +307,7 @@ mod tests {
     #[test]
     fn finds_fields_in_path_query_and_header() {
         let request = TestRequest::with_uri("/?BlockNumber=0x%31&Topic1=0x2&LastEventId=5").param("FilterId", "%2F7");
-        let sent = Sent::new("getBalance", &request.to_http_request(), None);
+        let sent = Sent::new(&[], &request.to_http_request(), None);
         let cases = [
             (Field::BlockNumber, "query.BlockNumber", Some("\"0x1\"")),
             (Field::Topic(1), "query.Topic1", Some("\"0x2\"")),
@@ -301,7 +319,7 @@ mod tests {
             assert_eq!(shown(&sent, field), (location.to_owned(), value.map(str::to_owned)), "{field:?}");
         }
         let request = TestRequest::with_uri("/?LastEventId=5").insert_header((LAST_EVENT_ID, "6")).to_http_request();
-        let sent = Sent::new("events", &request, None);
+        let sent = Sent::new(&[], &request, None);
         let expected = ("header.Last-Event-ID".to_owned(), Some("\"6\"".to_owned()));
         assert_eq!(shown(&sent, Field::LastEventId), expected);
     }

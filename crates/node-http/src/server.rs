@@ -26,10 +26,10 @@ use std::time::Duration;
 /// How long a client has to read the last response before its connection is closed.
 const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How long idle HTTP/1.1 connections stay open after the listener was closed, if there is a shutdown delay.
+/// How long idle connections stay open after the listener was closed, if there is a shutdown delay.
 const LINGER: Duration = Duration::from_millis(250);
 
-/// Number of bytes of HTTP/1.1 responses that a connection buffers before it writes them. The buffer remains while the
+/// Number of bytes of responses that a connection buffers before it writes them. The buffer remains while the
 /// client does not read.
 const WRITE_BUFFER: usize = 8 * 1024;
 
@@ -48,9 +48,8 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// Prepares the shutdown: `/ready` returns 503, event streams and WebSockets end, HTTP/1.1 connections are closed
-    /// after their next response, and HTTP/2 connections are sent GOAWAY. Requests are served until
-    /// [`stop`](Self::stop) is called.
+    /// Prepares the shutdown: `/ready` returns 503, event streams and WebSockets end, and connections are closed after
+    /// their next response. Requests are served until [`stop`](Self::stop) is called.
     pub fn drain(&self) {
         self.service.phases.enter(Phase::Draining);
     }
@@ -110,7 +109,7 @@ impl Server {
                         sleep(linger).await;
                     }
                 })
-                .finish(app(service, base.as_str()));
+                .h1(app(service, base.as_str()));
             fn_service(move |socket| listen::accept(socket, accepting.clone(), is_at_control)).and_then(http)
         };
         let control = settings.control_listen.map(|address| {
@@ -194,7 +193,6 @@ fn nonblocking(listener: TcpListener) -> io::Result<TcpListener> {
 /// Why a server could not be bound or started, or failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum ServeError {
     /// The address is in use, or does not belong to this machine.
     #[error("cannot listen on {address}")]

@@ -27,10 +27,6 @@ use tokio::sync::Semaphore;
 /// without a response.
 pub(crate) const MAX_REJECTIONS: usize = 64;
 
-/// Maximum number of open streams of all HTTP/2 connections, in addition to a few on each. If their clients do not read,
-/// they take about 150 MiB, and up to 16 KiB each for responses that are not counted.
-const MAX_HTTP2_STREAMS: usize = 16_384;
-
 /// The node and everything around it that requests share.
 pub(crate) struct Service {
     pub(crate) node: Arc<Node>,
@@ -44,8 +40,6 @@ pub(crate) struct Service {
     pub(crate) rejections: Semaphore,
     /// Requests in progress.
     pub(crate) requests: Arc<Limit>,
-    /// Open streams of HTTP/2 connections.
-    pub(crate) http2_streams: Arc<Limit>,
     /// Bytes of long request bodies that have not arrived completely, and of long responses that have not been sent.
     pub(crate) transfers: Arc<Limit>,
     /// Open event streams and WebSockets.
@@ -72,8 +66,6 @@ pub(crate) struct InterfaceDocuments {
     pub(crate) schemas: BTreeMap<String, Value>,
     /// The OpenAPI document as JSON.
     pub(crate) openapi_json: Bytes,
-    /// The OpenAPI document as YAML.
-    pub(crate) openapi_yaml: Bytes,
 }
 
 impl Service {
@@ -102,7 +94,6 @@ impl Service {
             connections: Limit::new(Resource::Connections, config.max_connections),
             rejections: Semaphore::new(MAX_REJECTIONS),
             requests: Limit::new(Resource::Requests, config.max_requests),
-            http2_streams: Limit::new(Resource::Http2Streams, MAX_HTTP2_STREAMS),
             transfers: Limit::new(Resource::Transfers, config.transfer_memory),
             streams: Limit::new(Resource::Streams, config.max_streams),
             rate_limiter: RateLimiter::new(config.rate_limit),

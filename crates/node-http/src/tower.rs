@@ -190,7 +190,6 @@ fn to_actix(request: http::Request<RequestBody>) -> Option<ActixRequest> {
     head.uri = parts.uri.to_string().parse().ok()?;
     head.version = match parts.version {
         http::Version::HTTP_10 => actix_http::Version::HTTP_10,
-        http::Version::HTTP_2 => actix_http::Version::HTTP_2,
         _ => actix_http::Version::HTTP_11,
     };
     head.peer_addr = peer(&parts.extensions);

@@ -15,8 +15,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-/// Bodies of at most this length, in bytes, are not counted: a connection has a single one of them (HTTP/1.1), or one
-/// for each stream.
+/// Bodies of at most this length, in bytes, are not counted: a connection has a single one of them.
 pub(crate) const SHORT: usize = 16 * 1024;
 
 /// A complete response body. A long one counts as memory of its client until it is dropped or has been sent.
@@ -104,17 +103,6 @@ impl AsRef<[u8]> for Held {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
-}
-
-/// Counts the request of `permit` as in progress until the last copy of `bytes` is dropped.
-pub(crate) fn hold_request(bytes: Bytes, permit: Permit) -> Bytes {
-    struct Counted(Bytes, #[expect(dead_code, reason = "it is held")] Permit);
-    impl AsRef<[u8]> for Counted {
-        fn as_ref(&self) -> &[u8] {
-            &self.0
-        }
-    }
-    Bytes::from_owner(Counted(bytes, permit))
 }
 
 #[cfg(test)]

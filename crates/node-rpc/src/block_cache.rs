@@ -17,7 +17,6 @@ const ENTRY_OVERHEAD: u64 = 128;
 /// A block and the format in which it is serialized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BlockKey {
-    /// Hash of the block.
     pub hash: H256,
     /// Whether transactions are included in full rather than by hash.
     pub whole: bool,
@@ -28,7 +27,6 @@ pub struct BlockKey {
 /// An interface that serializes blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Interface {
-    /// JSON-RPC.
     Rpc,
     /// The interface of the transport, such as REST.
     Transport,

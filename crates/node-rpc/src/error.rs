@@ -1,9 +1,9 @@
 //! Errors with geth's codes and messages, so that clients recognize them.
 
-use crate::field_names::parameter;
-use crate::options::{self, fault_message, message, with_option};
+use crate::options::{fault_message, message, with_option};
 use node_core::executor::ExecutionError;
-use node_core::node::{ErrorKind, Fault, NodeError};
+use node_core::node::{ErrorKind, Fault, Field, Limit, NodeError};
+use node_core::producer::ProducerError;
 use node_core::sources::Sources;
 use node_types::wire::Data;
 use serde::Serialize;
@@ -116,7 +116,13 @@ pub(crate) fn plain(error: &serde_json::Error) -> String {
 
 impl From<NodeError> for RpcError {
     fn from(error: NodeError) -> Self {
-        Self { limit: error.limit().map(options::name), ..Self::of_node(&error) }
+        Self { limit: error.limit().map(Limit::name), ..Self::of_node(&error) }
+    }
+}
+
+impl From<ProducerError> for RpcError {
+    fn from(error: ProducerError) -> Self {
+        NodeError::from(error).into()
     }
 }
 
@@ -143,11 +149,11 @@ impl RpcError {
     }
 }
 
-/// Returns the message of a fault, preceded by the name of the parameter.
+/// Returns the message of a fault, preceded by the path of the field if it is about a part of the request.
 fn fault(fault: &Fault) -> String {
-    match parameter(fault.field) {
-        None => fault_message(fault),
-        Some(name) => format!("{name}: {}", fault_message(fault)),
+    match fault.field {
+        Field::Request | Field::Transaction => fault_message(fault),
+        field => format!("{}: {}", field.path(), fault_message(fault)),
     }
 }
 

@@ -34,7 +34,6 @@
 
 mod block_cache;
 mod error;
-mod field_names;
 mod message;
 mod method;
 mod methods;
@@ -51,7 +50,7 @@ pub use block_cache::{BlockCache, BlockKey, Interface};
 pub use error::RpcError;
 pub use message::{Message, RpcRequest};
 pub use method::Method;
-pub use methods::{InvalidDump, read_dump, table, table_of, unavailable, write_dump};
+pub use methods::{InvalidDump, read_dump, table, table_of, write_dump};
 pub use parameters::Parameters;
 pub use rpc::{CallReport, Reply, Rpc, RpcLimits};
 pub use scope::{Client, Scope};

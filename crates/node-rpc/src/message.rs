@@ -24,7 +24,6 @@ pub(crate) type Table = HashMap<&'static str, Arc<Method>>;
 /// A decoded JSON-RPC message: a request or a batch.
 #[derive(Clone, Debug)]
 pub enum Message {
-    /// One request.
     Single(RpcRequest),
     /// Several requests with one response.
     Batch(Vec<RpcRequest>),
@@ -184,11 +183,7 @@ fn shown(name: &str) -> &str {
 }
 
 fn unknown(name: &str) -> RpcError {
-    let mut message = format!("the method {} does not exist/is not available", shown(name));
-    if let Some(why) = crate::methods::unavailable(name) {
-        message = format!("{message}: {why}");
-    }
-    RpcError::new(RpcError::METHOD_NOT_FOUND, message)
+    RpcError::new(RpcError::METHOD_NOT_FOUND, format!("the method {} does not exist/is not available", shown(name)))
 }
 
 fn parse_error(error: &serde_json::Error) -> RpcError {

@@ -130,9 +130,8 @@ impl Method {
 
     /// Returns the cost of a call on `node` with these parameters as JSON.
     pub fn cost(&self, node: &Node, parameters: &str) -> Cost {
-        // Assembling the pending block executes code. The tag may be written with escapes.
-        let may_be_pending = parameters.contains("\"pending\"") || parameters.contains('\\');
-        if may_be_pending { Cost::Code } else { (self.cost)(node, parameters) }
+        // Assembling the pending block executes code.
+        if parameters::is_pending(parameters) { Cost::Code } else { (self.cost)(node, parameters) }
     }
 }
 

@@ -1,33 +1,19 @@
-//! Names of the server options that set limits. Error messages of both interfaces mention them at the end.
+//! Messages of errors. They end with the options that set the exceeded limits, in both interfaces.
 
 use node_core::executor::TransactionError;
 use node_core::node::{Fault, Limit, NodeError};
 use node_core::pool::PoolError;
 use node_core::sources::Sources;
 
-/// Returns the name of `limit` in metrics, which is the name of its option if it has one.
-pub fn name(limit: Limit) -> &'static str {
-    match limit {
-        Limit::Addresses => "max-addresses",
-        Limit::BlockRange => "max-block-range",
-        Limit::CallTimeout => "call-timeout",
-        Limit::Filters => "max-filters",
-        Limit::GasCap => "gas-cap",
-        Limit::Logs => "max-logs",
-        Limit::Percentiles => "max-percentiles",
-        Limit::StorageKeys => "max-storage-keys",
-        Limit::Topics => "max-topics",
-        Limit::TraceBytes => "max-trace-bytes",
-    }
-}
-
 /// Appends the option that sets `limit` to a message, if there is one.
 pub(crate) fn with_option(message: impl ToString, limit: Option<Limit>) -> String {
-    let message = message.to_string();
-    match limit {
-        None | Some(Limit::Percentiles) => message,
-        Some(limit) => format!("{message} (`{}`)", name(limit)),
-    }
+    with_options(&message.to_string(), limit.as_slice())
+}
+
+fn with_options(message: &str, limits: &[Limit]) -> String {
+    let options = limits.iter().filter(|limit| limit.has_option()).map(|limit| format!("`{}`", limit.name()));
+    let options: Vec<_> = options.collect();
+    if options.is_empty() { message.to_owned() } else { format!("{message} ({})", options.join(", ")) }
 }
 
 /// Returns the message of an error, followed by the options that set the exceeded limits.
@@ -49,13 +35,13 @@ pub fn fault_message(fault: &Fault) -> String {
 
 /// Returns the pool's reason for rejecting a transaction, followed by the options that set the exceeded limits.
 pub fn pool_message(reason: &PoolError) -> String {
-    let options = match reason {
-        PoolError::PoolFull { .. } => " (`pool-transactions`, `pool-bytes`)",
-        PoolError::QueueFull { .. } => " (`pool-queued`)",
+    let message = Sources(reason).to_string();
+    match reason {
+        PoolError::PoolFull { .. } => with_options(&message, &[Limit::PoolTransactions, Limit::PoolBytes]),
+        PoolError::QueueFull { .. } => with_options(&message, &[Limit::PoolQueued]),
         PoolError::Invalid(TransactionError::GasLimitCap { .. }) => {
-            " (a development chain with `hardfork` prague or earlier has no such limit)"
+            format!("{message} (a development chain with `hardfork` prague or earlier has no such limit)")
         }
-        _ => "",
-    };
-    format!("{}{options}", Sources(reason))
+        _ => message,
+    }
 }

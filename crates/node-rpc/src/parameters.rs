@@ -3,6 +3,7 @@
 use crate::error::{RpcError, plain};
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
+use std::collections::HashMap;
 
 /// The parameters of a method, as a tuple of their types.
 pub trait Parameters: Sized {
@@ -25,6 +26,19 @@ pub(crate) fn read<P: Parameters>(raw: Option<&RawValue>, required: usize) -> Re
 pub(crate) fn nth<T: DeserializeOwned>(parameters: &str, index: usize) -> Option<T> {
     let parameters: Vec<&RawValue> = serde_json::from_str(parameters).ok()?;
     serde_json::from_str(parameters.get(index)?.get()).ok()
+}
+
+/// Returns whether one of the JSON `parameters` is the tag `pending`, or an object in which a member is.
+pub(crate) fn is_pending(parameters: &str) -> bool {
+    let is_tag = |json: &RawValue| serde_json::from_str::<String>(json.get()).is_ok_and(|text| text == "pending");
+    let names_it = |object: HashMap<String, &RawValue>| object.into_values().any(is_tag);
+    // Nearly always false. Escapes may spell the tag differently.
+    (parameters.contains("pending") || parameters.contains('\\'))
+        && serde_json::from_str(parameters).is_ok_and(|parameters: Vec<&RawValue>| {
+            let is_pending =
+                |parameter: &&RawValue| is_tag(parameter) || serde_json::from_str(parameter.get()).is_ok_and(names_it);
+            parameters.iter().any(is_pending)
+        })
 }
 
 /// Splits an array into at most `count` elements. Without a type parameter, so that it is compiled once and not once
@@ -89,3 +103,26 @@ positions!(1: A 0);
 positions!(2: A 0, B 1);
 positions!(3: A 0, B 1, C 2);
 positions!(4: A 0, B 1, C 2, D 3);
+
+#[cfg(test)]
+mod tests {
+    use super::is_pending;
+
+    #[test]
+    fn recognizes_the_pending_block() {
+        let cases = [
+            (r#"["0x1", "pending"]"#, true),
+            (r#"["p\u0065nding", false]"#, true),
+            (r#"[{"toBlock": "pending", "address": []}]"#, true),
+            (r#"["0x1", {"blockNumber": "pending"}]"#, true),
+            (r#"["0x1", "latest"]"#, false),
+            (r#"["pendingTransactions"]"#, false),
+            (r#"[{"pending": "latest"}, ["pending"], null, 1, -1, 0.5, true]"#, false),
+            (r#""pending""#, false),
+            ("", false),
+        ];
+        for (parameters, expected) in cases {
+            assert_eq!(is_pending(parameters), expected, "{parameters}");
+        }
+    }
+}

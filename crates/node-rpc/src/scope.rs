@@ -1,20 +1,28 @@
 //! The environment of method calls.
 
 use crate::block_cache::BlockCache;
+use crate::error::RpcError;
 use crate::session::Session;
 use node_core::context::Context;
 use node_core::node::Node;
+use node_core::producer::Producer;
+use std::sync::Arc;
 
 /// The environment of a method call.
 #[derive(Clone, Copy)]
 pub struct Scope<'a> {
-    /// The node.
     pub node: &'a Node,
     /// The limits of the request, and the view that it reads.
     pub context: &'a Context,
-    /// The client.
     pub client: Client<'a>,
     pub(crate) blocks: &'a BlockCache,
+}
+
+impl<'a> Scope<'a> {
+    /// Returns the producer, if the node has one and the request may still run.
+    pub(crate) fn control(self) -> Result<&'a Arc<Producer>, RpcError> {
+        Ok(self.node.control(self.context)?)
+    }
 }
 
 /// The properties of the client that the transport knows.

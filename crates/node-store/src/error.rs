@@ -2,7 +2,6 @@
 
 use crate::codec::Malformed;
 use crate::files::{FolderError, REMEDY};
-use crate::layout::Layout;
 use crate::wal::WalError;
 use node_core::backend::BackendError;
 use node_core::block::BlockRef;
@@ -15,7 +14,6 @@ use std::sync::Arc;
 /// Why a store cannot be opened, read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum StoreError {
     /// The folder cannot be used.
     #[error(transparent)]
@@ -46,20 +44,10 @@ pub enum StoreError {
     OtherGenesis { found: H256, expected: H256 },
     /// This version does not support the layout of the folder.
     #[error(
-        "the folder has storage layout {found}, and this version reads and writes layouts {} and {supported}; docs/operations.md, \
-        \"Changing the storage layout\", says how to move",
-        Layout::OLDEST.version()
+        "the folder has storage layout {found}, but this version supports only layout {supported}; export the chain with the \
+        version that wrote it, and import it into a new folder"
     )]
     UnsupportedLayout { found: u64, supported: u64 },
-    /// The folder is not one of layout 1, so it cannot be migrated.
-    #[error("the folder has no chain in storage layout 1")]
-    NotLayout1,
-    /// The crate was compiled without the feature `layout-1`, which reads layout 1.
-    #[error("this program was built without support for storage layout 1; a build with the feature layout-1 has it")]
-    WithoutLayout1,
-    /// The folder is not empty.
-    #[error("the folder is not empty")]
-    NotEmpty,
     /// The store was closed.
     #[error("the store was closed")]
     Closed,
@@ -81,10 +69,6 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    pub(crate) fn unsupported(found: u64) -> Self {
-        Self::UnsupportedLayout { found, supported: Layout::NEWEST.version() }
-    }
-
     /// Returns the error of the operating system that caused this error, or `None` if there is another cause.
     pub(crate) fn io(&self) -> Option<&io::Error> {
         let mut cause: Option<&(dyn Error + 'static)> = Some(self);

@@ -17,38 +17,40 @@ pub(crate) const MAX_BLOCK: BlockNumber = (1 << 40) - 1;
 /// The index of a log in its block has 24 bits.
 pub(crate) const MAX_LOGS: u64 = 1 << 24;
 
-/// A table whose rows belong to blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum Table {
-    /// Block number to header.
-    Headers,
-    /// Hash of a canonical block to block number.
-    Numbers,
-    /// Block number to transactions with senders, ommers and withdrawals.
-    Bodies,
-    /// Block number to receipts.
-    Receipts,
-    /// Hash of a transaction to block number and index in the block.
-    Transactions,
-    /// Hash of an address and version to account.
-    Accounts,
-    /// Storage trie, hash of a slot and version to value.
-    Storage,
-    /// Code hash to code.
-    Code,
-    /// Trie, position and version to node.
-    Trie,
-    /// Term and last log of a chunk to the chunk.
-    Postings,
-    /// Block number to the changes of the block.
-    Changes,
-    /// Block number to the data of the fee history.
-    Fees,
-    /// Block number and hash to a block that is not canonical.
-    SideBlocks,
-    /// Kind and key to a record of the layers above.
-    Records,
+node_types::listed_enum! {
+    /// A table whose rows belong to blocks.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    #[repr(u8)]
+    pub enum Table {
+        /// Block number to header.
+        Headers,
+        /// Hash of a canonical block to block number.
+        Numbers,
+        /// Block number to transactions with senders, ommers and withdrawals.
+        Bodies,
+        /// Block number to receipts.
+        Receipts,
+        /// Hash of a transaction to block number and index in the block.
+        Transactions,
+        /// Hash of an address and version to account.
+        Accounts,
+        /// Storage trie, hash of a slot and version to value.
+        Storage,
+        /// Code hash to code.
+        Code,
+        /// Trie, position and version to node.
+        Trie,
+        /// Term and last log of a chunk to the chunk.
+        Postings,
+        /// Block number to the changes of the block.
+        Changes,
+        /// Block number to the data of the fee history.
+        Fees,
+        /// Block number and hash to a block that is not canonical.
+        SideBlocks,
+        /// Kind and key to a record of the layers above.
+        Records,
+    }
 }
 
 /// The part of a key that follows the prefix.
@@ -74,24 +76,6 @@ impl Suffix {
 }
 
 impl Table {
-    /// All tables, in the order of their discriminants.
-    pub const ALL: [Self; 14] = [
-        Self::Headers,
-        Self::Numbers,
-        Self::Bodies,
-        Self::Receipts,
-        Self::Transactions,
-        Self::Accounts,
-        Self::Storage,
-        Self::Code,
-        Self::Trie,
-        Self::Postings,
-        Self::Changes,
-        Self::Fees,
-        Self::SideBlocks,
-        Self::Records,
-    ];
-
     /// Returns whether the keys are block numbers. Every block has one row in each of these tables.
     pub(crate) fn is_numbered(self) -> bool {
         matches!(self, Self::Headers | Self::Bodies | Self::Receipts | Self::Changes | Self::Fees)

@@ -11,7 +11,6 @@
 //! | [`wal`] | the write-ahead log |
 //!
 //! # Features
-//! * `layout-1`: `migrate`, which reads folders of layout 1 with redb.
 //! * `test-faults`, off by default: a simulated disk with power failures, torn writes, lack of space and corruption;
 //!   decoders of stored bytes.
 //!
@@ -53,8 +52,6 @@ mod error;
 pub mod files;
 mod journal;
 mod keys;
-mod layout;
-mod migrate;
 mod postings;
 mod rows;
 mod runs;
@@ -70,8 +67,7 @@ pub mod wal;
 pub use codec::Malformed;
 pub use error::StoreError;
 pub use keys::Table;
-pub use migrate::{Migrated, MigrationProgress, finish_migration, migrate};
 pub use store::{
     Backup, BackupError, BackupProgress, Difference, Options, RowFault, Stats, Store, SyncPolicy, TableStats, Verified,
-    check_destination, check_outside,
+    check_outside,
 };

@@ -287,9 +287,7 @@ pub(crate) fn apply(
     }
     leaves.sort_unstable_by(|(a, _), (b, _)| a.packed().cmp(b.packed()));
     let mut reader = TrieReader { rows, trie: TrieId::ACCOUNTS, at: parent.at(), replaces, cache };
-    if let Some(Update { root, rows }) =
-        trie::finish(vec![trie::plan(&mut reader, rows.tables.layout().max_leaves(), &leaves)?]).pop()
-    {
+    if let Some(Update { root, rows }) = trie::finish(vec![trie::plan(&mut reader, &leaves)?]).pop() {
         new.root = root;
         new.add_nodes(TrieId::ACCOUNTS, rows);
     }
@@ -330,7 +328,7 @@ impl NewState {
         };
         let leaves: Vec<Change> = slots.iter().map(leaf).collect();
         let mut reader = TrieReader { rows, trie, at, replaces: false, cache };
-        let planned = trie::plan(&mut reader, rows.tables.layout().max_leaves(), &leaves)?;
+        let planned = trie::plan(&mut reader, &leaves)?;
         self.rows.extend(slots.into_iter().map(|(hash, word)| (Key::of_slot(trie, hash), word)));
         Ok(Some((trie, planned)))
     }

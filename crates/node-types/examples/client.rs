@@ -75,10 +75,8 @@ pub(crate) struct Client {
 /// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ClientError {
-    /// The server responded with a problem.
     #[error("{} {}: {}", .0.status, .0.title, .0.detail)]
     Refused(Box<Problem>),
-    /// There was no response, or none of this interface.
     #[error("no response")]
     Transport(#[from] ureq::Error),
 }

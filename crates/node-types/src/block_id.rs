@@ -19,14 +19,12 @@ use std::str::FromStr;
 pub enum BlockId {
     /// A canonical block, or the pending one.
     Number(BlockNumberOrTag),
-    /// The block with this hash.
     Hash(H256),
 }
 
 /// A block by number or by tag.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum BlockNumberOrTag {
-    /// The canonical block with this number.
     Number(BlockNumber),
     /// The genesis block.
     Earliest,

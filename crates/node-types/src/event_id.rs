@@ -8,7 +8,6 @@ use std::str::FromStr;
 /// The id of a log or block event: the position in the chain up to which a stream has been sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ChainEventId {
-    /// Hash of the block.
     pub block: H256,
     /// Index of the last log of the block that was sent; `None` if the whole block was.
     pub log_index: Option<u64>,

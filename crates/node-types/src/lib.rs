@@ -43,6 +43,21 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+/// Declares an enum without fields and its constant `ALL`: all variants in the order of their declaration.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! listed_enum {
+    ($(#[$attribute:meta])* $visibility:vis enum $name:ident { $($(#[$of_variant:meta])* $variant:ident),+ $(,)? }) => {
+        $(#[$attribute])*
+        $visibility enum $name { $($(#[$of_variant])* $variant),+ }
+
+        impl $name {
+            /// All variants, in the order of their declaration.
+            $visibility const ALL: [Self; [$(stringify!($variant)),+].len()] = [$(Self::$variant),+];
+        }
+    };
+}
+
 #[cfg(feature = "alloy")]
 pub mod alloy;
 mod block_id;

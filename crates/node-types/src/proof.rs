@@ -105,27 +105,19 @@ pub fn prove_slot<N: AsRef<[u8]>>(storage_root: H256, slot: H256, proof: &[N]) -
 /// Why a response is not proven.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum InvalidProof {
-    /// The response is about another account than the one requested.
     #[error("the response is about the account {address:#x}, which was not requested")]
     OtherAddress { address: Address },
-    /// The account proof does not match the state root.
     #[error("the account proof is invalid")]
     Account(#[source] ProofError),
-    /// The account proof leads to a value that is not an account.
     #[error("the account proof leads to a value that is not an account")]
     NotAnAccount(#[source] DecodeError),
-    /// The account in the response differs from the proven one.
     #[error("the account of the response differs from the one that its proof proves")]
     OtherAccount,
-    /// The response has more or fewer slots than were requested.
     #[error("the response has {got} slots, expected {expected}")]
     SlotCount { got: usize, expected: usize },
-    /// The proof of a slot does not match the storage root.
     #[error("the proof of slot {slot:#x} is invalid")]
     Slot { slot: H256, source: ProofError },
-    /// The proof of a slot leads to bytes that are not a 256-bit number.
     #[error("the proof of slot {slot:#x} leads to a value that is not a number")]
     NotAValue { slot: H256 },
     /// The response has a different slot at this position, or the proven value differs from the one in the response.

@@ -118,7 +118,7 @@ fn import_chain(folder: &TempDir, blocks: u64) -> PathBuf {
 }
 
 #[test]
-fn the_documented_migration_reproduces_the_chain() {
+fn an_exported_chain_can_be_imported_into_a_new_folder() {
     let folder = TempDir::new().unwrap();
     let data = import_chain(&folder, 40);
     let [before, chain, new] = ["before", "moved.rlp", "new"].map(|name| folder.path().join(name));

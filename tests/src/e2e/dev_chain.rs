@@ -542,7 +542,7 @@ fn transactions_are_mined_once_although_the_nonce_was_lowered() {
     let hash = chain.send_transaction(&context(), signed.clone()).unwrap();
     assert_eq!(hashes(&chain, 1), [hash]);
     let sender = address(&chain, 0);
-    chain.set_nonce(&context(), sender, 0).unwrap();
+    chain.producer().unwrap().set_nonce(sender, 0).unwrap();
     assert_eq!(chain.get_transaction_count(&context(), sender, BlockId::latest()).unwrap(), 0);
     drop(chain);
 

@@ -436,6 +436,7 @@ fn what_is_not_a_request_gets_a_problem() {
     let long = format!("GET /{} HTTP/1.1\r\nHost: localhost\r\n\r\n", "a".repeat(100_000));
     for (request, status, detail) in [
         ("garbage\r\n\r\n", 400, "must begin with a method"),
+        ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400, "must begin with a method"),
         ("GET /chainId/ HTTP/9.9\r\nHost: localhost\r\n\r\n", 400, "must begin with a method"),
         ("GET /chainId/ HTTP/1.1\r\n\r\n", 400, "no header Host"),
         ("GET /chainId/ HTTP/1.1\r\nHost: a\r\nhost: b\r\n\r\n", 400, "more than one header Host"),

@@ -30,7 +30,7 @@ fn listen(node: Arc<Node>, config: HttpConfig) -> SocketAddr {
 
 /// Serves a development chain, which exists as long as the returned node, on a free port.
 pub(crate) fn serve_dev(config: HttpConfig) -> (DevNode, Server) {
-    serve_dev_over(Transport::Http1, config)
+    serve_dev_over(Transport::Plain, config)
 }
 
 /// Like [`serve_dev`], for requests over `transport`.

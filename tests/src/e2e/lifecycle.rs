@@ -2,14 +2,12 @@
 
 use crate::events::Events;
 use crate::generator::{Generator, Shape};
-use crate::server::{
-    Begun, Server, Transport, conformance_chain, end_while_starting, free_port, listening_on, node_server, run_to_end,
-};
+use crate::server::{Server, conformance_chain, end_while_starting, free_port, listening_on, node_server, run_to_end};
 use crate::websocket::Socket;
 use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write, pipe};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -343,57 +341,6 @@ fn man_pages_describe_every_command() {
     assert!(!missing.status.success() && String::from_utf8_lossy(&missing.stderr).contains("/nowhere"));
 }
 
-/// Receives a message to a collector, and returns its spans.
-fn receive_spans(collector: &TcpListener) -> Vec<Value> {
-    let (mut stream, _) = collector.accept().unwrap();
-    let mut reader = BufReader::new(stream.try_clone().unwrap());
-    let head: Vec<_> = reader
-        .by_ref()
-        .lines()
-        .map(|line| line.unwrap().to_ascii_lowercase())
-        .take_while(|line| !line.is_empty())
-        .collect();
-    assert!(head[0].starts_with("post /v1/traces http/1.1"), "{head:?}");
-    assert!(head.contains(&"content-type: application/json".to_owned()), "{head:?}");
-    let length = head.iter().find_map(|line| line.strip_prefix("content-length: ")).unwrap().parse().unwrap();
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).unwrap();
-    stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}").unwrap();
-    let message: Value = serde_json::from_slice(&body).unwrap();
-    message["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array().unwrap().clone()
-}
-
-#[test]
-fn requests_are_sent_to_a_collector_as_spans() {
-    let collector = TcpListener::bind("127.0.0.1:0").unwrap();
-    let endpoint = format!("http://{}", collector.local_addr().unwrap());
-    let server = Server::dev(["--otlp-endpoint", &endpoint, "--log", "off"]);
-    let parent = |flags| format!("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-{flags}");
-    assert_eq!(server.send("GET", "/gasPrice/", &[("traceparent", &parent("00"))], "").status, 200);
-    assert_eq!(server.send("GET", "/chainId/", &[("traceparent", &parent("01"))], "").status, 200);
-    let spans = receive_spans(&collector);
-    assert_eq!(spans.len(), 1, "{spans:?}");
-    let span = &spans[0];
-    assert_eq!((&span["name"], &span["traceId"]), (&json!("chainId"), &json!("4bf92f3577b34da6a3ce929d0e0e4736")));
-    assert_eq!((&span["parentSpanId"], &span["kind"]), (&json!("00f067aa0ba902b7"), &json!(2)));
-    let status = json!({"key": "http.response.status_code", "value": {"intValue": "200"}});
-    assert!(span["attributes"].as_array().unwrap().contains(&status), "{span}");
-
-    // The calls of a batch are children.
-    let batch = r#"[{"jsonrpc":"2.0","id":1,"method":"eth_chainId"},{"jsonrpc":"2.0","id":2,"method":"eth_nonsense"}]"#;
-    assert_eq!(server.post("/", batch).status, 200);
-    let spans = receive_spans(&collector);
-    let names: Vec<_> = spans.iter().map(|span| span["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["batch", "eth_chainId", "eth_nonsense"]);
-    assert!(spans[1..].iter().all(|span| span["parentSpanId"] == spans[0]["spanId"]), "{spans:?}");
-
-    // What waits is sent at the end.
-    assert_eq!(server.get("/none/").status, 404);
-    let ending = thread::spawn(move || server.end("TERM"));
-    assert_eq!(receive_spans(&collector).len(), 1);
-    assert_eq!(ending.join().unwrap().code(), Some(0));
-}
-
 #[test]
 fn the_end_is_announced_before_the_listener_closes() {
     let server = Server::dev(["--shutdown-delay", "3s"]);
@@ -401,16 +348,6 @@ fn the_end_is_announced_before_the_listener_closes() {
     assert!(events.next_event().is_some());
     let mut socket = Socket::connect(server.address(), &[]).unwrap();
     assert_eq!(socket.call("eth_chainId", json!([])), "0x7a69");
-    // Preface and SETTINGS of HTTP/2.
-    let mut http2 = server.connect();
-    http2.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").unwrap();
-    let mut header = [0; 9];
-    http2.read_exact(&mut header).unwrap();
-    assert_eq!(header[3], 4);
-    let mut settings = vec![0; usize::from(header[2])];
-    http2.read_exact(&mut settings).unwrap();
-    // At most 256 streams, and headers of 16 KiB.
-    assert!(settings.ends_with(&[0, 3, 0, 0, 1, 0, 0, 6, 0, 0, 0x40, 0]), "{settings:x?}");
     assert_eq!((server.get("/ready").status, server.get("/chainId/").header("connection")), (200, None));
 
     server.signal("TERM");
@@ -425,34 +362,12 @@ fn the_end_is_announced_before_the_listener_closes() {
     assert_eq!(events.next_event(), None);
     let close = socket.inner().read().unwrap();
     assert!(matches!(&close, Message::Close(Some(frame)) if frame.code == CloseCode::Away), "{close:?}");
-    // GOAWAY without an error, after an acknowledgement of SETTINGS and WINDOW_UPDATE: no more streams; at the end,
-    // that none was processed.
-    let go_away = |last: [u8; 4]| [&[0, 0, 8, 7, 0, 0, 0, 0, 0][..], &last, &[0; 4]].concat();
-    let mut announced = [0; 9 + 13 + 17];
-    http2.read_exact(&mut announced).unwrap();
-    assert!(announced.ends_with(&go_away([0x7f, 0xff, 0xff, 0xff])), "{announced:x?}");
     // All this comes while the listener is open. Who connects nevertheless is served until it closes.
     let mut late = Events::listen(&format!("{}/events/?Stream=blocks", server.url()), None);
     assert!(late.next_event().is_some());
     assert!(!server.log().contains("waiting for requests in progress"), "{}", server.log());
     assert_eq!(late.next_event().unwrap().name, "problem");
-    let mut rest = Vec::new();
-    http2.read_to_end(&mut rest).unwrap();
-    assert_eq!(rest, go_away([0; 4]));
     assert_eq!(server.ended().code(), Some(0));
-}
-
-#[test]
-fn streams_of_http2_end_with_their_last_event() {
-    let server = Server::dev_over(Transport::Http2, ["--shutdown-timeout", "1h"]);
-    let Begun::Http2(events) = server.begin(Ipv4Addr::LOCALHOST.into(), "GET", "/events/", &[], 0, "") else {
-        panic!("it is HTTP/2");
-    };
-    let receiving = thread::spawn(move || events.finish(None).unwrap());
-    assert_eq!(server.logged("operation=\"events\""), 1);
-    assert_eq!(server.end("TERM").code(), Some(0));
-    let text = receiving.join().unwrap().text;
-    assert!(text.contains("event: problem\ndata: {") && text.ends_with("}\n\n"), "{text}");
 }
 
 #[test]

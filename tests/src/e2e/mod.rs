@@ -21,7 +21,6 @@ mod in_process;
 mod lifecycle;
 mod links;
 mod load;
-mod migrate;
 mod model;
 mod openapi;
 mod pages;

@@ -126,7 +126,11 @@ fn a_reorganization_that_runs_out_of_time_changes_nothing() {
     let mut interrupted = 0;
     for microseconds in (0..).map(|power| 1_u64 << power) {
         let context = Context::unbounded().with_timeout(Duration::from_micros(microseconds));
-        match world.node().reorganize(&context, Producer::MAX_REORGANIZATION) {
+        match world
+            .node()
+            .control(&context)
+            .and_then(|producer| Ok(producer.reorganize(&context, Producer::MAX_REORGANIZATION)?))
+        {
             Err(NodeError::Interrupted(Interrupted::DeadlineExceeded)) => assert_eq!(world.view().head(), before),
             done => {
                 assert_eq!(done.unwrap().removed.len() as u64, Producer::MAX_REORGANIZATION);
@@ -270,10 +274,10 @@ fn the_pending_block_is_mined_next() {
         [(None, None, 4), (Some(NOW + 99), None, 2), (None, Some(7), 1), (None, Some(101 * GWEI), 0)];
     for (step, (timestamp, base_fee, count)) in steps.into_iter().enumerate() {
         if let Some(timestamp) = timestamp {
-            world.node().set_next_block_timestamp(&context, timestamp).unwrap();
+            world.node().control(&context).unwrap().set_next_timestamp(timestamp).unwrap();
         }
         if let Some(base_fee) = base_fee {
-            world.node().set_next_block_base_fee(&context, base_fee).unwrap();
+            world.node().control(&context).unwrap().set_next_base_fee(base_fee).unwrap();
         }
         if step >= 2 {
             send(&world, &transfer(7, step as u64 - 2, GWEI));

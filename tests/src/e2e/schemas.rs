@@ -319,11 +319,3 @@ fn pages_of_problems() {
     }
     assert_eq!(server.get("/problems/none").problem_faults(404), NONE);
 }
-
-#[test]
-fn the_description_is_served_as_yaml() {
-    let server = Server::dev(NONE);
-    let yaml = server.get("/openapi.yaml");
-    assert_eq!((yaml.status, yaml.media_type.as_str()), (200, "application/yaml"));
-    assert!(yaml.text.contains("\nopenapi: 3.1.0\n") && yaml.text.contains("\n  /getLogs/:\n"));
-}

@@ -200,16 +200,6 @@ fn raw(server: &Server, path: &str, accepted: &str) -> (String, Vec<u8>) {
 }
 
 #[test]
-fn supports_http_2_with_prior_knowledge() {
-    let server = Server::start(NONE);
-    let mut stream = server.connect();
-    stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").unwrap();
-    let mut frame = [0; 9];
-    stream.read_exact(&mut frame).unwrap();
-    assert_eq!(frame[3], 4, "settings come first: {frame:?}");
-}
-
-#[test]
 fn other_origins_cannot_read_responses_unless_listed() {
     let origin = ("Origin", "https://wallet.example");
     let closed = Server::dev(NONE);

@@ -18,12 +18,9 @@ fn serves_only_tls() {
     assert!(text.starts_with("HTTP/1.1 200"), "{text}");
     assert!(text.contains("{\"$schema\":\"https://localhost/schemas/Output_chainId.json\""), "{text}");
 
-    let mut stream = identity.connect(server.connect(), b"h2");
-    stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").unwrap();
-    let mut frame = [0; 9];
-    stream.read_exact(&mut frame).unwrap();
-    assert_eq!(frame[3], 4, "settings come first: {frame:?}");
-    assert_eq!(stream.conn.alpn_protocol(), Some(&b"h2"[..]));
+    assert_eq!(stream.conn.alpn_protocol(), Some(&b"http/1.1"[..]));
+    let refused = identity.connect(server.connect(), b"h2").write_all(b"PRI * HTTP/2.0\r\n\r\n").unwrap_err();
+    assert!(refused.to_string().contains("NoApplicationProtocol"), "{refused}");
 
     let mut plain = server.connect();
     plain.write_all(b"GET /chainId/ HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();

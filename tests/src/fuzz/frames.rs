@@ -1,4 +1,4 @@
-//! Bytes on connections of a server process: REST requests, HTTP/1.1, HTTP/2 frames and WebSocket frames.
+//! Bytes on connections of a server process: REST requests, HTTP/1.1 and WebSocket frames.
 //!
 //! Whatever arrives, the server continues to serve others, responds to no request with an internal error, and its
 //! threads, files and memory do not grow without bound.
@@ -27,7 +27,6 @@ pub(super) fn targets() -> Vec<Target> {
     vec![
         target("rest", Format::Request, rest_requests, rest),
         target("http1", Format::Bytes, http1, || connections(b"")),
-        target("http2-frames", Format::Bytes, http2, || connections(PREFACE)),
         target("websocket-frames", Format::Bytes, websocket, || connections(UPGRADE)),
     ]
 }
@@ -210,57 +209,6 @@ fn http1() -> Vec<Vec<u8>> {
         "GET /events/?Types=blocks HTTP/1.0\r\nHost: localhost\r\nLast-Event-ID: 0x00:1\r\n\r\n".to_owned(),
     ];
     requests.map(String::into_bytes).into()
-}
-
-const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-
-/// Returns an HTTP/2 frame (RFC 9113, section 4.1).
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
-    let length = (payload.len() as u32).to_be_bytes();
-    [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
-}
-
-/// Returns a header as a literal without an index (RFC 7541, section 6.2.2).
-fn field(name: &str, value: &str) -> Vec<u8> {
-    [&[0, name.len() as u8], name.as_bytes(), &[value.len() as u8], value.as_bytes()].concat()
-}
-
-/// Frames after the preface.
-fn http2() -> Vec<Vec<u8>> {
-    let settings = frame(4, 0, 0, &[0, 4, 0, 1, 0, 0, 0, 3, 0, 0, 0, 100]);
-    let head = |method: &str, path: &str| {
-        let fields = [(":method", method), (":scheme", "http"), (":authority", "localhost"), (":path", path)];
-        fields.map(|(name, value)| field(name, value)).concat()
-    };
-    let get = head("GET", "/blockNumber/");
-    let post = [head("POST", "/"), field("content-type", "application/json")].concat();
-    let body = br#"{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber","params":[]}"#;
-    let sequences = [
-        vec![frame(1, 5, 1, &get)],
-        vec![frame(1, 4, 1, &post), frame(0, 1, 1, body)],
-        // Padding and a priority; a header block in two frames; the end by trailers.
-        vec![frame(1, 0x2d, 1, &[&[1, 0, 0, 0, 0, 16][..], &get, &[0]].concat())],
-        vec![
-            frame(1, 0, 1, &post[..20]),
-            frame(9, 4, 1, &post[20..]),
-            frame(0, 8, 1, &[&[2], &body[..], &[0; 2]].concat()),
-        ],
-        vec![frame(1, 4, 1, &post), frame(0, 0, 1, body), frame(1, 5, 1, &field("trailer", "1"))],
-        // Window updates, a ping, a reset, a priority, an end of the connection.
-        vec![
-            frame(8, 0, 0, &[0, 0, 0xff, 0xff]),
-            frame(1, 5, 1, &get),
-            frame(8, 0, 1, &[0x7f, 0xff, 0, 0]),
-            frame(6, 0, 0, &[1; 8]),
-            frame(3, 0, 1, &[0, 0, 0, 8]),
-            frame(2, 0, 3, &[0, 0, 0, 1, 5]),
-            frame(7, 0, 0, &[0; 8]),
-        ],
-        (0..20)
-            .flat_map(|index| [frame(1, 5, 2 * index + 1, &get), frame(3, 0, 2 * index + 1, &[0, 0, 0, 8])])
-            .collect(),
-    ];
-    sequences.map(|frames| [settings.clone(), frames.concat()].concat()).into()
 }
 
 const UPGRADE: &[u8] = b"GET /ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\

@@ -155,10 +155,10 @@ impl Run {
         let (mut fields, scarce) = self.generator.fields(&mut self.random, &self.model, sender);
         let context = Context::unbounded();
         if self.random.chance(70) {
-            let changed = self.world.node().impersonate(&context, sender, true).expect("it is allowed");
+            let changed = self.world.node().control(&context).expect("it produces").impersonate(sender, true);
             assert_eq!(changed, self.model.impersonated.insert(sender));
         } else if self.random.chance(20) {
-            let changed = self.world.node().impersonate(&context, sender, false).expect("it is allowed");
+            let changed = self.world.node().control(&context).expect("it produces").impersonate(sender, false);
             assert_eq!(changed, self.model.impersonated.remove(&sender));
         }
         fields.gas = if scarce { 21_000 } else { 300_000 };
@@ -262,7 +262,8 @@ impl Run {
     fn reorganize(&mut self) {
         self.at.what = "blocks are replaced";
         let blocks = self.random.below(12);
-        let response = self.world.node().reorganize(&Context::unbounded(), blocks);
+        let response = (self.world.node().control(&Context::unbounded()))
+            .and_then(|producer| Ok(producer.reorganize(&Context::unbounded(), blocks)?));
         if blocks > self.model.head_number() {
             let refused = response.expect_err("there are fewer");
             let deep = matches!(&refused, NodeError::Control(ProducerError::ReorganizationTooDeep { .. }));
@@ -285,7 +286,7 @@ impl Run {
 
     fn snapshot(&mut self) {
         self.at.what = "a snapshot";
-        let id = self.world.node().take_snapshot(&Context::unbounded()).expect("a snapshot");
+        let id = self.world.node().control(&Context::unbounded()).expect("it produces").snapshot().expect("a snapshot");
         self.model.snapshot(id);
         self.snapshots.push(id);
     }
@@ -324,16 +325,16 @@ impl Run {
         let context = Context::unbounded();
         if self.random.chance(50) {
             let seconds = self.random.below(100);
-            self.world.node().increase_time(&context, seconds).expect("time moves");
+            self.world.node().control(&context).expect("it produces").increase_time(seconds).expect("time moves");
             let to_head = self.model.head().header.header.timestamp as i64 * 1_000 - self.model.clock as i64;
             self.model.offset = self.model.offset.max(to_head) + seconds as i64 * 1_000;
             return;
         }
         let head = self.model.head().header.header.timestamp;
         let timestamp = head + self.random.below(100);
-        match self.world.node().set_next_block_timestamp(&context, timestamp) {
+        match self.world.node().control(&context).expect("it produces").set_next_timestamp(timestamp) {
             Ok(()) => self.model.wished_time = Some(timestamp),
-            Err(NodeError::Control(ProducerError::TimestampTooLow { least, .. })) => {
+            Err(ProducerError::TimestampTooLow { least, .. }) => {
                 assert_eq!((timestamp, least), (head, head + 1));
                 return;
             }
@@ -346,7 +347,12 @@ impl Run {
         self.at.what = "the base fee is set";
         let by_rules = self.model.base_fee_by_rules();
         let base_fee = [0, 1, by_rules, 7, 1_000_000_000, by_rules * 2][self.random.below(6) as usize];
-        self.world.node().set_next_block_base_fee(&Context::unbounded(), base_fee).expect("it is set");
+        self.world
+            .node()
+            .control(&Context::unbounded())
+            .expect("it produces")
+            .set_next_base_fee(base_fee)
+            .expect("it is set");
         self.model.wished_fee = Some(base_fee);
     }
 
@@ -356,13 +362,13 @@ impl Run {
         let context = Context::unbounded();
         let address = self.generator.address(&mut self.random);
         let account = self.model.state.account(address);
-        let node = self.world.node();
+        let producer = self.world.node().control(&context).expect("it produces");
         match self.random.below(4) {
             0 => {
                 let least = u64::from(account.is_empty() || !account.storage.is_empty());
                 let balances = [U256::from(least), U256::exp10(17), U256::exp10(22)];
                 let balance = *self.random.pick(&balances);
-                node.set_balance(&context, address, balance).expect("it is set");
+                producer.set_balance(address, balance).expect("it is set");
                 self.model.edit(address, |account| account.balance = balance);
             }
             1 => {
@@ -371,7 +377,7 @@ impl Run {
                 if nonce == 0 && account.balance.is_zero() {
                     return;
                 }
-                node.set_nonce(&context, address, nonce).expect("it is set");
+                producer.set_nonce(address, nonce).expect("it is set");
                 self.model.edit(address, |account| account.nonce = nonce);
             }
             2 => {
@@ -390,7 +396,7 @@ impl Run {
                 if code.is_empty() && account.nonce == 0 && account.balance.is_zero() {
                     return;
                 }
-                node.set_code(&context, address, code.clone()).expect("it is set");
+                producer.set_code(address, code.clone()).expect("it is set");
                 self.model.edit(address, |account| account.code = code);
             }
             _ => {
@@ -398,7 +404,7 @@ impl Run {
                     return;
                 }
                 let (slot, value) = (word(self.random.below(8)), U256::from(self.random.below(3)));
-                node.set_storage(&context, address, slot, value).expect("it is set");
+                producer.set_storage(address, slot, value).expect("it is set");
                 self.model.edit(address, |account| account.set_slot(slot, value));
             }
         }

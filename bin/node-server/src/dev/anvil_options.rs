@@ -5,7 +5,7 @@ const ALL_STATES: &str = "the state after every block is kept, in memory or with
 const CODE_SIZE: &str = "the limit of EIP-170 is part of the rules; anvil_setCode sets code of any length";
 
 /// Options without their dashes, each with a sentence that describes an alternative.
-const INSTEAD: [(&[&str], &str); 23] = [
+const INSTEAD: [(&[&str], &str); 26] = [
     (&["ipc", "ipcpath"], "there is no IPC: JSON-RPC is served over HTTP and WebSocket, see --host and --port"),
     (&["j", "threads", "jobs"], "see --workers and --call-threads"),
     (&["max-persisted-states", "prune-history", "preserve-historical-states"], ALL_STATES),
@@ -27,6 +27,9 @@ const INSTEAD: [(&[&str], &str); 23] = [
     (&["gas-price"], "the gas price follows from the base fee, see --base-fee"),
     (&["disable-default-create2-deployer", "no-create2"], "write a genesis without it and use --genesis"),
     (&["disable-pool-balance-checks"], "a transaction must be paid for; see --balance, and anvil_setBalance"),
+    (&["disable-min-priority-fee", "no-priority-fee"], "a tip of zero is always accepted"),
+    (&["enable-tx-gas-limit", "tx-gas-limit"], "the limit of EIP-7825 always applies from Osaka on"),
+    (&["steps-tracing", "tracing"], "debug_traceTransaction and its relatives are always available"),
     (&["memory-limit"], "gas bounds the memory of an execution, see --gas-cap and --gas-limit"),
     (&["celo", "n", "network"], "the network is Ethereum; see --hardfork and --chain-id"),
 ];

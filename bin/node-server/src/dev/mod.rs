@@ -12,12 +12,12 @@ mod tests;
 
 pub(crate) use anvil_options::instead;
 pub(crate) use options::DevOptions;
-pub(crate) use terminal::{RequestLayer, Terminal};
+pub(crate) use terminal::Terminal;
 
+use crate::chain::open::{self, Start};
 use crate::error::CommandError;
-use crate::open::{self, Backend, Start};
-use crate::values::reachable;
-use crate::{files, logs, metrics, notify, reload, write_failure};
+use crate::server::{metrics, notify, reachable, reload, write_failure};
+use crate::{files, logging};
 use node_chain::Genesis;
 use node_core::clock::SystemClock;
 use node_core::context::Context;
@@ -60,18 +60,18 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
         }
     };
     let start = Start::from(genesis);
-    let Backend { backend, store } = open::backend(folder, &start, caches, SyncPolicy::Always, shutdown.context())?;
-    open::log_chain(folder, &start.genesis, &*backend)?;
-    write_failure::watch(&options.server.operation, &backend)?;
+    let store = open::store(folder, &start, caches, SyncPolicy::Always, shutdown.context())?;
+    open::log_chain(folder, &start.genesis, &*store)?;
+    write_failure::watch(&options.server.operation, store.clone())?;
     let chain = DevNode::builder()
         .accounts(options.accounts())
         .genesis(start.genesis)
-        .backend(backend)
+        .backend(store.clone())
         .mining(options.mining.mining())
         .order(options.mining.order.into())
         .clock(Arc::new(SystemClock))
         .limits(options.server.limits())
-        .pool_limits(PoolLimits { minimum_tip: 0, ..options.server.pool_limits() })
+        .pool_limits(PoolLimits { minimum_tip: 0, ..options.server.pool })
         .filter_limits(options.server.filter_limits())
         .code_cache_bytes(caches.code_cache_bytes())
         .client_version(&*options.output.client_version)
@@ -113,7 +113,7 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
         let banner = if silent { String::new() } else { banner::Banner(&summary).to_string() };
         // A port chosen by the system is not shown anywhere else.
         if !silent || picks_port {
-            logs::announce(&banner, &format!("{scheme}://{address}{base_path}"));
+            logging::announce(&banner, &format!("{scheme}://{address}{base_path}"));
         }
         notify::ready(address);
         Ok::<_, CommandError>(())
@@ -121,7 +121,7 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
     drop((following, writing));
     dumped.map_or(Ok(()), |file| file.write())?;
     // Dropping the node may not close the store, because requests that exceeded their deadline may still hold it.
-    Ok(store.map_or(Ok(()), |store| store.flush())?)
+    Ok(store.flush()?)
 }
 
 /// Builds the genesis that funds the accounts of `options`.

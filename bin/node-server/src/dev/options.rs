@@ -2,10 +2,9 @@
 
 use super::state_file;
 use super::terminal::{Terminal, Traces};
-use crate::data_dir::DataDir;
-use crate::logs::{self, LogFormat};
+use crate::logging::{self, LogFormat};
+use crate::options::data_dir::DataDir;
 use crate::options::{CacheOptions, OperationOptions, ServerOptions};
-use crate::values;
 use clap::{ArgAction, Args, ValueEnum};
 use node_core::pool::TransactionOrder;
 use node_core::producer::Mining;
@@ -51,7 +50,7 @@ pub(crate) struct AccountArguments {
     #[arg(short, long, value_name = "COUNT", default_value_t = AccountOptions::default().count)]
     accounts: u32,
     /// Balance of each account in ether
-    #[arg(long, value_name = "ETHER", default_value_t = DevGenesis::default().balance, value_parser = values::ether)]
+    #[arg(long, value_name = "ETHER", default_value_t = DevGenesis::default().balance, value_parser = ether)]
     balance: u64,
     /// BIP-39 mnemonic that keys are derived from, 12 to 24 English words
     #[arg(short, long, value_name = "WORDS", default_value = DEFAULT_MNEMONIC, hide_env_values = true)]
@@ -188,15 +187,6 @@ pub(crate) struct OutputOptions {
     /// Do not show lines of console.log
     #[arg(long, alias = "no-console-log")]
     disable_console_log: bool,
-    /// Ignored, for scripts written for anvil: a tip of zero is always accepted
-    #[arg(long = "disable-min-priority-fee", help_heading = "Compatibility with anvil", alias = "no-priority-fee")]
-    _disable_min_priority_fee: bool,
-    /// Ignored, for scripts written for anvil: EIP-7825 always applies from Osaka on
-    #[arg(long = "enable-tx-gas-limit", help_heading = "Compatibility with anvil", alias = "tx-gas-limit")]
-    _enable_tx_gas_limit: bool,
-    /// Ignored, for scripts written for anvil: debug_trace methods are always available
-    #[arg(long = "steps-tracing", help_heading = "Compatibility with anvil", alias = "tracing")]
-    _steps_tracing: bool,
     /// Write accounts, keys and settings to a JSON file once the server listens
     #[arg(long, value_name = "FILE")]
     pub(crate) config_out: Option<PathBuf>,
@@ -240,8 +230,8 @@ impl DevOptions {
     pub(crate) fn log(&self) -> Targets {
         let log = &self.server.operation.log;
         match self.output.silent {
-            true => logs::from_level(LevelFilter::ERROR),
-            false if log.is_default() && self.shows_terminal() => logs::from_level(LevelFilter::WARN),
+            true => logging::from_level(LevelFilter::ERROR),
+            false if log.is_default() && self.shows_terminal() => logging::from_level(LevelFilter::WARN),
             false => log.targets.clone(),
         }
     }
@@ -302,6 +292,11 @@ impl std::str::FromStr for HexAddress {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         text.parse().map(Self)
     }
+}
+
+/// Parses an amount in ether.
+fn ether(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "expected a whole number of ether, such as 10000".to_owned())
 }
 
 /// Parses a number of seconds of at least a millisecond.

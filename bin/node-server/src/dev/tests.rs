@@ -3,8 +3,8 @@ use super::options::{DevOptions, MiningOptions, Order};
 use super::summary::{Summary, key};
 use crate::cli::{Command, CommandLine};
 use crate::dev::banner::Banner;
+use crate::server::reachable;
 use crate::settings::{self, Request, UsageError};
-use crate::values::reachable;
 use clap::error::ErrorKind;
 use node_chain::dev_genesis;
 use node_dev::{AccountOptions, Accounts, Checksummed, DevGenesis};
@@ -203,7 +203,7 @@ fn every_option_of_anvil_works_or_is_explained() {
         rendered && message.starts_with("--fork-url is not an option here: ") && message.contains("--load-state"),
         "{message}"
     );
-    let options = read(&["-a", "3", "-m", "x", "-b", "2", "-p", "0", "-q", "--init", "g.json", "--no-priority-fee"]);
+    let options = read(&["-a", "3", "-m", "x", "-b", "2", "-p", "0", "-q", "--init", "g.json"]);
     assert_eq!(options.unwrap_err().kind(), Some(ErrorKind::ArgumentConflict), "accounts and genesis");
     assert!(read(&["-a", "3", "-b", "2", "-p", "0", "-q", "-vvv", "--base-fee", "1", "--state", "s.json"]).is_ok());
 }

@@ -1,6 +1,6 @@
 //! Options for the chain on which a command operates, its storage, and the format of the result.
 
-use crate::data_dir::DataDir;
+use super::data_dir::DataDir;
 use clap::Args;
 use node_store::Options;
 use node_types::BlockNumber;
@@ -28,18 +28,6 @@ pub(crate) struct ExistingChain {
 /// Options of `verify` and `stats`.
 #[derive(Args, Debug)]
 pub(crate) struct InspectOptions {
-    #[command(flatten)]
-    pub(crate) chain: ExistingChain,
-    #[command(flatten)]
-    pub(crate) output: OutputOptions,
-}
-
-/// Options of `backup` and `migrate`.
-#[derive(Args, Debug)]
-pub(crate) struct CopyOptions {
-    /// Folder to create; an existing one must be empty
-    #[arg(value_name = "DEST")]
-    pub(crate) dest: PathBuf,
     #[command(flatten)]
     pub(crate) chain: ExistingChain,
     #[command(flatten)]

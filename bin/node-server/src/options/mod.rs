@@ -1,10 +1,10 @@
 //! Options that several commands share.
 
 mod chain;
+pub(crate) mod data_dir;
 mod server;
 
 pub(crate) use chain::{
-    CacheOptions, CopyOptions, ExistingChain, GenesisOptions, InspectOptions, OutputOptions, PruneBefore,
-    StorageOptions,
+    CacheOptions, ExistingChain, GenesisOptions, InspectOptions, OutputOptions, PruneBefore, StorageOptions,
 };
 pub(crate) use server::{OperationOptions, ServerOptions};

@@ -2,20 +2,16 @@
 
 use crate::error::CommandError;
 use crate::files;
-use crate::logs::{DEFAULT_LOG, LineFilter, LogFormat};
-use crate::values;
+use crate::logging::{DEFAULT_LOG, LineFilter, LogFormat};
 use clap::Args;
 use listenfd::ListenFd;
 use node_core::filters::FilterLimits;
 use node_core::node::Limits;
 use node_core::pool::PoolLimits;
-use node_http::values::{at_least_one, text, time};
 use node_http::{HttpConfig, Tls, Tokens};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
-use ureq::http::Uri;
 
 /// Options of every server.
 #[derive(Args, Debug)]
@@ -25,9 +21,11 @@ pub(crate) struct ServerOptions {
     #[command(flatten)]
     files: FileOptions,
     #[command(flatten)]
-    limits: LimitOptions,
+    limits: Limits,
     #[command(flatten)]
-    pool: PoolOptions,
+    filters: FilterLimits,
+    #[command(flatten)]
+    pub(crate) pool: PoolLimits,
     #[command(flatten)]
     pub(crate) operation: OperationOptions,
 }
@@ -46,55 +44,6 @@ struct FileOptions {
     token_file: Option<PathBuf>,
 }
 
-/// Limits on the cost of requests and on filters.
-#[derive(Args, Debug)]
-#[command(next_help_heading = "Limits of one request")]
-struct LimitOptions {
-    /// Maximum gas of a call or an estimate
-    #[arg(long, value_name = "GAS", value_parser = at_least_one::<u64>, default_value_t = Limits::default().gas_cap)]
-    gas_cap: u64,
-    /// Maximum memory for recording a trace, in bytes; serializing it takes about 2.5 times as much. At most one trace
-    /// per core runs at a time
-    #[arg(long, value_name = "BYTES", value_parser = at_least_one::<u64>, default_value_t = Limits::default().trace_bytes)]
-    max_trace_bytes: u64,
-    /// Maximum number of logs in a response
-    #[arg(long, value_name = "COUNT", value_parser = at_least_one::<usize>, default_value_t = Limits::default().logs)]
-    max_logs: usize,
-    /// Maximum number of blocks that a log query may span
-    #[arg(long, value_name = "BLOCKS", value_parser = at_least_one::<u64>, default_value_t = Limits::default().block_range)]
-    max_block_range: u64,
-    /// Maximum number of addresses in a log filter
-    #[arg(long, value_name = "COUNT", value_parser = at_least_one::<usize>, default_value_t = Limits::default().addresses)]
-    max_addresses: usize,
-    /// Maximum number of topics at each position of a log filter
-    #[arg(long, value_name = "COUNT", value_parser = at_least_one::<usize>, default_value_t = Limits::default().topics)]
-    max_topics: usize,
-    /// Maximum number of storage keys in a proof request
-    #[arg(long, value_name = "COUNT", value_parser = at_least_one::<usize>, default_value_t = Limits::default().storage_keys)]
-    max_storage_keys: usize,
-    /// How long a filter exists after its last use
-    #[arg(long, value_name = "TIME", help_heading = "Limits of all clients", value_parser = time, default_value = text(FilterLimits::default().ttl))]
-    filter_ttl: Duration,
-    /// Maximum number of installed filters
-    #[arg(long, value_name = "COUNT", help_heading = "Limits of all clients", value_parser = at_least_one::<usize>, default_value_t = FilterLimits::default().count)]
-    max_filters: usize,
-}
-
-/// Limits of the transaction pool.
-#[derive(Args, Debug)]
-#[command(next_help_heading = "Transaction pool")]
-struct PoolOptions {
-    /// Maximum number of transactions in the pool
-    #[arg(long, value_name = "COUNT", value_parser = at_least_one::<usize>, default_value_t = PoolLimits::default().transactions)]
-    pool_transactions: usize,
-    /// Maximum size of all transactions in the pool in bytes
-    #[arg(long, value_name = "BYTES", value_parser = at_least_one::<usize>, default_value_t = PoolLimits::default().bytes)]
-    pool_bytes: usize,
-    /// Maximum number of queued transactions in the pool: those that wait for an earlier nonce or for balance
-    #[arg(long, value_name = "COUNT", default_value_t = PoolLimits::default().queued)]
-    pool_queued: usize,
-}
-
 /// Options for monitoring and operating a server.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Operation")]
@@ -108,10 +57,6 @@ pub(crate) struct OperationOptions {
     /// Format of log lines
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) log_format: LogFormat,
-    /// URL of an OpenTelemetry collector to send a trace of each request to, as OTLP over HTTP in JSON, such as
-    /// http://127.0.0.1:4318 [default: none]
-    #[arg(long, value_name = "URL", value_parser = values::http_url)]
-    pub(crate) otlp_endpoint: Option<Uri>,
     /// Exit with status 3 if changes cannot be stored, instead of refusing changes until they can be
     #[arg(long)]
     pub(crate) exit_on_write_failure: bool,
@@ -147,27 +92,11 @@ impl ServerOptions {
 
     /// Returns the limits of the node's operations.
     pub(crate) fn limits(&self) -> Limits {
-        Limits {
-            logs: self.limits.max_logs,
-            block_range: self.limits.max_block_range,
-            addresses: self.limits.max_addresses,
-            topics: self.limits.max_topics,
-            storage_keys: self.limits.max_storage_keys,
-            gas_cap: self.limits.gas_cap,
-            call_timeout: self.http.call_timeout,
-            trace_bytes: self.limits.max_trace_bytes,
-            ..Limits::default()
-        }
+        Limits { call_timeout: self.http.call_timeout, ..self.limits.clone() }
     }
 
     /// Limits of the filters. One poll returns at most as many entries as any response may contain logs.
     pub(crate) fn filter_limits(&self) -> FilterLimits {
-        FilterLimits { ttl: self.limits.filter_ttl, count: self.limits.max_filters, page: self.limits.max_logs }
-    }
-
-    /// Limits of the transaction pool.
-    pub(crate) fn pool_limits(&self) -> PoolLimits {
-        let PoolOptions { pool_transactions, pool_bytes, pool_queued } = self.pool;
-        PoolLimits { transactions: pool_transactions, bytes: pool_bytes, queued: pool_queued, ..PoolLimits::default() }
+        FilterLimits { page: self.limits.logs, ..self.filters }
     }
 }

@@ -1,6 +1,6 @@
-//! Environment variables: their earlier names, the values of flags, and names that are not settings.
+//! Environment variables: the values of flags, and names that are not settings.
 
-use super::nearest::{MAX_EDITS, nearest};
+use super::error::nearest;
 use clap::builder::{BoolishValueParser, OsStr, Resettable, TypedValueParser};
 use clap::{Arg, ArgAction, Command};
 use std::env;
@@ -10,11 +10,8 @@ use std::os::unix::ffi::OsStrExt;
 /// The prefix of the names of all variables.
 const PREFIX: &str = "ETHNODE_";
 
-/// The prefix in earlier versions.
-const EARLIER_PREFIX: &str = "NODE_";
-
 /// Options of a single run of a command, which are not settings.
-const OF_ONE_RUN: [&str; 8] = ["before", "force", "from", "json", "timeout", "to", "without-control", "yaml"];
+const OF_ONE_RUN: [&str; 7] = ["before", "force", "from", "json", "timeout", "to", "without-control"];
 
 /// Makes an option read the variable of its name, unless the option is not a setting.
 pub(super) fn with_variable(argument: Arg) -> Arg {
@@ -27,18 +24,10 @@ pub(super) fn with_variable(argument: Arg) -> Arg {
     }
 }
 
-/// Makes an option read the variable with the earlier prefix if that is set and the one with the current prefix is not.
-pub(super) fn accept_earlier_name(argument: Arg) -> Arg {
-    let Some(name) = argument.get_env() else { return argument };
-    let value = env::var_os(name);
-    if value.as_deref().is_some_and(is_setting) {
-        return argument;
-    }
-    match name.to_str().and_then(earlier) {
-        Some(earlier) => argument.env(OsStr::from(earlier)),
-        None if value.is_some() => argument.env(Resettable::<OsStr>::Reset),
-        None => argument,
-    }
+/// Makes an option ignore its variable if the value is not meant as a setting.
+pub(super) fn ignore_services(argument: Arg) -> Arg {
+    let value = argument.get_env().and_then(env::var_os);
+    if value.is_some_and(|value| !is_setting(&value)) { argument.env(Resettable::<OsStr>::Reset) } else { argument }
 }
 
 /// Makes a flag accept all usual booleans from its variable, and ignore the variable if it is false, so that the flag
@@ -68,14 +57,8 @@ pub(super) fn arguments(option: &Arg, long: &str) -> Vec<OsString> {
     values.map(argument).collect()
 }
 
-/// Returns the earlier name of a variable, if that has a value.
-fn earlier(name: &str) -> Option<String> {
-    let earlier = format!("{EARLIER_PREFIX}{}", name.strip_prefix(PREFIX)?);
-    is_setting(&env::var_os(&earlier)?).then_some(earlier)
-}
-
 /// Returns whether the value of a variable is meant as a setting. An empty one means none; Kubernetes sets
-/// `NODE_PORT=tcp://…` for a service named `node`, and `ETHNODE_PORT` likewise.
+/// `ETHNODE_PORT=tcp://…` for a service named `ethnode`.
 fn is_setting(value: &std::ffi::OsStr) -> bool {
     let is_service = value.to_str().is_some_and(|value| value.starts_with("tcp://") || value.starts_with("udp://"));
     !value.is_empty() && !is_service
@@ -85,8 +68,7 @@ fn is_false(value: OsString) -> bool {
     BoolishValueParser::new().parse_ref(&Command::new(""), None, &value).is_ok_and(|value| !value)
 }
 
-/// Returns a warning for each variable with our prefix that no command reads, and for those with the earlier prefix,
-/// which other programs use as well, that differ little from one that is read.
+/// Returns a warning for each variable with our prefix that no command reads.
 pub(super) fn warnings(root: &Command) -> Vec<String> {
     let known: Vec<_> = root
         .get_subcommands()
@@ -99,17 +81,12 @@ pub(super) fn warnings(root: &Command) -> Vec<String> {
     warnings
 }
 
-/// Returns the warning about a variable; `None` if it is `known` or not meant for this program.
+/// Returns the warning about a variable, or `None` if it is `known` or does not have our prefix.
 fn warning(name: &str, known: &[&str]) -> Option<String> {
-    let (rest, is_ours) = match name.strip_prefix(PREFIX) {
-        Some(rest) => (rest, true),
-        None => (name.strip_prefix(EARLIER_PREFIX)?, false),
-    };
-    let max_edits = MAX_EDITS.min(rest.len() / if is_ours { 2 } else { 4 });
-    let nearest = nearest(rest, known.iter().filter_map(|known| known.strip_prefix(PREFIX)), max_edits);
-    let hint = nearest.map(|nearest| format!("; did you mean {PREFIX}{nearest}?"));
-    let warns = nearest != Some(rest) && (is_ours || hint.is_some());
-    warns.then(|| format!("the environment variable {name} is not a setting{}", hint.unwrap_or_default()))
+    let rest = name.strip_prefix(PREFIX)?;
+    let nearest = nearest(rest, known.iter().filter_map(|known| known.strip_prefix(PREFIX)));
+    let hint = nearest.map(|nearest| format!("; did you mean {PREFIX}{nearest}?")).unwrap_or_default();
+    (nearest != Some(rest)).then(|| format!("the environment variable {name} is not a setting{hint}"))
 }
 
 #[cfg(test)]
@@ -125,12 +102,7 @@ mod tests {
             ("ETHNODE_SOMETHING", Some("")),
             ("ETHNODE_X", Some("")),
             ("ETHNODE_PORT", None),
-            ("NODE_PROT", Some("; did you mean ETHNODE_PORT?")),
-            ("NODE_POOL_BTYES", Some("; did you mean ETHNODE_POOL_BYTES?")),
-            ("NODE_PORT", None),
-            ("NODE_PATH", None),
-            ("NODE_IP", None),
-            ("NODE_OPTIONS", None),
+            ("NODE_PROT", None),
             ("PROT", None),
         ];
         for (name, hint) in cases {

@@ -45,6 +45,17 @@ impl fmt::Display for Hint {
     }
 }
 
+/// Highest number of edits between a name and the one that is suggested for it.
+const MAX_EDITS: usize = 3;
+
+/// Returns the name among `known` that differs least from `name`, by at most half of its length, or `None` if there is
+/// none.
+pub(super) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let edits = |known: &&str| strsim::damerau_levenshtein(name, known);
+    let (edits, nearest) = known.into_iter().map(|known| (edits(&known), known)).min()?;
+    (edits <= MAX_EDITS.min(name.len() / 2)).then_some(nearest)
+}
+
 impl From<SettingsFileError> for UsageError {
     fn from(error: SettingsFileError) -> Self {
         Self::File(error)

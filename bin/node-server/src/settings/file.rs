@@ -1,7 +1,6 @@
 //! The settings file: TOML with the long names of options as keys.
 
-use super::error::{Hint, SettingsFileError};
-use super::nearest::{MAX_EDITS, nearest};
+use super::error::{Hint, SettingsFileError, nearest};
 use super::source::options;
 use crate::files;
 use clap::{Arg, ArgAction, Command};
@@ -135,7 +134,7 @@ impl Reader<'_> {
 
 /// Returns the name that a misspelled one probably means.
 fn hint<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Hint {
-    Hint(nearest(name, known, MAX_EDITS.min(name.len() / 2)).map(str::to_owned))
+    Hint(nearest(name, known).map(str::to_owned))
 }
 
 /// Returns the line number of a byte, starting at 1.

@@ -8,7 +8,6 @@
 mod environment;
 mod error;
 mod file;
-mod nearest;
 mod show;
 mod source;
 #[cfg(test)]
@@ -17,7 +16,7 @@ mod tests;
 pub(crate) use error::UsageError;
 
 use crate::cli::CommandLine;
-use crate::logs::{self, LogFormat};
+use crate::logging::{self, LogFormat};
 use clap::builder::Resettable;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
@@ -87,7 +86,7 @@ pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Requ
     arguments.splice(2..2, added);
     let all =
         strict().try_get_matches_from(&arguments).map_err(|error| UsageError::new(error, &root, command, &sources))?;
-    environment::warnings(&commands()).iter().for_each(|warning| logs::print(Level::WARN, warning));
+    environment::warnings(&commands()).iter().for_each(|warning| logging::print(Level::WARN, warning));
     match all.subcommand() {
         Some((_, matches)) if show => Ok(Request::Show(show::settings(command, matches, &sources))),
         Some((_, matches)) => {
@@ -148,8 +147,8 @@ pub(crate) fn commands() -> Command {
 fn declared() -> Command {
     // The version that a command prints begins with the name of the program.
     commands()
-        .mut_args(environment::accept_earlier_name)
-        .mut_subcommands(|command| command.mut_args(environment::accept_earlier_name).display_name("ethnode"))
+        .mut_args(environment::ignore_services)
+        .mut_subcommands(|command| command.mut_args(environment::ignore_services).display_name("ethnode"))
 }
 
 /// Returns the parser for complete arguments.

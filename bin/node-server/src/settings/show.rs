@@ -1,7 +1,6 @@
 //! `ethnode config`: prints the settings of a command as a settings file.
 
 use super::source::{Source, Sources, options};
-use crate::values::without_credentials;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use std::fmt::Write;
 use toml::Value;
@@ -58,7 +57,6 @@ fn value(option: &Arg, matches: &ArgMatches) -> Shown {
     let texts: Option<Vec<_>> = values.iter().map(|value| value.to_str()).collect();
     match texts.as_deref() {
         None => Shown::NotText,
-        Some(texts) if texts.iter().any(|text| without_credentials(text) != *text) => Shown::Secret,
         Some(texts) if matches!(option.get_action(), ArgAction::Append) => {
             Shown::Value(Value::Array(texts.iter().map(|text| Value::from(*text)).collect()))
         }

@@ -87,8 +87,6 @@ fn secrets_are_not_printed() {
         assert!(!shown.contains("sausage") && shown.contains("# mnemonic is a secret, set by "), "{shown}");
     }
     assert!(shown("", &[]).contains("mnemonic = \"test test"));
-    let shown = shown("", &["run", "--otlp-endpoint", "http://user:sausage@collector:4318"]);
-    assert!(!shown.contains("sausage") && shown.contains("# otlp-endpoint is a secret, set by "), "{shown}");
 }
 
 #[test]

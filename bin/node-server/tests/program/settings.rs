@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ethnode"));
     for (name, _) in std::env::vars_os() {
-        if ["ETHNODE_", "NODE_"].iter().any(|prefix| name.to_string_lossy().starts_with(prefix)) {
+        if name.to_string_lossy().starts_with("ETHNODE_") {
             command.env_remove(name);
         }
     }
@@ -58,7 +58,6 @@ fn sample(row: &Row) -> String {
         ("base-path", "/node"),
         ("trusted-proxies", "10.0.0.0/8"),
         ("public-url", "https://node.example"),
-        ("otlp-endpoint", "http://127.0.0.1:4318"),
         ("mnemonic", "legal winner thank year wave sausage worth useful legal winner thank yellow"),
         ("coinbase", "0x00000000000000000000000000000000000000aa"),
     ]);
@@ -157,11 +156,6 @@ fn the_variable_of_a_flag_overrides_the_file() {
         shown(&settings, "no-mining"),
         ("no-mining = false".to_owned(), "environment ETHNODE_NO_MINING".to_owned())
     );
-    // The earlier name of the variable.
-    let mut program = self::program();
-    program.args(["config", "dev"]).env("NODE_CONFIG", &file);
-    let settings = text(program.output().expect("it runs"));
-    assert_eq!(shown(&settings, "no-mining").0, "no-mining = true");
 }
 
 #[test]
@@ -172,28 +166,22 @@ fn commas_separate_the_values_of_a_variable() {
         shown(&text(program.output().expect("it runs")), long)
     };
     let (list, source) = ("import = [\"a.rlp\", \"b.rlp\"]".to_owned(), "environment ETHNODE_IMPORT".to_owned());
-    assert_eq!(setting(&[("ETHNODE_IMPORT", "a.rlp,b.rlp")], &[], "import"), (list.clone(), source));
-    assert_eq!(setting(&[("NODE_IMPORT", "a.rlp,b.rlp")], &[], "import").0, list);
+    assert_eq!(setting(&[("ETHNODE_IMPORT", "a.rlp,b.rlp")], &[], "import"), (list, source));
     let given = setting(&[("ETHNODE_IMPORT", "a.rlp")], &["--import", "x,y.rlp"], "import");
     assert_eq!(given, ("import = [\"x,y.rlp\"]".to_owned(), "command line".to_owned()));
     assert_eq!(setting(&[("ETHNODE_API", "eth,net")], &[], "api").0, "api = [\"eth\", \"net\"]");
 }
 
 #[test]
-fn earlier_names_of_variables_are_read_unless_they_describe_a_service() {
+fn variables_that_are_empty_or_describe_a_service_are_ignored() {
     let setting = |variables: &[(&str, &str)], long| {
         shown(&text(program().args(["config", "run"]).envs(variables.iter().copied()).output().expect("it runs")), long)
     };
     let expected = |line: &str, variable: &str| (line.to_owned(), variable.to_owned());
-    assert_eq!(setting(&[("NODE_PORT", "7")], "port"), expected("port = 7", "environment NODE_PORT"));
-    let both = [("NODE_PORT", "7"), ("ETHNODE_PORT", "8")];
-    assert_eq!(setting(&both, "port"), expected("port = 8", "environment ETHNODE_PORT"));
-    let service = "tcp://10.0.0.1:8545";
-    for variables in [&[("NODE_PORT", service)][..], &[("ETHNODE_PORT", service)], &[("ETHNODE_PORT", "")]] {
-        assert_eq!(setting(variables, "port"), expected("port = 8545", "default"), "{variables:?}");
+    assert_eq!(setting(&[("ETHNODE_PORT", "8")], "port"), expected("port = 8", "environment ETHNODE_PORT"));
+    for value in ["tcp://10.0.0.1:8545", ""] {
+        assert_eq!(setting(&[("ETHNODE_PORT", value)], "port"), expected("port = 8545", "default"), "{value:?}");
     }
-    let later = [("NODE_PORT", "7"), ("ETHNODE_PORT", service)];
-    assert_eq!(setting(&later, "port"), expected("port = 7", "environment NODE_PORT"));
     assert_eq!(setting(&[("ETHNODE_NO_CONTROL", "")], "no-control"), expected("no-control = false", "default"));
     for (value, expected) in [("1", "strict = true"), ("0", "strict = false"), ("yes", "strict = true")] {
         assert_eq!(setting(&[("ETHNODE_STRICT", value)], "strict").0, expected);
@@ -202,7 +190,8 @@ fn earlier_names_of_variables_are_read_unless_they_describe_a_service() {
 
 #[test]
 fn a_variable_that_is_no_setting_causes_a_warning() {
-    for (name, warns) in [("ETHNODE_PROT", true), ("NODE_MAX_LGOS", true), ("NODE_ENV", false), ("ETHNODE_PORT", false)]
+    for (name, warns) in
+        [("ETHNODE_PROT", true), ("ETHNODE_MAX_LGOS", true), ("NODE_PROT", false), ("ETHNODE_PORT", false)]
     {
         let output = program().args(["config", "run"]).env(name, "1").output().expect("it runs");
         let error = String::from_utf8_lossy(&output.stderr);

@@ -39,7 +39,6 @@ pub fn dev_genesis() -> Genesis {
 /// The start of a chain: its rules, the header of block 0 and the initial accounts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Genesis {
-    /// The rules.
     pub spec: ChainSpec,
     /// The header of block 0, except for the state root, which [`Genesis::block`] adds.
     pub header: Header,
@@ -55,9 +54,7 @@ pub struct Genesis {
 pub struct GenesisAccount {
     /// Balance in wei.
     pub balance: U256,
-    /// Nonce.
     pub nonce: u64,
-    /// Code.
     pub code: Bytes,
     /// Storage. Slots whose value is zero are ignored.
     pub storage: BTreeMap<H256, U256>,

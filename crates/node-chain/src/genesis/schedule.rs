@@ -19,15 +19,11 @@ pub struct Continued {
 /// Why a chain cannot be continued with a genesis.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum ContinueError {
-    /// The recorded genesis cannot be read.
     #[error("the genesis that is recorded in the folder is damaged")]
     Record(#[source] GenesisError),
-    /// The chain has a different id.
     #[error("the chain has the id {recorded}, expected {given}")]
     ChainId { recorded: u64, given: u64 },
-    /// Existing blocks were executed under different rules.
     #[error("the fork schedules differ at or below the head, block {head} at time {time}: {change}")]
     Schedule {
         head: BlockNumber,
@@ -87,7 +83,6 @@ impl fmt::Display for ForkChange {
 /// Where a fork becomes active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ActivationPoint {
-    /// At a block number.
     Block(BlockNumber),
     /// After a block with this total difficulty.
     TotalDifficulty(U256),

@@ -58,22 +58,17 @@ pub struct ImportSummary {
     pub known: u64,
     /// Gas used by the imported blocks.
     pub gas: u64,
-    /// Duration of the import.
     pub elapsed: Duration,
 }
 
 /// Why an import ended before the end of the file. The blocks before the fault stay imported.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum FileError {
-    /// The file cannot be read, or does not continue with an encoded block.
     #[error("the chain file is damaged")]
     Stream(#[source] StreamError),
-    /// An item is not a block.
     #[error("the block at byte {offset} cannot be decoded")]
     Decode { offset: u64, source: DecodeError },
-    /// A block was refused.
     #[error("the block at byte {offset} was not imported")]
     Import { offset: u64, source: Box<ImportError> },
 }
@@ -89,7 +84,6 @@ struct Prepared {
 
 /// Whether a block has to be imported.
 enum Known {
-    /// The block is already stored; its number.
     Already(BlockNumber),
     /// The block was not stored when it was prepared.
     NotYet(Box<PreparedBlock>),
@@ -97,7 +91,6 @@ enum Known {
 
 /// A block for the storing thread.
 enum Step {
-    /// The block is already stored; its number.
     Already(BlockNumber),
     /// The block was executed on top of the previous block.
     Executed(ExecutedBlock),

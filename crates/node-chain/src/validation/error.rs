@@ -8,15 +8,11 @@ use node_types::{Address, Bytes, H256, U256};
 /// The rule that a block violates. `got` is the block's value, `expected` the correct one.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum BlockError {
-    /// The number is not the parent's plus one.
     #[error("number {got}, expected {expected}")]
     Number { got: u64, expected: u64 },
-    /// The timestamp is not after the parent's.
     #[error("timestamp {got} is not after the parent's {parent}")]
     Timestamp { got: u64, parent: u64 },
-    /// The extra data is longer than 32 bytes.
     #[error("{length} bytes of extra data, at most 32 are allowed")]
     ExtraDataTooLong { length: usize },
     /// The extra data of the DAO fork is missing, or is present on a chain that refuses the fork (EIP-779).
@@ -29,13 +25,10 @@ pub enum BlockError {
         /// The parent's gas limit, doubled for the first London block.
         parent: u64,
     },
-    /// The gas limit is below 5,000 or above 2^63 - 1.
     #[error("gas limit {got} is not between 5000 and 2^63 - 1")]
     GasLimitRange { got: u64 },
-    /// The gas used exceeds the gas limit.
     #[error("gas used {used} is above the gas limit {limit}")]
     GasUsedAboveLimit { used: u64, limit: u64 },
-    /// The difficulty of a proof-of-work block is wrong.
     #[error("difficulty {got}, expected {expected}")]
     Difficulty { got: U256, expected: U256 },
     /// The difficulty is not zero although the parent reaches the terminal total difficulty (EIP-3675).
@@ -57,10 +50,8 @@ pub enum BlockError {
     /// There are ommers after the merge (EIP-3675).
     #[error("ommers after the merge")]
     OmmersAfterMerge,
-    /// The header has a field of a later fork.
     #[error("{field} is present in a block of {fork:?}")]
     UnexpectedField { field: HeaderField, fork: Fork },
-    /// The header lacks a field that the fork requires.
     #[error("{field} is missing in a block of {fork:?}")]
     MissingField { field: HeaderField, fork: Fork },
     /// The base fee, in wei per gas, is wrong (EIP-1559).
@@ -78,64 +69,47 @@ pub enum BlockError {
     /// The encoded block is too long (EIP-7934).
     #[error("the block has {size} bytes, at most {limit} are allowed")]
     BlockSize { size: u64, limit: u64 },
-    /// The ommers do not match the header.
     #[error("ommers hash {got:#x}, expected {expected:#x}")]
     OmmersHash { got: H256, expected: H256 },
-    /// The transactions do not match the header.
     #[error("transactions root {got:#x}, expected {expected:#x}")]
     TransactionsRoot { got: H256, expected: H256 },
-    /// The withdrawals do not match the header.
     #[error("withdrawals root {got:#x}, expected {expected:#x}")]
     WithdrawalsRoot { got: H256, expected: H256 },
-    /// The body lacks the list of withdrawals, which is required since Shanghai.
     #[error("the list of withdrawals is missing")]
     MissingWithdrawals,
-    /// The body has a list of withdrawals before Shanghai.
     #[error("withdrawals before Shanghai")]
     UnexpectedWithdrawals,
-    /// There are more than two ommers.
     #[error("{count} ommers, at most 2 are allowed")]
     TooManyOmmers { count: usize },
-    /// An ommer occurs twice in the block.
     #[error("ommer {hash:#x} occurs twice in the block")]
     RepeatedOmmer { hash: H256 },
-    /// An ommer is an ancestor of the block.
     #[error("ommer {hash:#x} is an ancestor of the block")]
     OmmerIsAncestor { hash: H256 },
-    /// An ancestor already includes the ommer.
     #[error("ommer {hash:#x} is included in an ancestor")]
     OmmerIncludedBefore { hash: H256 },
     /// The parent of an ommer is not an ancestor of the second to seventh generation.
     #[error("the parent {parent:#x} of ommer {hash:#x} is not an ancestor of the second to seventh generation")]
     OmmerParent { hash: H256, parent: H256 },
-    /// The header of an ommer is invalid.
     #[error("the header of ommer {hash:#x} is invalid")]
     OmmerHeader { hash: H256, source: Box<BlockError> },
-    /// A transaction is invalid.
     #[error("transaction {index} is invalid")]
     Transaction { index: usize, source: TransactionError },
-    /// The executor refuses the block outside of its transactions.
     #[error("the executor refuses the block outside of its transactions")]
     Refused(#[source] TransactionError),
     /// A system contract is missing or failed (EIP-6110, EIP-7002, EIP-7251).
     #[error("system contract {address:#x}: {reason}")]
     SystemContract { address: Address, reason: String },
-    /// Execution used a different amount of gas.
     #[error("gas used {got}, expected {expected}")]
     GasUsed { got: u64, expected: u64 },
-    /// Execution used a different amount of blob gas.
     #[error("blob gas used {got}, expected {expected}")]
     BlobGasUsed { got: u64, expected: u64 },
-    /// The logs bloom does not match the logs of the execution.
     #[error("the logs bloom does not match the logs")]
     LogsBloom,
-    /// The receipts root does not match the receipts of the execution.
     #[error("receipts root {got:#x}, expected {expected:#x}")]
     ReceiptsRoot { got: H256, expected: H256 },
     /// The requests hash does not match the requests of the execution (EIP-7685).
     #[error("requests hash {got:#x}, expected {expected:#x}")]
     RequestsHash { got: H256, expected: H256 },
-    /// The state root does not match the state after the execution.
     #[error("state root {got:#x}, expected {expected:#x}")]
     StateRoot { got: H256, expected: H256 },
 }

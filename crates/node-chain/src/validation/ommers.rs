@@ -16,7 +16,6 @@ const MAX_OMMERS: usize = 2;
 /// An ancestor of the checked block.
 #[derive(Clone, Debug)]
 pub struct Ancestor {
-    /// The header.
     pub header: Arc<SealedHeader>,
     /// Hashes of the ancestor's ommers.
     pub ommers: Vec<H256>,

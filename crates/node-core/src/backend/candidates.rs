@@ -1,14 +1,12 @@
 //! Searching logs by scanning blocks.
 
-use super::LogFilter;
+use super::LogSearch;
 use crate::block::{LogPosition, SealedHeader};
 use node_types::consensus::{Bloom, Receipt};
 
 /// The logs found so far by a scan of blocks in ascending order.
 pub(super) struct Candidates<'a> {
-    filter: &'a LogFilter,
-    from: LogPosition,
-    limit: usize,
+    search: LogSearch<'a>,
     /// For each part of the filter, the bloom bits of the items, of which a log must have at least one.
     wanted: Vec<Vec<BloomBits>>,
     found: Vec<LogPosition>,
@@ -18,12 +16,13 @@ pub(super) struct Candidates<'a> {
 type BloomBits = Vec<(usize, u8)>;
 
 impl<'a> Candidates<'a> {
-    /// Starts a scan for the first `limit` logs at or after `from`.
-    pub(super) fn new(filter: &'a LogFilter, from: LogPosition, limit: usize) -> Self {
+    /// Starts a scan.
+    pub(super) fn new(search: LogSearch<'a>) -> Self {
+        let filter = search.filter;
         let addresses = filter.addresses.iter().map(|address| bits(address.as_bytes())).collect();
         let topics = filter.topics.iter().map(|words| words.iter().map(|word| bits(word.as_bytes())).collect());
         let wanted = [addresses].into_iter().chain(topics).filter(|items: &Vec<BloomBits>| !items.is_empty()).collect();
-        Self { filter, from, limit, wanted, found: Vec::new() }
+        Self { search, wanted, found: Vec::new() }
     }
 
     /// Continues a scan that has already found `found`.
@@ -33,7 +32,7 @@ impl<'a> Candidates<'a> {
 
     /// Returns whether the limit is reached.
     pub(super) fn is_full(&self) -> bool {
-        self.found.len() >= self.limit
+        self.found.len() >= self.search.limit
     }
 
     /// Scans the block of `header`, unless its bloom filter rules out a match.
@@ -45,10 +44,10 @@ impl<'a> Candidates<'a> {
         let logs = receipts.iter().flat_map(|receipt| &receipt.logs);
         let positions = (0..)
             .zip(logs)
-            .filter(|(_, log)| self.filter.matches(log))
+            .filter(|(_, log)| self.search.filter.matches(log))
             .map(|(log_index, _)| LogPosition { block: number, log_index })
-            .filter(|position| *position >= self.from)
-            .take(self.limit - self.found.len().min(self.limit));
+            .filter(|position| *position >= self.search.from)
+            .take(self.search.limit - self.found.len().min(self.search.limit));
         self.found.extend(positions);
     }
 

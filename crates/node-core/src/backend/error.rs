@@ -7,12 +7,9 @@ use node_types::{BlockNumber, H256};
 /// Why a backend could not read or change its chain.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum BackendError {
-    /// The canonical chain has no such block.
     #[error("block {0} is beyond the head")]
     UnknownBlock(BlockNumber),
-    /// The state of the block was pruned.
     #[error("the state as of block {block} is not kept; the earliest kept is that of block {earliest}")]
     StatePruned { block: BlockNumber, earliest: BlockNumber },
     /// The backend makes proofs only for canonical blocks that it stores.
@@ -21,22 +18,17 @@ pub enum BackendError {
     /// The account was changed after the block was sealed, so no header commits to it.
     #[error("no header commits to the account after block {0}")]
     Uncommitted(BlockNumber),
-    /// The first block of a chain must have number 0.
     #[error("block {0} is not a genesis block")]
     NotGenesis(BlockRef),
     /// The folder contains a chain with a different id, so its transactions are not valid for the expected one.
     #[error("the chain has the id {found}, expected {expected}")]
     OtherChainId { found: u64, expected: u64 },
-    /// The block's parent is not the block that it should follow.
     #[error("block {block} does not follow block {parent}")]
     NotAChild { block: BlockRef, parent: BlockRef },
-    /// The changes of a block do not produce the state root in its header.
     #[error("block {block} has state root {header:#x}, its changes produce {computed:#x}")]
     StateRootMismatch { block: BlockNumber, header: H256, computed: H256 },
-    /// The request was cancelled or ran out of time.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
-    /// Stored data cannot be read or written.
     #[error("storage failure")]
     Storage(#[source] Box<dyn std::error::Error + Send + Sync>),
 }

@@ -3,7 +3,7 @@
 use super::candidates::Candidates;
 use super::fee_row;
 use super::state_cache::{CachedState, StateCache};
-use super::{AccountProof, BackendError, FeeRow, LogFilter, StateView, View, has_storage_after};
+use super::{AccountProof, BackendError, FeeRow, LogSearch, StateView, View, has_storage_after};
 use crate::block::{
     BlockHashOrNumber, BlockLogs, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition,
 };
@@ -27,7 +27,6 @@ pub struct LayeredView {
     /// The blocks above the ancestor, ascending.
     layers: Vec<ExecutedBlock>,
     edits: Option<Edited>,
-    /// A cache of the state as of the head.
     cache: Option<Arc<StateCache>>,
 }
 
@@ -190,22 +189,16 @@ impl View for LayeredView {
         Ok(self.base.transaction_position(hash)?.filter(|position| position.block <= self.ancestor))
     }
 
-    fn log_candidates(
-        &self,
-        context: &Context,
-        filter: &LogFilter,
-        from: LogPosition,
-        to: BlockNumber,
-        limit: usize,
-    ) -> Result<Vec<LogPosition>, BackendError> {
-        self.check(to)?;
-        let of_base = if from.block <= self.ancestor {
-            self.base.log_candidates(context, filter, from, to.min(self.ancestor), limit)?
+    fn log_candidates(&self, context: &Context, search: LogSearch<'_>) -> Result<Vec<LogPosition>, BackendError> {
+        self.check(search.to)?;
+        let of_base = if search.from.block <= self.ancestor {
+            let to = search.to.min(self.ancestor);
+            self.base.log_candidates(context, LogSearch { to, ..search })?
         } else {
             Vec::new()
         };
-        let mut candidates = Candidates::new(filter, from, limit).with_found(of_base);
-        for layer in self.layers.iter().take_while(|layer| layer.header.header.number <= to) {
+        let mut candidates = Candidates::new(search).with_found(of_base);
+        for layer in self.layers.iter().take_while(|layer| layer.header.header.number <= search.to) {
             context.check()?;
             candidates.scan(&layer.header, &layer.receipts);
         }

@@ -39,7 +39,7 @@ pub use layered::LayeredView;
 pub use memory::MemoryBackend;
 pub use record::{Record, RecordKind, RecordWrite};
 pub use state_cache::StateCache;
-pub use view::{AccountProof, FeeRow, LogFilter, StateView, StorageProof, View, fee_row, has_storage_after};
+pub use view::{AccountProof, FeeRow, LogFilter, LogSearch, StateView, StorageProof, View, fee_row, has_storage_after};
 
 use crate::block::{BlockRef, ExecutedBlock};
 use node_types::BlockNumber;

@@ -1,26 +1,20 @@
 //! Small durable records that are not part of the chain.
 
-/// The purpose of a durable record. Backends treat all kinds alike.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum RecordKind {
-    /// A transaction of the pool.
-    PoolTransaction,
-    /// A filter with its cursor.
-    Filter,
-    /// An edit of the head's state that no block includes yet; see [`edits`](crate::edits).
-    PendingEdit,
-    /// The reasons why other nodes would reject an edited block; see [`edits`](crate::edits).
-    EditedBlock,
-    /// A snapshot of a development chain, to which it can be reverted.
-    Snapshot,
-    /// The chain identifier, which is not part of any block.
-    ChainId,
-}
-
-impl RecordKind {
-    /// Every kind of record.
-    pub const ALL: [Self; 6] =
-        [Self::PoolTransaction, Self::Filter, Self::PendingEdit, Self::EditedBlock, Self::Snapshot, Self::ChainId];
+node_types::listed_enum! {
+    /// The purpose of a durable record. Backends treat all kinds alike.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum RecordKind {
+        PoolTransaction,
+        Filter,
+        /// An edit of the head's state that no block includes yet; see [`edits`](crate::edits).
+        PendingEdit,
+        /// The reasons why other nodes would reject an edited block; see [`edits`](crate::edits).
+        EditedBlock,
+        /// A snapshot of a development chain, to which it can be reverted.
+        Snapshot,
+        /// The chain identifier, which is not part of any block.
+        ChainId,
+    }
 }
 
 /// A durable record.
@@ -28,7 +22,6 @@ impl RecordKind {
 pub struct Record {
     /// Key, unique among the records of one kind.
     pub key: Vec<u8>,
-    /// Value.
     pub value: Vec<u8>,
 }
 

@@ -77,8 +77,7 @@ pub trait View: Send + Sync {
     /// Returns the position of a transaction on the canonical chain, or `None` if no canonical block contains it.
     fn transaction_position(&self, hash: H256) -> Result<Option<TransactionPosition>, BackendError>;
 
-    /// Returns the positions of logs that may match `filter`, ascending, from `from` up to the last log of block `to`
-    /// (both inclusive), at most `limit` of them.
+    /// Returns the positions of logs that `search` may be for, ascending.
     ///
     /// The result includes every matching log between `from` and the last returned position. Fewer than `limit`
     /// positions are returned only if no more follow up to `to`. Positions of logs that do not match may be included,
@@ -88,14 +87,7 @@ pub trait View: Send + Sync {
     /// # Errors
     /// [`BackendError::UnknownBlock`] with `to` if it is above the head, and [`BackendError::Interrupted`] if
     /// `context` is interrupted, even before the first block.
-    fn log_candidates(
-        &self,
-        context: &Context,
-        filter: &LogFilter,
-        from: LogPosition,
-        to: BlockNumber,
-        limit: usize,
-    ) -> Result<Vec<LogPosition>, BackendError>;
+    fn log_candidates(&self, context: &Context, search: LogSearch<'_>) -> Result<Vec<LogPosition>, BackendError>;
 
     /// Returns the data for the fee history of consecutive canonical blocks, one row for each block; no rows if the
     /// range is empty.
@@ -161,6 +153,16 @@ pub fn has_storage_after(
     Ok(root(change.clone())? != root(cleared)?)
 }
 
+/// A search for logs: those that match `filter`, from `from` up to the last log of block `to` (both inclusive), at most
+/// `limit` of them.
+#[derive(Clone, Copy, Debug)]
+pub struct LogSearch<'a> {
+    pub filter: &'a LogFilter,
+    pub from: LogPosition,
+    pub to: BlockNumber,
+    pub limit: usize,
+}
+
 /// The addresses and topics that a log has to match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogFilter {
@@ -193,7 +195,6 @@ pub struct AccountProof {
 /// A storage slot with its Merkle proof.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StorageProof {
-    /// The slot.
     pub slot: H256,
     /// Its value; zero if the proof is an exclusion proof.
     pub value: U256,

@@ -11,7 +11,6 @@ use std::sync::Arc;
 /// Therefore the logs are in one allocation, in order, and cloning copies none of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockLogs {
-    /// Hash of the block.
     pub hash: H256,
     /// Timestamp of the block, in Unix seconds.
     pub timestamp: u64,
@@ -25,9 +24,7 @@ pub struct BlockLogs {
 pub struct BlockLog<'a> {
     /// Index of the transaction in the block, from 0.
     pub transaction_index: usize,
-    /// Hash of the transaction.
     pub transaction_hash: H256,
-    /// The log.
     pub log: LogRef<'a>,
 }
 
@@ -36,7 +33,6 @@ pub struct BlockLog<'a> {
 pub struct LogRef<'a> {
     /// The contract that emitted it.
     pub address: Address,
-    /// Its topics.
     pub topics: &'a [[u8; 32]],
     /// The data that is not indexed.
     pub data: &'a [u8],

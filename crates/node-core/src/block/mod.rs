@@ -17,7 +17,6 @@ use std::sync::Arc;
 pub struct BlockRef {
     /// Height.
     pub number: BlockNumber,
-    /// Hash of the header.
     pub hash: H256,
 }
 
@@ -30,7 +29,6 @@ impl fmt::Display for BlockRef {
 /// A block by number on the canonical chain, or by hash on any branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BlockHashOrNumber {
-    /// The canonical block with this number.
     Number(BlockNumber),
     /// The block with this hash, canonical or not.
     Hash(H256),
@@ -53,7 +51,6 @@ impl From<H256> for BlockHashOrNumber {
 pub struct SealedHeader {
     /// Hash of `header`.
     pub hash: H256,
-    /// The header.
     pub header: Header,
     /// Sum of the difficulties from genesis up to and including this block.
     pub total_difficulty: U256,
@@ -71,11 +68,8 @@ impl SealedHeader {
 /// A transaction with its hash and its sender.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecoveredTransaction {
-    /// The signed transaction.
     pub transaction: Transaction,
-    /// Its hash.
     pub hash: H256,
-    /// Address of the signer.
     pub sender: Address,
 }
 
@@ -124,7 +118,6 @@ fn impersonation(sender: Address) -> Signature {
 pub struct Body {
     /// Transactions in the order of execution.
     pub transactions: Vec<RecoveredTransaction>,
-    /// Headers of ommers.
     pub ommers: Vec<Header>,
     /// Withdrawals, since Shanghai.
     pub withdrawals: Option<Vec<Withdrawal>>,
@@ -145,7 +138,6 @@ impl Body {
 /// A block with the results of its execution.
 #[derive(Clone, Debug)]
 pub struct ExecutedBlock {
-    /// The header.
     pub header: Arc<SealedHeader>,
     /// Transactions, ommers, withdrawals.
     pub body: Arc<Body>,
@@ -158,7 +150,6 @@ pub struct ExecutedBlock {
 /// The position of a transaction on the canonical chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransactionPosition {
-    /// Number of the block.
     pub block: BlockNumber,
     /// Index among the block's transactions, from 0.
     pub index: usize,
@@ -167,7 +158,6 @@ pub struct TransactionPosition {
 /// Position of a log on the canonical chain. Positions are ordered as on the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LogPosition {
-    /// Number of the block.
     pub block: BlockNumber,
     /// Index among all logs of the block, from 0.
     pub log_index: u64,

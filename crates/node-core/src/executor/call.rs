@@ -38,7 +38,6 @@ pub struct Call {
     pub authorization_list: Vec<Authorization>,
     /// Overrides of accounts before the call.
     pub overrides: StateOverrides,
-    /// Overrides of the block environment.
     pub block_overrides: BlockOverrides,
 }
 

@@ -115,9 +115,7 @@ pub struct Contracts {
 /// A contract with its name in EIP-7910.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NamedContract {
-    /// Name.
     pub name: &'static str,
-    /// Address.
     pub address: Address,
 }
 
@@ -174,10 +172,8 @@ pub enum CallOutcome {
     Returned {
         /// The returned data.
         output: Bytes,
-        /// Gas used.
         gas_used: u64,
     },
-    /// It failed.
     Failed(CallFailure),
 }
 
@@ -193,7 +189,6 @@ pub enum EstimateOutcome {
 /// Why a call failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallFailure {
-    /// It reverted.
     Reverted {
         /// The decoded reason, if the output is an `Error(string)` or `Panic(uint256)`.
         reason: Option<String>,
@@ -216,24 +211,18 @@ pub enum CallFailure {
 
 /// Why a call, a transaction or a block could not be executed.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum ExecutionError {
-    /// The transaction or call breaks a rule.
     #[error(transparent)]
     Refused(#[from] TransactionError),
     /// A system contract is missing or failed (EIP-7002, EIP-7251, EIP-6110), so no block can be valid.
     #[error("system contract {address:#x}: {reason}")]
     SystemContract { address: Address, reason: String },
-    /// An override is invalid.
     #[error(transparent)]
     Override(#[from] OverrideError),
-    /// The backend failed.
     #[error(transparent)]
     Backend(#[from] BackendError),
-    /// The request was interrupted.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
-    /// The executor has a bug.
     #[error("internal error")]
     Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
@@ -242,24 +231,18 @@ pub enum ExecutionError {
 /// follow.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum TransactionError {
-    /// The type is not part of the active fork.
     #[error("transaction type not supported: type {0} is not part of the active fork")]
     TypeNotSupported(u8),
-    /// It is signed for another chain.
     #[error("invalid chain id for signer: have {got} want {expected}")]
     ChainId { got: u64, expected: u64 },
     /// It has replay protection, but EIP-155 is not active.
     #[error("replay protection for chain {chain_id} before EIP-155 is in force")]
     ReplayProtectionTooEarly { chain_id: u64 },
-    /// The signature is invalid.
     #[error("invalid sender: {0}")]
     Signature(crate::crypto::SignatureError),
-    /// The nonce has already been used.
     #[error("nonce too low: next nonce {expected}, tx nonce {got}")]
     NonceTooLow { got: u64, expected: u64 },
-    /// The nonce leaves a gap.
     #[error("nonce too high: next nonce {expected}, tx nonce {got}")]
     NonceTooHigh { got: u64, expected: u64 },
     /// The nonce cannot be incremented (EIP-2681).
@@ -268,7 +251,6 @@ pub enum TransactionError {
     /// The sender has code (EIP-3607).
     #[error("sender not an eoa: {0:#x} has code")]
     SenderHasCode(Address),
-    /// The balance does not cover gas and blob gas at the highest price plus the value.
     #[error("insufficient funds for gas * price + value: balance {balance}, tx cost {required}")]
     InsufficientFunds {
         /// The sender's balance in wei.
@@ -281,19 +263,15 @@ pub enum TransactionError {
     /// The fees exceed the range of the executor; only a balance set by an edit could cover them.
     #[error("fees of 2^128 wei and more are not supported")]
     FeesBeyond128Bits,
-    /// The fee cap is below the base fee.
     #[error("max fee per gas less than block base fee: maxFeePerGas: {cap}, baseFee: {base_fee}")]
     FeeCapTooLow { cap: U256, base_fee: u64 },
-    /// The tip cap is above the fee cap.
     #[error("max priority fee per gas higher than max fee per gas: maxPriorityFeePerGas: {tip}, maxFeePerGas: {cap}")]
     TipAboveFeeCap { tip: U256, cap: U256 },
-    /// The gas limit is below the intrinsic gas.
     #[error("intrinsic gas too low: gas {limit}, minimum needed {required}")]
     IntrinsicGas { limit: u64, required: u64 },
     /// The gas limit is below the floor price of the call data (EIP-7623).
     #[error("insufficient gas for floor data gas cost: gas {limit}, minimum needed {required}")]
     FloorGas { limit: u64, required: u64 },
-    /// The gas limit is above the gas left in the block.
     #[error("exceeds block gas limit: gas limit reached: gas {limit}, available {available}")]
     BlockGasExceeded { limit: u64, available: u64 },
     /// The gas limit is above the cap of EIP-7825.
@@ -306,29 +284,23 @@ pub enum TransactionError {
     /// The creation code is too long (EIP-3860).
     #[error("max initcode size exceeded: code size {length}, limit {limit}")]
     InitCodeTooLong { length: usize, limit: usize },
-    /// A blob transaction has no blobs.
     #[error("blob transaction missing blob hashes")]
     NoBlobs,
-    /// The transaction or block has too many blobs.
     #[error("too many blobs: have {count}, permitted {limit}")]
     TooManyBlobs {
         /// The number of blobs, including those of this transaction.
         count: u64,
         limit: u64,
     },
-    /// A versioned hash has an unknown version.
     #[error("invalid blob hash version: {hash:#x}")]
     BlobVersion { index: usize, hash: H256 },
-    /// The blob fee cap is below the blob base fee.
     #[error("max fee per blob gas less than block blob gas fee: blobGasFeeCap: {cap}, blobBaseFee: {base_fee}")]
     BlobFeeCapTooLow { cap: U256, base_fee: U256 },
     /// A set-code transaction has no authorizations (EIP-7702).
     #[error("EIP-7702 transaction with empty auth list")]
     NoAuthorizations,
-    /// A transaction of this type must have a recipient.
     #[error("transactions with blobs or authorizations cannot create contracts")]
     CannotCreate,
-    /// Any other rule.
     #[error("{0}")]
     Other(String),
 }

@@ -12,11 +12,8 @@ pub type StateOverrides = BTreeMap<Address, AccountOverride>;
 pub struct AccountOverride {
     /// Balance in wei.
     pub balance: Option<U256>,
-    /// Code.
     pub code: Option<Bytes>,
-    /// Nonce.
     pub nonce: Option<u64>,
-    /// Storage slots.
     pub storage: StorageOverride,
     /// Address to which the precompile at this account's address is moved. The account then executes its own code.
     pub move_precompile_to: Option<Address>,
@@ -43,11 +40,8 @@ pub struct BlockOverrides {
     pub difficulty: Option<U256>,
     /// TIMESTAMP, in Unix seconds.
     pub time: Option<u64>,
-    /// GASLIMIT.
     pub gas_limit: Option<u64>,
-    /// COINBASE.
     pub fee_recipient: Option<Address>,
-    /// PREVRANDAO.
     pub prev_randao: Option<H256>,
     /// BASEFEE, in wei per gas.
     pub base_fee_per_gas: Option<u64>,
@@ -84,13 +78,10 @@ fn set<T: Copy>(field: &mut T, value: Option<T>) {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OverrideError {
-    /// There is no precompile to move at this address.
     #[error("account {0:#x} is not a precompile")]
     NotAPrecompile(Address),
-    /// A precompile is moved to its own address.
     #[error("precompile {0:#x} is moved to itself")]
     MovedToItself(Address),
-    /// A precompile is moved to an account that is also overridden.
     #[error("account {0:#x} is overridden, and a precompile cannot be moved to it")]
     DestinationOverridden(Address),
 }

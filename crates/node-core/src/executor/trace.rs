@@ -25,13 +25,11 @@ pub type Trace = Box<RawValue>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {
-    /// The executor has no tracer with these options.
     #[error("{0}")]
     Options(String),
     /// The records exceed [`Tracing::max_bytes`].
     #[error("the trace exceeds its memory limit")]
     TooLarge,
-    /// The execution failed.
     #[error(transparent)]
     Execution(#[from] ExecutionError),
 }

@@ -10,7 +10,6 @@ use node_types::BlockNumber;
 /// The objects that a filter reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FilterCriteria {
-    /// Logs.
     Logs(LogCriteria),
     /// Hashes of new blocks.
     Blocks,
@@ -65,7 +64,6 @@ impl FilterChanges {
 /// A log that was added to the chain or removed from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangedLog {
-    /// The log with its position.
     pub found: FoundLog,
     /// Whether its block left the chain.
     pub removed: bool,

@@ -8,7 +8,6 @@ use crate::block::BlockRef;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FilterError {
-    /// There is no such filter, or it has expired.
     #[error("there is no filter {0}")]
     NotFound(FilterId),
     /// The operation is only for log filters.
@@ -23,7 +22,6 @@ pub enum FilterError {
     /// determined.
     #[error("block {0}, up to which the filter has reported, is no longer stored; install a new filter")]
     CursorForgotten(BlockRef),
-    /// The backend failed.
     #[error(transparent)]
     Backend(#[from] BackendError),
 }
@@ -35,7 +33,6 @@ pub enum ChangesError {
     /// The block of the cursor is no longer canonical and no longer stored, so the removed logs cannot be determined.
     #[error("block {0}, up to which everything was reported, is no longer stored")]
     CursorForgotten(BlockRef),
-    /// The backend failed.
     #[error(transparent)]
     Backend(#[from] BackendError),
 }

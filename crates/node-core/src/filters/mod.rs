@@ -23,22 +23,32 @@ use crate::block::{LogPosition, LogRef};
 use crate::clock::Clock;
 use crate::context::{ClientId, Context, is_fair_share};
 use crate::logs::{self, FoundLog, PageSize};
+#[cfg(feature = "clap")]
+use crate::node::Limit;
 use crate::pool::Pool;
+#[cfg(feature = "clap")]
+use crate::values;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Limits of filters.
+/// Limits of filters. A client may have at most as many filters as it leaves free for others.
+///
+/// With the feature `clap`, this is a group of command-line options with the same defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::Args), command(next_help_heading = "Limits of all clients"))]
 pub struct FilterLimits {
-    /// Time after its last use after which a filter expires.
+    /// How long a filter exists after its last use
+    #[cfg_attr(feature = "clap", arg(long = "filter-ttl", value_name = "TIME", value_parser = values::time, default_value = values::text(Self::default().ttl)))]
     pub ttl: Duration,
-    /// Maximum number of filters. A client may have at most as many as it leaves free for others.
+    /// Maximum number of installed filters
+    #[cfg_attr(feature = "clap", arg(long = Limit::Filters.name(), value_name = "COUNT", value_parser = values::at_least_one::<usize>, default_value_t = Self::default().count))]
     pub count: usize,
     /// Maximum number of entries that one poll reports; the next poll reports the rest. If the logs have much data, one
     /// poll reports fewer. A page may end inside a block.
+    #[cfg_attr(feature = "clap", arg(skip = Self::default().page))]
     pub page: usize,
 }
 

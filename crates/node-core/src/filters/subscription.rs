@@ -10,7 +10,6 @@ use crate::pool::Pool;
 /// The state of a filter or an event stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subscription {
-    /// What is reported.
     pub criteria: FilterCriteria,
     /// The position up to which it was reported.
     pub cursor: Cursor,

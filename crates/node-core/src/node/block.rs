@@ -18,7 +18,6 @@ const LONGEST_READ: Duration = Duration::from_millis(1);
 /// A block of any branch, or the pending block.
 #[derive(Clone, Debug)]
 pub struct FoundBlock {
-    /// The header.
     pub header: Arc<SealedHeader>,
     /// Transactions, ommers, withdrawals.
     pub body: Arc<Body>,
@@ -47,64 +46,46 @@ impl FoundBlock {
     }
 }
 
-impl Node {
-    /// Returns the header of a block, or `None` if the block is unknown. A hash may be that of a side block.
-    ///
-    /// # Errors
-    /// [`NodeError::Backend`]; for `pending` also errors of building the pending block.
-    pub fn get_header(&self, context: &Context, block: BlockId) -> Result<Option<Arc<SealedHeader>>, NodeError> {
-        let snapshot = self.snapshot_for(context, block)?;
-        match snapshot.known(block) {
-            Some(id) => Ok(snapshot.view.header(id)?),
-            None => Ok(None),
+pub(super) fn get_header(
+    node: &Node,
+    context: &Context,
+    block: BlockId,
+) -> Result<Option<Arc<SealedHeader>>, NodeError> {
+    let snapshot = node.snapshot_for(context, block)?;
+    match snapshot.known(block) {
+        Some(id) => Ok(snapshot.view.header(id)?),
+        None => Ok(None),
+    }
+}
+
+pub(super) fn get_block(node: &Node, context: &Context, block: BlockId) -> Result<Option<FoundBlock>, NodeError> {
+    let snapshot = node.snapshot_for(context, block)?;
+    match snapshot.known(block) {
+        Some(id) => FoundBlock::read(context, &snapshot, id),
+        None => Ok(None),
+    }
+}
+
+pub(super) fn get_block_hash(node: &Node, context: &Context, block: BlockId) -> Result<Option<H256>, NodeError> {
+    let snapshot = node.snapshot(context)?;
+    match block {
+        BlockId::Number(BlockNumberOrTag::Pending) => Ok(None),
+        BlockId::Number(block) => {
+            let hash = snapshot.known_height(block).map(|number| snapshot.view.canonical_hash(number));
+            Ok(hash.transpose()?.flatten())
         }
+        BlockId::Hash(hash) => Ok(snapshot.view.header(hash.into())?.map(|_| hash)),
     }
+}
 
-    /// Returns a block, or `None` if it is unknown. A hash may be that of a side block.
-    ///
-    /// # Errors
-    /// [`NodeError::Backend`]; for `pending` also errors of building the pending block.
-    pub fn get_block(&self, context: &Context, block: BlockId) -> Result<Option<FoundBlock>, NodeError> {
-        let snapshot = self.snapshot_for(context, block)?;
-        match snapshot.known(block) {
-            Some(id) => FoundBlock::read(context, &snapshot, id),
-            None => Ok(None),
-        }
-    }
+pub(super) fn get_body(node: &Node, context: &Context, hash: H256) -> Result<Arc<Body>, NodeError> {
+    let unknown = || NodeError::BlockNotFound { block: hash.into(), field: Field::Hash };
+    node.snapshot(context)?.view.body(hash.into())?.ok_or_else(unknown)
+}
 
-    /// Returns the hash of a block, canonical or not, or `None` if the block is unknown or pending.
-    ///
-    /// # Errors
-    /// [`NodeError::Backend`].
-    pub fn get_block_hash(&self, context: &Context, block: BlockId) -> Result<Option<H256>, NodeError> {
-        let snapshot = self.snapshot(context)?;
-        match block {
-            BlockId::Number(BlockNumberOrTag::Pending) => Ok(None),
-            BlockId::Number(block) => {
-                let hash = snapshot.known_height(block).map(|number| snapshot.view.canonical_hash(number));
-                Ok(hash.transpose()?.flatten())
-            }
-            BlockId::Hash(hash) => Ok(snapshot.view.header(hash.into())?.map(|_| hash)),
-        }
-    }
-
-    /// Returns the body of the block with this hash, canonical or not.
-    ///
-    /// # Errors
-    /// [`NodeError::BlockNotFound`] if the block is unknown.
-    pub fn get_body(&self, context: &Context, hash: H256) -> Result<Arc<Body>, NodeError> {
-        let unknown = || NodeError::BlockNotFound { block: hash.into(), field: Field::Hash };
-        self.snapshot(context)?.view.body(hash.into())?.ok_or_else(unknown)
-    }
-
-    /// Returns the body of a canonical block, or of the pending one.
-    ///
-    /// # Errors
-    /// [`NodeError::BlockNotFound`] if no canonical block has this id.
-    pub fn get_canonical_body(&self, context: &Context, block: BlockId) -> Result<Arc<Body>, NodeError> {
-        let snapshot = self.snapshot_for(context, block)?;
-        snapshot.body(snapshot.canonical(block, Field::BlockNumber)?)
-    }
+pub(super) fn get_canonical_body(node: &Node, context: &Context, block: BlockId) -> Result<Arc<Body>, NodeError> {
+    let snapshot = node.snapshot_for(context, block)?;
+    snapshot.body(snapshot.canonical(block, Field::BlockNumber)?)
 }
 
 #[cfg(test)]

@@ -22,7 +22,6 @@ pub struct BlockRequest {
     pub parent: H256,
     /// Timestamp in Unix seconds.
     pub timestamp: u64,
-    /// PREVRANDAO.
     pub prev_randao: H256,
     /// Recipient of the tips.
     pub fee_recipient: Address,
@@ -32,14 +31,12 @@ pub struct BlockRequest {
     pub parent_beacon_block_root: Option<H256>,
     /// All transactions, in the encoding in which they are sent; `None` to take those of the pool.
     pub transactions: Option<Vec<Bytes>>,
-    /// Extra data of the header.
     pub extra_data: Bytes,
 }
 
 /// A block that was built on request.
 #[derive(Clone, Debug)]
 pub struct BuiltBlock {
-    /// The block.
     pub block: ExecutedBlock,
     /// Sidecars of its blob transactions, in order, as far as they are known.
     pub sidecars: Vec<BlobSidecar>,
@@ -49,50 +46,44 @@ pub struct BuiltBlock {
     pub value: U256,
 }
 
-impl Node {
-    /// Builds a block on top of a canonical one, without adding it to the chain.
-    ///
-    /// # Errors
-    /// [`NodeError::BlockNotFound`] and [`NodeError::StatePruned`] for the parent, [`NodeError::Invalid`] for fields
-    /// out of range, [`NodeError::NotBuilt`] if a transaction or a system contract fails.
-    pub fn build_block(&self, context: &Context, request: BlockRequest) -> Result<BuiltBlock, NodeError> {
-        let snapshot = self.snapshot(context)?;
-        let number = snapshot.state(request.parent.into(), Field::ParentHash)?;
-        let parent = snapshot.header(number)?;
-        let mut faults = Vec::new();
-        let least = parent.header.timestamp.saturating_add(1);
-        if request.timestamp < least {
-            let message = format!("expected at least {least}, got {}", request.timestamp);
-            faults.push(Fault::new(Field::Timestamp, message));
-        }
-        if request.extra_data.len() > MAX_EXTRA_DATA {
-            let message = format!("expected at most {MAX_EXTRA_DATA} bytes, got {}", request.extra_data.len());
-            faults.push(Fault::new(Field::ExtraData, message));
-        }
-        if !faults.is_empty() {
-            return Err(NodeError::Invalid(faults));
-        }
-        let next = next_header(&self.spec, &parent, request.timestamp);
-        let wanted =
-            if self.producer.is_some() { next.gas_limit } else { gas_limit_towards(next.gas_limit, GAS_LIMIT) };
-        let header = Header {
-            beneficiary: request.fee_recipient,
-            mix_hash: request.prev_randao,
-            gas_limit: wanted,
-            extra_data: request.extra_data,
-            parent_beacon_block_root: next
-                .parent_beacon_block_root
-                .map(|none| request.parent_beacon_block_root.unwrap_or(none)),
-            ..next
-        };
-        let view = GrowingBranch::new(snapshot.view.clone(), number)?.view()?;
-        let context = context.clone().with_timeout(self.limits.call_timeout);
-        match request.transactions {
-            Some(transactions) => self.build_of(&context, &*view, header, request.withdrawals, &transactions),
-            None => self.build_of_pool(&context, &*view, header, request.withdrawals),
-        }
+pub(super) fn build_block(node: &Node, context: &Context, request: BlockRequest) -> Result<BuiltBlock, NodeError> {
+    let snapshot = node.snapshot(context)?;
+    let number = snapshot.state(request.parent.into(), Field::ParentHash)?;
+    let parent = snapshot.header(number)?;
+    let mut faults = Vec::new();
+    let least = parent.header.timestamp.saturating_add(1);
+    if request.timestamp < least {
+        let message = format!("expected at least {least}, got {}", request.timestamp);
+        faults.push(Fault::new(Field::Timestamp, message));
     }
+    if request.extra_data.len() > MAX_EXTRA_DATA {
+        let message = format!("expected at most {MAX_EXTRA_DATA} bytes, got {}", request.extra_data.len());
+        faults.push(Fault::new(Field::ExtraData, message));
+    }
+    if !faults.is_empty() {
+        return Err(NodeError::Invalid(faults));
+    }
+    let next = next_header(&node.spec, &parent, request.timestamp);
+    let wanted = if node.producer.is_some() { next.gas_limit } else { gas_limit_towards(next.gas_limit, GAS_LIMIT) };
+    let header = Header {
+        beneficiary: request.fee_recipient,
+        mix_hash: request.prev_randao,
+        gas_limit: wanted,
+        extra_data: request.extra_data,
+        parent_beacon_block_root: next
+            .parent_beacon_block_root
+            .map(|none| request.parent_beacon_block_root.unwrap_or(none)),
+        ..next
+    };
+    let view = GrowingBranch::new(snapshot.view.clone(), number)?.view()?;
+    let context = context.clone().with_timeout(node.limits.call_timeout);
+    match request.transactions {
+        Some(transactions) => node.build_of(&context, &*view, header, request.withdrawals, &transactions),
+        None => node.build_of_pool(&context, &*view, header, request.withdrawals),
+    }
+}
 
+impl Node {
     /// Builds a block with exactly these transactions.
     fn build_of(
         &self,

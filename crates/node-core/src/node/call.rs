@@ -5,41 +5,31 @@ use crate::context::Context;
 use crate::executor::{Call, CallOutcome, EstimateOutcome};
 use node_types::{BlockId, Bytes};
 
+pub(super) fn call(node: &Node, context: &Context, call: &Call, block: BlockId) -> Result<Bytes, NodeError> {
+    let snapshot = node.snapshot_for(context, block)?;
+    let header = snapshot.header(snapshot.state(block, Field::BlockNumber)?)?;
+    let context = node.call_context(context);
+    let outcome = node
+        .executor
+        .call(&context, &*snapshot.view, &header.header, call)
+        .map_err(|error| NodeError::of_call(error, &context))?;
+    node.observed(call, block);
+    match outcome {
+        CallOutcome::Returned { output, .. } => Ok(output),
+        CallOutcome::Failed(failure) => Err(failure.into()),
+    }
+}
+
+pub(super) fn estimate_gas(node: &Node, context: &Context, call: &Call, block: BlockId) -> Result<u64, NodeError> {
+    let outcome = node.estimate(context, call, block)?;
+    node.observed(call, block);
+    match outcome {
+        EstimateOutcome::Gas(gas) => Ok(gas),
+        EstimateOutcome::Failed(failure) => Err(failure.into()),
+    }
+}
+
 impl Node {
-    /// Executes a call on the state as of a block, in the environment of that block, and returns its output.
-    ///
-    /// # Errors
-    /// [`NodeError::ExecutionReverted`] or [`NodeError::ExecutionFailed`] if the call fails, and those of reading the
-    /// block.
-    pub fn call(&self, context: &Context, call: &Call, block: BlockId) -> Result<Bytes, NodeError> {
-        let snapshot = self.snapshot_for(context, block)?;
-        let header = snapshot.header(snapshot.state(block, Field::BlockNumber)?)?;
-        let context = self.call_context(context);
-        let outcome = self
-            .executor
-            .call(&context, &*snapshot.view, &header.header, call)
-            .map_err(|error| NodeError::of_call(error, &context))?;
-        self.observed(call, block);
-        match outcome {
-            CallOutcome::Returned { output, .. } => Ok(output),
-            CallOutcome::Failed(failure) => Err(failure.into()),
-        }
-    }
-
-    /// Returns a gas limit with which a call succeeds on the state as of a block, in the environment of that block.
-    ///
-    /// # Errors
-    /// [`NodeError::ExecutionReverted`] or [`NodeError::ExecutionFailed`] if the call fails, and those of reading the
-    /// block.
-    pub fn estimate_gas(&self, context: &Context, call: &Call, block: BlockId) -> Result<u64, NodeError> {
-        let outcome = self.estimate(context, call, block)?;
-        self.observed(call, block);
-        match outcome {
-            EstimateOutcome::Gas(gas) => Ok(gas),
-            EstimateOutcome::Failed(failure) => Err(failure.into()),
-        }
-    }
-
     /// Returns the gas limit for a transaction that will be sent. The call is reported to observers only if it fails,
     /// because otherwise they will see the transaction.
     pub(super) fn gas_to_send(&self, context: &Context, call: &Call) -> Result<u64, NodeError> {

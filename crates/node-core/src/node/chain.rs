@@ -5,7 +5,7 @@ use super::{Node, NodeError};
 use crate::block::SealedHeader;
 use crate::context::Context;
 use crate::protocol::fees;
-use node_types::{Address, BlockNumber, U256};
+use node_types::{Address, U256};
 use std::sync::Arc;
 
 /// Number of blocks whose tips a suggestion considers.
@@ -17,84 +17,46 @@ const DEFAULT_TIP: u64 = 1_000_000_000;
 /// Highest suggested tip in wei per gas.
 const HIGHEST_TIP: u64 = 500_000_000_000;
 
+pub(super) fn head(node: &Node, context: &Context) -> Result<Arc<SealedHeader>, NodeError> {
+    let snapshot = node.snapshot(context)?;
+    let head = snapshot.view.head().number;
+    snapshot.view.state(head)?.account(Address::zero())?;
+    snapshot.header(head)
+}
+
+pub(super) fn gas_price(node: &Node, context: &Context) -> Result<U256, NodeError> {
+    let snapshot = node.snapshot(context)?;
+    let head = snapshot.header(snapshot.latest())?;
+    let base_fee = node.next_header.after(&head).base_fee_per_gas.unwrap_or(0);
+    Ok(node.suggested_tip(&snapshot)? + U256::from(base_fee))
+}
+
+pub(super) fn max_priority_fee_per_gas(node: &Node, context: &Context) -> Result<U256, NodeError> {
+    node.suggested_tip(&node.snapshot(context)?)
+}
+
+pub(super) fn next_base_fee(node: &Node, context: &Context) -> Result<Option<u64>, NodeError> {
+    let snapshot = node.snapshot(context)?;
+    let head = snapshot.header(snapshot.latest())?;
+    Ok(node.next_header.after(&head).base_fee_per_gas)
+}
+
+pub(super) fn coinbase(node: &Node, context: &Context) -> Result<Option<Address>, NodeError> {
+    if node.producer.is_none() {
+        return Ok(None);
+    }
+    let snapshot = node.snapshot(context)?;
+    let head = snapshot.header(snapshot.latest())?;
+    Ok(Some(node.next_header.after(&head).beneficiary))
+}
+
+pub(super) fn blob_base_fee(node: &Node, context: &Context) -> Result<Option<U256>, NodeError> {
+    let snapshot = node.snapshot(context)?;
+    let head = snapshot.header(snapshot.latest())?;
+    Ok(fees::blob_base_fee(&node.spec, &node.next_header.after(&head)))
+}
+
 impl Node {
-    /// Returns the header of the head. Also reads an account, so success shows that the backend can read states.
-    ///
-    /// # Errors
-    /// [`NodeError::Backend`].
-    pub fn head(&self, context: &Context) -> Result<Arc<SealedHeader>, NodeError> {
-        let snapshot = self.snapshot(context)?;
-        let head = snapshot.view.head().number;
-        snapshot.view.state(head)?.account(Address::zero())?;
-        snapshot.header(head)
-    }
-
-    /// Returns the number of the head.
-    ///
-    /// # Errors
-    /// [`NodeError::Backend`].
-    pub fn block_number(&self, context: &Context) -> Result<BlockNumber, NodeError> {
-        Ok(self.snapshot(context)?.latest())
-    }
-
-    /// Returns the name and the version of the server.
-    pub fn client_version(&self) -> &str {
-        &self.client_version
-    }
-
-    /// Returns a gas price in wei with which a transaction should be included in one of the next blocks: the next
-    /// base fee plus the suggested tip.
-    ///
-    /// # Errors
-    /// [`NodeError::Backend`].
-    pub fn gas_price(&self, context: &Context) -> Result<U256, NodeError> {
-        let snapshot = self.snapshot(context)?;
-        let head = snapshot.header(snapshot.latest())?;
-        let base_fee = self.next_header.after(&head).base_fee_per_gas.unwrap_or(0);
-        Ok(self.suggested_tip(&snapshot)? + U256::from(base_fee))
-    }
-
-    /// Returns a tip in wei per gas with which a transaction should be included in one of the next blocks.
-    ///
-    /// # Errors
-    /// [`NodeError::Backend`].
-    pub fn max_priority_fee_per_gas(&self, context: &Context) -> Result<U256, NodeError> {
-        self.suggested_tip(&self.snapshot(context)?)
-    }
-
-    /// Returns the base fee of the next block in wei per gas, or `None` before London.
-    ///
-    /// # Errors
-    /// [`NodeError::Backend`].
-    pub fn next_base_fee(&self, context: &Context) -> Result<Option<u64>, NodeError> {
-        let snapshot = self.snapshot(context)?;
-        let head = snapshot.header(snapshot.latest())?;
-        Ok(self.next_header.after(&head).base_fee_per_gas)
-    }
-
-    /// Returns the fee recipient of the next block, or `None` if the node does not produce blocks.
-    ///
-    /// # Errors
-    /// [`NodeError::Backend`].
-    pub fn coinbase(&self, context: &Context) -> Result<Option<Address>, NodeError> {
-        if self.producer.is_none() {
-            return Ok(None);
-        }
-        let snapshot = self.snapshot(context)?;
-        let head = snapshot.header(snapshot.latest())?;
-        Ok(Some(self.next_header.after(&head).beneficiary))
-    }
-
-    /// Returns the blob base fee of the next block in wei per blob gas, or `None` before Cancun.
-    ///
-    /// # Errors
-    /// [`NodeError::Backend`].
-    pub fn blob_base_fee(&self, context: &Context) -> Result<Option<U256>, NodeError> {
-        let snapshot = self.snapshot(context)?;
-        let head = snapshot.header(snapshot.latest())?;
-        Ok(fees::blob_base_fee(&self.spec, &self.next_header.after(&head)))
-    }
-
     /// Returns the median of the median tips of the latest blocks that have transactions, but at least the pool's
     /// minimum.
     fn suggested_tip(&self, snapshot: &RequestView) -> Result<U256, NodeError> {

@@ -27,11 +27,9 @@ pub struct ForkConfig {
     pub activation_time: Option<u64>,
     /// Blob parameters; `None` before Cancun.
     pub blob_params: Option<BlobParams>,
-    /// Chain id.
     pub chain_id: u64,
     /// Identifier (EIP-6122).
     pub fork_id: [u8; 4],
-    /// Precompiled contracts.
     pub precompiles: Vec<NamedContract>,
     /// System contracts that blocks call.
     pub system_contracts: Vec<NamedContract>,
@@ -46,31 +44,32 @@ pub struct Capabilities {
     pub earliest_state: BlockNumber,
 }
 
-impl Node {
-    /// Returns the current, the next and the last scheduled rules (EIP-7910).
-    ///
-    /// # Errors
-    /// [`NodeError::Backend`].
-    pub fn fork_configs(&self, context: &Context) -> Result<ForkConfigs, NodeError> {
-        let snapshot = self.snapshot(context)?;
-        let head = snapshot.header(snapshot.latest())?;
-        let genesis = snapshot.view.header(0.into())?.ok_or(BackendError::UnknownBlock(0))?;
-        let now = head.header.timestamp;
-        let begun = fork_id::times(&self.spec).filter(|at| *at <= now).max();
-        let coming = || fork_id::times(&self.spec).filter(|at| *at > now);
-        let merged = head.header.difficulty.is_zero();
-        // Forks that activate by timestamp come after the merge, and those that activate by number before it.
-        let at = |time: u64| self.fork_config(&genesis, BlockNumber::MAX, time, true);
-        Ok(ForkConfigs {
-            current: ForkConfig {
-                activation_time: begun.filter(|_| merged),
-                ..self.fork_config(&genesis, head.header.number, now, merged)
-            },
-            next: coming().min().map(at),
-            last: coming().max().map(at),
-        })
-    }
+pub(super) fn fork_configs(node: &Node, context: &Context) -> Result<ForkConfigs, NodeError> {
+    let snapshot = node.snapshot(context)?;
+    let head = snapshot.header(snapshot.latest())?;
+    let genesis = snapshot.view.header(0.into())?.ok_or(BackendError::UnknownBlock(0))?;
+    let now = head.header.timestamp;
+    let begun = fork_id::times(&node.spec).filter(|at| *at <= now).max();
+    let coming = || fork_id::times(&node.spec).filter(|at| *at > now);
+    let merged = head.header.difficulty.is_zero();
+    // Forks that activate by timestamp come after the merge, and those that activate by number before it.
+    let at = |time: u64| node.fork_config(&genesis, BlockNumber::MAX, time, true);
+    Ok(ForkConfigs {
+        current: ForkConfig {
+            activation_time: begun.filter(|_| merged),
+            ..node.fork_config(&genesis, head.header.number, now, merged)
+        },
+        next: coming().min().map(at),
+        last: coming().max().map(at),
+    })
+}
 
+pub(super) fn capabilities(node: &Node, context: &Context) -> Result<Capabilities, NodeError> {
+    let snapshot = node.snapshot(context)?;
+    Ok(Capabilities { head: snapshot.mined_head()?, earliest_state: snapshot.view.earliest_state() })
+}
+
+impl Node {
     fn fork_config(&self, genesis: &SealedHeader, number: BlockNumber, time: u64, merged: bool) -> ForkConfig {
         let contracts = self.executor.contracts(self.spec.fork_at(number, time, merged));
         ForkConfig {
@@ -81,15 +80,6 @@ impl Node {
             precompiles: contracts.precompiles,
             system_contracts: contracts.system,
         }
-    }
-
-    /// Returns the head, and the earliest block whose state is kept.
-    ///
-    /// # Errors
-    /// [`NodeError::Backend`].
-    pub fn capabilities(&self, context: &Context) -> Result<Capabilities, NodeError> {
-        let snapshot = self.snapshot(context)?;
-        Ok(Capabilities { head: snapshot.mined_head()?, earliest_state: snapshot.view.earliest_state() })
     }
 }
 

@@ -16,24 +16,17 @@ use std::fmt;
 /// `field` is the field of the request that caused the error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum NodeError {
-    /// Fields are out of range, or contradict each other.
     #[error("the request is invalid{}", listed(.0))]
     Invalid(Vec<Fault>),
-    /// The canonical chain has no such block.
     #[error("the canonical chain has no block {block}")]
     BlockNotFound { block: BlockId, field: Field },
-    /// The filter never existed, was uninstalled, or expired.
     #[error("no filter has this id")]
     FilterNotFound,
-    /// The state has been pruned.
     #[error("the state as of block {block} is not kept; the earliest kept is that of block {earliest}")]
     StatePruned { block: BlockNumber, earliest: BlockNumber, field: Field },
-    /// The account was edited after the block.
     #[error("the account was edited after block {0}, and no header commits to it until the next block is mined")]
     Edited(BlockNumber),
-    /// The call reverted.
     #[error("execution reverted{}", Reason(.reason.as_deref()))]
     ExecutionReverted {
         /// The decoded `Error(string)` or `Panic(uint256)`, or `custom error` with the selector; `None` if the output
@@ -53,19 +46,15 @@ pub enum NodeError {
         /// whole.
         fields: Vec<Field>,
     },
-    /// The pool rejected the transaction.
     #[error(transparent)]
     TransactionRejected(Rejection),
-    /// The chain cannot be changed as requested.
     #[error(transparent)]
     Control(ProducerError),
-    /// The chain is being imported, during which transactions are refused.
     #[error("the chain is being imported, and transactions are refused until that has ended")]
     Importing,
     /// The node does not produce blocks, so its chain cannot be controlled.
     #[error("this node does not produce blocks")]
     NotProducing,
-    /// The node has no key for the account, and the account is not impersonated.
     #[error("unknown account {0:#x}: the node has no key for it, and does not impersonate it")]
     UnknownAccount(Address),
     /// No more filters may be installed.
@@ -73,7 +62,6 @@ pub enum NodeError {
         "no more filters can be installed: the limit is {limit}, and one client may use at most half of those that others do not use"
     )]
     TooManyFilters { limit: usize },
-    /// The query spans too many blocks.
     #[error("the query spans {blocks} blocks, but at most {limit} are allowed")]
     TooManyBlocks {
         blocks: u64,
@@ -82,7 +70,6 @@ pub enum NodeError {
         to_block: BlockNumber,
         field: Field,
     },
-    /// Too many logs match.
     #[error("more than {limit} logs match")]
     TooManyLogs {
         limit: usize,
@@ -93,34 +80,25 @@ pub enum NodeError {
     /// Too many logs match a filter. Its range cannot be changed.
     #[error("more than {limit} logs match the filter")]
     TooManyFilterLogs { limit: usize },
-    /// The canonical chain has no such transaction.
     #[error("transaction not found")]
     TransactionNotFound { hash: H256 },
-    /// The genesis block has no transactions to trace, and no parent.
     #[error("genesis is not traceable")]
     GenesisNotTraceable,
-    /// The trace needs too much memory.
     #[error("the trace takes more than {limit} bytes of memory")]
     TraceTooLarge { limit: u64 },
-    /// The request was cancelled or its time ran out.
     #[error(transparent)]
     Interrupted(Interrupted),
-    /// The backend failed.
     #[error("the backend failed")]
     Backend(#[source] BackendError),
-    /// The node has a bug.
     #[error("internal error")]
     Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// No block on top of the head is valid: a system contract of the active fork is missing or failed.
     #[error("there is no pending block: system contract {address:#x}: {reason}")]
     NoPendingBlock { address: Address, reason: String },
-    /// A block cannot be executed on top of the head.
     #[error("the pending block cannot be executed")]
     PendingBlock(#[source] ExecutionError),
-    /// The requested block cannot be built.
     #[error("the block cannot be built")]
     NotBuilt(#[source] ExecutionError),
-    /// The backend returned an invalid proof.
     #[error("the proof as of block {block} does not hold")]
     Proof { block: BlockNumber, source: InvalidProof },
 }

@@ -23,14 +23,10 @@ pub enum EventQuery {
     Logs {
         /// Addresses and topics of the logs.
         filter: LogFilter,
-        /// Where the stream starts.
         start: EventStart,
     },
     /// Blocks that join the canonical chain.
-    Blocks {
-        /// Where the stream starts.
-        start: EventStart,
-    },
+    Blocks { start: EventStart },
     /// Transactions that enter the pool.
     PendingTransactions {
         /// Starts after the transaction with this arrival number; `None` for transactions from now on.
@@ -43,7 +39,6 @@ pub enum EventQuery {
 pub enum EventStart {
     /// After the current head.
     Now,
-    /// With this block.
     Block(BlockNumberOrTag),
     /// After an event that the client has received.
     After(ChainEventId),
@@ -81,81 +76,67 @@ pub struct EventStream {
     genesis: Option<BlockRef>,
 }
 
-impl Node {
-    /// Opens a stream of events.
-    ///
-    /// # Errors
-    /// [`NodeError::BlockNotFound`] if the block of the client's last event is unknown, and [`NodeError::Invalid`] if
-    /// the filter exceeds the limits, or if the first block is more than one above the head.
-    pub fn events(&self, context: &Context, query: &EventQuery) -> Result<EventStream, NodeError> {
-        context.check()?;
-        let snapshot = self.snapshot(context)?;
-        let (criteria, cursor, resumed) = match query {
-            EventQuery::Logs { filter, start: from } => {
-                let faults = filter_faults(filter, &self.limits);
-                if !faults.is_empty() {
-                    return Err(NodeError::Invalid(faults));
-                }
-                let criteria = LogCriteria { filter: filter.clone(), from: 0, open_below: false, to: None };
-                (FilterCriteria::Logs(criteria), Cursor::Chain(start(&snapshot, from)?), from.resumes())
+pub(super) fn events(node: &Node, context: &Context, query: &EventQuery) -> Result<EventStream, NodeError> {
+    context.check()?;
+    let snapshot = node.snapshot(context)?;
+    let (criteria, cursor, resumed) = match query {
+        EventQuery::Logs { filter, start: from } => {
+            let faults = filter_faults(filter, &node.limits);
+            if !faults.is_empty() {
+                return Err(NodeError::Invalid(faults));
             }
-            EventQuery::Blocks { start: from } => {
-                (FilterCriteria::Blocks, Cursor::Chain(start(&snapshot, from)?), from.resumes())
-            }
-            EventQuery::PendingTransactions { after } => {
-                let next = match after {
-                    Some(last) => last.saturating_add(1),
-                    None => self.pool.arrivals(u64::MAX, 0).next,
-                };
-                (FilterCriteria::PendingTransactions, Cursor::Arrival(next), after.is_some())
-            }
-        };
-        let last_id = if resumed { id_of(cursor) } else { None };
-        let genesis = match query {
-            EventQuery::Blocks { start: EventStart::Block(tag) } if *tag != BlockNumberOrTag::Pending => {
-                let is_first = snapshot.height(*tag) == 0;
-                is_first.then(|| snapshot.view.canonical_hash(0)).transpose()?.flatten()
-            }
-            _ => None,
-        };
-        let genesis = genesis.map(|hash| BlockRef { number: 0, hash });
-        Ok(EventStream { subscription: Subscription { criteria, cursor }, last_id, genesis })
-    }
-
-    /// Returns the next events, about one page, and the stream after them. Returns no events if nothing has changed.
-    ///
-    /// The last event has the id of the position that the stream has reached. It has no data if nothing up to there
-    /// matched.
-    ///
-    /// # Errors
-    /// [`NodeError::BlockNotFound`] if the block of the last event is no longer known.
-    pub fn next_events(
-        &self,
-        context: &Context,
-        mut stream: EventStream,
-        page: PageSize,
-    ) -> Result<(Vec<Event>, EventStream), NodeError> {
-        let view = self.backend.view()?;
-        let (changes, cursor) = stream.subscription.next(context, &*view, &self.pool, page)?;
-        context.check()?;
-        let mut events: Vec<_> = match changes {
-            FilterChanges::Logs(logs) => logs.into_iter().map(log_event).collect(),
-            FilterChanges::Blocks(blocks) => stream.genesis.take().into_iter().chain(blocks).map(block_event).collect(),
-            FilterChanges::Transactions(arrivals) => (arrivals.into_iter())
-                .map(|arrival| Event {
-                    id: Some(EventId::Arrival(arrival.number)),
-                    data: Some(EventData::Transaction(arrival.hash)),
-                })
-                .collect(),
-        };
-        let last_id = events.last().map_or(stream.last_id, |last| last.id);
-        stream.subscription.cursor = cursor;
-        stream.last_id = id_of(cursor);
-        if stream.last_id != last_id {
-            events.push(Event { id: stream.last_id, data: None });
+            let criteria = LogCriteria { filter: filter.clone(), from: 0, open_below: false, to: None };
+            (FilterCriteria::Logs(criteria), Cursor::Chain(start(&snapshot, from)?), from.resumes())
         }
-        Ok((events, stream))
+        EventQuery::Blocks { start: from } => {
+            (FilterCriteria::Blocks, Cursor::Chain(start(&snapshot, from)?), from.resumes())
+        }
+        EventQuery::PendingTransactions { after } => {
+            let next = match after {
+                Some(last) => last.saturating_add(1),
+                None => node.pool.arrivals(u64::MAX, 0).next,
+            };
+            (FilterCriteria::PendingTransactions, Cursor::Arrival(next), after.is_some())
+        }
+    };
+    let last_id = if resumed { id_of(cursor) } else { None };
+    let genesis = match query {
+        EventQuery::Blocks { start: EventStart::Block(tag) } if *tag != BlockNumberOrTag::Pending => {
+            let is_first = snapshot.height(*tag) == 0;
+            is_first.then(|| snapshot.view.canonical_hash(0)).transpose()?.flatten()
+        }
+        _ => None,
+    };
+    let genesis = genesis.map(|hash| BlockRef { number: 0, hash });
+    Ok(EventStream { subscription: Subscription { criteria, cursor }, last_id, genesis })
+}
+
+pub(super) fn next_events(
+    node: &Node,
+    context: &Context,
+    mut stream: EventStream,
+    page: PageSize,
+) -> Result<(Vec<Event>, EventStream), NodeError> {
+    let view = node.backend.view()?;
+    let (changes, cursor) = stream.subscription.next(context, &*view, &node.pool, page)?;
+    context.check()?;
+    let mut events: Vec<_> = match changes {
+        FilterChanges::Logs(logs) => logs.into_iter().map(log_event).collect(),
+        FilterChanges::Blocks(blocks) => stream.genesis.take().into_iter().chain(blocks).map(block_event).collect(),
+        FilterChanges::Transactions(arrivals) => (arrivals.into_iter())
+            .map(|arrival| Event {
+                id: Some(EventId::Arrival(arrival.number)),
+                data: Some(EventData::Transaction(arrival.hash)),
+            })
+            .collect(),
+    };
+    let last_id = events.last().map_or(stream.last_id, |last| last.id);
+    stream.subscription.cursor = cursor;
+    stream.last_id = id_of(cursor);
+    if stream.last_id != last_id {
+        events.push(Event { id: stream.last_id, data: None });
     }
+    Ok((events, stream))
 }
 
 impl EventStart {

@@ -1,14 +1,13 @@
 //! Faults of a request: the invalid field, and the reason.
 
 use super::Limit;
+use std::borrow::Cow;
 use std::fmt;
 
 /// An invalid field of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The field.
     pub field: Field,
-    /// What is wrong with it.
     pub message: String,
     /// The limit that the field exceeds; `None` for other faults.
     pub limit: Option<Limit>,
@@ -30,15 +29,14 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.field {
             Field::Request => f.write_str(&self.message),
-            field => write!(f, "{field:?}: {}", self.message),
+            field => write!(f, "{}: {}", field.path(), self.message),
         }
     }
 }
 
-/// A field of a request. Each interface has its own names of the fields.
+/// A field of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {
-    /// The request as a whole.
     Request,
     /// All addresses of a log filter.
     Address,
@@ -56,13 +54,10 @@ pub enum Field {
     Blocks,
     /// The cursor of a page of logs.
     Cursor,
-    /// Extra data of a block.
     ExtraData,
-    /// The id of a filter.
     FilterId,
     /// First block of a range.
     FromBlock,
-    /// Hash of a block.
     Hash,
     /// Seconds between mined blocks.
     Interval,
@@ -78,11 +73,9 @@ pub enum Field {
     RewardPercentiles,
     /// Seconds by which the chain's clock is advanced.
     Seconds,
-    /// The id of a snapshot.
     SnapshotId,
     /// Storage slots of a proof.
     StorageKeys,
-    /// Timestamp of a block.
     Timestamp,
     /// Last block of a range.
     ToBlock,
@@ -96,10 +89,48 @@ pub enum Field {
     Property(Property),
     /// One transaction of a block to build.
     TransactionAt(usize),
-    /// Position of a transaction in a block.
     TransactionIndex,
-    /// Withdrawals of a block.
     Withdrawals,
+}
+
+impl Field {
+    /// Returns the path of the field in the JSON of a request, such as `topics[1]` or `transaction.gasPrice`. Empty for
+    /// the request as a whole. Interfaces may begin the names with capital letters.
+    pub fn path(self) -> Cow<'static, str> {
+        match self {
+            Self::Request => "".into(),
+            Self::Transaction => "transaction".into(),
+            Self::Address => "address".into(),
+            Self::BaseFee => "baseFee".into(),
+            Self::BlobVersionedHash(index) => format!("transaction.blobVersionedHashes[{index}]").into(),
+            Self::BlockCount => "blockCount".into(),
+            Self::BlockHash => "blockHash".into(),
+            Self::BlockNumber => "blockNumber".into(),
+            Self::Blocks => "blocks".into(),
+            Self::Cursor => "cursor".into(),
+            Self::ExtraData => "extraData".into(),
+            Self::FilterId => "filterId".into(),
+            Self::FromBlock => "fromBlock".into(),
+            Self::Hash => "hash".into(),
+            Self::Interval => "interval".into(),
+            Self::LastEventId => "lastEventId".into(),
+            Self::NewestBlock => "newestBlock".into(),
+            Self::ParentHash => "parentHash".into(),
+            Self::RewardPercentile(index) => format!("rewardPercentiles[{index}]").into(),
+            Self::RewardPercentiles => "rewardPercentiles".into(),
+            Self::Seconds => "seconds".into(),
+            Self::SnapshotId => "snapshotId".into(),
+            Self::StorageKeys => "storageKeys".into(),
+            Self::Timestamp => "timestamp".into(),
+            Self::ToBlock => "toBlock".into(),
+            Self::Topic(position) => format!("topics[{position}]").into(),
+            Self::Topics => "topics".into(),
+            Self::Property(property) => format!("transaction.{}", property.name()).into(),
+            Self::TransactionAt(index) => format!("transactions[{index}]").into(),
+            Self::TransactionIndex => "txIndex".into(),
+            Self::Withdrawals => "withdrawals".into(),
+        }
+    }
 }
 
 /// A property of a transaction.
@@ -107,13 +138,10 @@ pub enum Field {
 pub enum Property {
     /// Authorizations of EIP-7702.
     AuthorizationList,
-    /// Versioned hashes of the blobs.
     BlobVersionedHashes,
     /// Input data, or the initialization code of a contract.
     Data,
-    /// Sender.
     From,
-    /// Gas limit.
     Gas,
     /// Price per gas of a transaction without fee caps.
     GasPrice,
@@ -123,10 +151,28 @@ pub enum Property {
     MaxFeePerGas,
     /// Tip cap per gas.
     MaxPriorityFeePerGas,
-    /// Nonce of the sender.
     Nonce,
-    /// Recipient.
     To,
     /// Value in wei.
     Value,
+}
+
+impl Property {
+    /// Returns the name of the property in the JSON of a transaction.
+    fn name(self) -> &'static str {
+        match self {
+            Self::AuthorizationList => "authorizationList",
+            Self::BlobVersionedHashes => "blobVersionedHashes",
+            Self::Data => "data",
+            Self::From => "from",
+            Self::Gas => "gas",
+            Self::GasPrice => "gasPrice",
+            Self::MaxFeePerBlobGas => "maxFeePerBlobGas",
+            Self::MaxFeePerGas => "maxFeePerGas",
+            Self::MaxPriorityFeePerGas => "maxPriorityFeePerGas",
+            Self::Nonce => "nonce",
+            Self::To => "to",
+            Self::Value => "value",
+        }
+    }
 }

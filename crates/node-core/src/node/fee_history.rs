@@ -33,52 +33,42 @@ impl FeeHistory {
     pub const FEW_BLOCKS: u64 = 32;
 }
 
-impl Node {
-    /// Returns base fees, gas used ratios and tips of the `block_count` consecutive blocks that end with
-    /// `newest_block`, inclusive; fewer if the chain is shorter. `percentiles` are from 0 to 100 and must not
-    /// decrease.
-    ///
-    /// # Errors
-    /// [`NodeError::Invalid`] if the count or a percentile is out of range, or if there are too many percentiles or
-    /// they decrease; [`NodeError::BlockNotFound`] if the newest block is above the head; [`NodeError::Interrupted`]
-    /// and [`NodeError::Backend`].
-    pub fn fee_history(
-        &self,
-        context: &Context,
-        block_count: u64,
-        newest_block: BlockNumberOrTag,
-        percentiles: &[f64],
-    ) -> Result<FeeHistory, NodeError> {
-        let faults = faults(block_count, percentiles, self.limits.percentiles);
-        if !faults.is_empty() {
-            return Err(NodeError::Invalid(faults));
-        }
-        context.check()?;
-        let snapshot = self.snapshot(context)?;
-        let newest = snapshot.canonical(newest_block.into(), Field::NewestBlock)?;
-        let oldest = newest.saturating_sub(block_count - 1);
-        let rows = snapshot.view.fee_rows(oldest..=newest)?;
-        let headers = || rows.iter().map(|row| &row.header.header);
-        let next_base_fee = headers().next_back().map(|last| fees::next_base_fee(&self.spec, last));
-        let next_blob_fee = headers().next_back().map(|last| next_blob_base_fee(&self.spec, last));
-        let base_fees = headers().map(|header| header.base_fee_per_gas).chain(next_base_fee);
-        let blob_fees = headers().map(|header| fees::blob_base_fee(&self.spec, header)).chain(next_blob_fee);
-        Ok(FeeHistory {
-            oldest_block: oldest,
-            base_fees: base_fees.collect(),
-            gas_used_ratios: headers().map(|header| ratio(header.gas_used, header.gas_limit)).collect(),
-            blob_base_fees: blob_fees.collect(),
-            blob_gas_used_ratios: headers()
-                .map(|header| Some(ratio(header.blob_gas_used?, fees::max_blob_gas(&self.spec, header.timestamp)?)))
-                .collect(),
-            rewards: if percentiles.is_empty() {
-                Vec::new()
-            } else {
-                let rewards = |row| context.check().map(|()| rewards(row, percentiles));
-                rows.iter().map(rewards).collect::<Result<_, _>>()?
-            },
-        })
+pub(super) fn fee_history(
+    node: &Node,
+    context: &Context,
+    block_count: u64,
+    newest_block: BlockNumberOrTag,
+    percentiles: &[f64],
+) -> Result<FeeHistory, NodeError> {
+    let faults = faults(block_count, percentiles, node.limits.percentiles);
+    if !faults.is_empty() {
+        return Err(NodeError::Invalid(faults));
     }
+    context.check()?;
+    let snapshot = node.snapshot(context)?;
+    let newest = snapshot.canonical(newest_block.into(), Field::NewestBlock)?;
+    let oldest = newest.saturating_sub(block_count - 1);
+    let rows = snapshot.view.fee_rows(oldest..=newest)?;
+    let headers = || rows.iter().map(|row| &row.header.header);
+    let next_base_fee = headers().next_back().map(|last| fees::next_base_fee(&node.spec, last));
+    let next_blob_fee = headers().next_back().map(|last| next_blob_base_fee(&node.spec, last));
+    let base_fees = headers().map(|header| header.base_fee_per_gas).chain(next_base_fee);
+    let blob_fees = headers().map(|header| fees::blob_base_fee(&node.spec, header)).chain(next_blob_fee);
+    Ok(FeeHistory {
+        oldest_block: oldest,
+        base_fees: base_fees.collect(),
+        gas_used_ratios: headers().map(|header| ratio(header.gas_used, header.gas_limit)).collect(),
+        blob_base_fees: blob_fees.collect(),
+        blob_gas_used_ratios: headers()
+            .map(|header| Some(ratio(header.blob_gas_used?, fees::max_blob_gas(&node.spec, header.timestamp)?)))
+            .collect(),
+        rewards: if percentiles.is_empty() {
+            Vec::new()
+        } else {
+            let rewards = |row| context.check().map(|()| rewards(row, percentiles));
+            rows.iter().map(rewards).collect::<Result<_, _>>()?
+        },
+    })
 }
 
 /// Returns the blob base fee of a child of `last` under the rules of `last`, or `None` before Cancun.

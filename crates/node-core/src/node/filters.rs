@@ -5,112 +5,61 @@ use super::{Node, NodeError};
 use crate::backend::LogFilter;
 use crate::block::LogRef;
 use crate::context::Context;
-use crate::filters::{FilterChanges, FilterCriteria, FilterId, LogCriteria};
+use crate::filters::{FilterCriteria, FilterId, LogCriteria};
 use crate::logs::FoundLog;
 use node_types::BlockNumberOrTag;
 
-impl Node {
-    /// Installs a filter that reports logs of blocks that join or leave the chain from now on.
-    ///
-    /// The range may be above the head. If it has no first block, it starts with the latest one. If its last block is
-    /// `latest`, `pending` or missing, the range is open-ended. Unless its first block is a number, changes below it
-    /// are reported too, if a reorganization goes below it.
-    ///
-    /// # Errors
-    /// [`NodeError::Invalid`] if the range ends before it starts or the filter exceeds the limits, and
-    /// [`NodeError::TooManyFilters`].
-    pub fn new_filter(&self, context: &Context, filter: LogFilter, range: BlockRange) -> Result<FilterId, NodeError> {
-        context.check()?;
-        let mut faults = filter_faults(&filter, &self.limits);
-        let snapshot = self.snapshot(context)?;
-        let from = match range.from {
-            None => snapshot.latest(),
-            Some(BlockNumberOrTag::Pending) => snapshot.latest() + 1,
-            Some(tag) => snapshot.height(tag),
-        };
-        let open_below = !matches!(range.from, Some(BlockNumberOrTag::Number(_)));
-        let to = match range.to {
-            None | Some(BlockNumberOrTag::Latest | BlockNumberOrTag::Pending) => None,
-            Some(tag) => Some(snapshot.height(tag)),
-        };
-        if let Some(to) = to
-            && from > to
-        {
-            faults.push(range.reversed(from, to));
-        }
-        if !faults.is_empty() {
-            return Err(NodeError::Invalid(faults));
-        }
-        Ok(self.filters.install(context, FilterCriteria::Logs(LogCriteria { filter, from, open_below, to }))?)
+pub(super) fn new_filter(
+    node: &Node,
+    context: &Context,
+    filter: LogFilter,
+    range: BlockRange,
+) -> Result<FilterId, NodeError> {
+    context.check()?;
+    let mut faults = filter_faults(&filter, &node.limits);
+    let snapshot = node.snapshot(context)?;
+    let from = match range.from {
+        None => snapshot.latest(),
+        Some(BlockNumberOrTag::Pending) => snapshot.latest() + 1,
+        Some(tag) => snapshot.height(tag),
+    };
+    let open_below = !matches!(range.from, Some(BlockNumberOrTag::Number(_)));
+    let to = match range.to {
+        None | Some(BlockNumberOrTag::Latest | BlockNumberOrTag::Pending) => None,
+        Some(tag) => Some(snapshot.height(tag)),
+    };
+    if let Some(to) = to
+        && from > to
+    {
+        faults.push(range.reversed(from, to));
     }
+    if !faults.is_empty() {
+        return Err(NodeError::Invalid(faults));
+    }
+    Ok(node.filters.install(context, FilterCriteria::Logs(LogCriteria { filter, from, open_below, to }))?)
+}
 
-    /// Installs a filter for new blocks.
-    ///
-    /// # Errors
-    /// [`NodeError::TooManyFilters`].
-    pub fn new_block_filter(&self, context: &Context) -> Result<FilterId, NodeError> {
-        context.check()?;
-        Ok(self.filters.install(context, FilterCriteria::Blocks)?)
-    }
+pub(super) fn get_filter_logs(node: &Node, context: &Context, id: FilterId) -> Result<Vec<FoundLog>, NodeError> {
+    let mut logs = Vec::new();
+    node.visit_filter_logs(context, id, |found| logs.push(found.to_found_log()))?;
+    Ok(logs)
+}
 
-    /// Installs a filter for transactions that enter the pool.
-    ///
-    /// # Errors
-    /// [`NodeError::TooManyFilters`].
-    pub fn new_pending_transaction_filter(&self, context: &Context) -> Result<FilterId, NodeError> {
-        context.check()?;
-        Ok(self.filters.install(context, FilterCriteria::PendingTransactions)?)
-    }
-
-    /// Returns the changes since the last successful poll, or since the filter was installed.
-    ///
-    /// # Errors
-    /// [`NodeError::FilterNotFound`], or [`NodeError::BlockNotFound`] if the block of the last poll is no longer
-    /// known.
-    pub fn get_filter_changes(&self, context: &Context, id: FilterId) -> Result<FilterChanges, NodeError> {
-        Ok(self.filters.changes(context, id)?)
-    }
-
-    /// Returns all logs in the range of a log filter.
-    ///
-    /// # Errors
-    /// [`NodeError::FilterNotFound`], [`NodeError::Invalid`] if it is not a log filter, or
-    /// [`NodeError::TooManyFilterLogs`].
-    pub fn get_filter_logs(&self, context: &Context, id: FilterId) -> Result<Vec<FoundLog>, NodeError> {
-        let mut logs = Vec::new();
-        self.visit_filter_logs(context, id, |found| logs.push(found.to_found_log()))?;
-        Ok(logs)
-    }
-
-    /// Passes all logs in the range of a log filter to `visit`, in the order of the chain, without copying them.
-    ///
-    /// # Errors
-    /// Those of [`get_filter_logs`](Self::get_filter_logs). If an error is returned, `visit` may already have been
-    /// called with some of the logs.
-    pub fn visit_filter_logs(
-        &self,
-        context: &Context,
-        id: FilterId,
-        visit: impl FnMut(FoundLog<LogRef<'_>>),
-    ) -> Result<(), NodeError> {
-        let limit = self.limits.logs;
-        let all = self.filters.visit_logs(context, id, limit, visit)?;
-        if all { Ok(()) } else { Err(NodeError::TooManyFilterLogs { limit }) }
-    }
-
-    /// Uninstalls a filter. Returns whether it existed.
-    ///
-    /// # Errors
-    /// [`NodeError::Backend`].
-    pub fn uninstall_filter(&self, context: &Context, id: FilterId) -> Result<bool, NodeError> {
-        context.check()?;
-        Ok(self.filters.uninstall(id)?)
-    }
+pub(super) fn visit_filter_logs(
+    node: &Node,
+    context: &Context,
+    id: FilterId,
+    visit: impl FnMut(FoundLog<LogRef<'_>>),
+) -> Result<(), NodeError> {
+    let limit = node.limits.logs;
+    let all = node.filters.visit_logs(context, id, limit, visit)?;
+    if all { Ok(()) } else { Err(NodeError::TooManyFilterLogs { limit }) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::filters::FilterChanges;
     use crate::node::testing::World;
     use crate::node::{Field, Finality, Limits};
     use crate::state::StateChanges;

@@ -23,42 +23,30 @@ pub(super) struct Importing {
     pub(super) highest_block: Option<BlockNumber>,
 }
 
+pub(super) fn begin_import(node: &Node) -> Result<(), NodeError> {
+    let starting_block = node.backend.view()?.head().number;
+    *node.importing.lock() = Some(Importing { starting_block, highest_block: None });
+    Ok(())
+}
+
+pub(super) fn set_highest_block(node: &Node, number: BlockNumber) {
+    if let Some(importing) = &mut *node.importing.lock() {
+        importing.highest_block = Some(number);
+    }
+}
+
+pub(super) fn end_import(node: &Node) {
+    *node.importing.lock() = None;
+}
+
+pub(super) fn import_progress(node: &Node, context: &Context) -> Result<Option<ImportProgress>, NodeError> {
+    let Some(Importing { starting_block, highest_block }) = *node.importing.lock() else { return Ok(None) };
+    let current_block = node.block_number(context)?;
+    let highest_block = highest_block.map_or(current_block, |highest| highest.max(current_block));
+    Ok(Some(ImportProgress { starting_block, current_block, highest_block }))
+}
+
 impl Node {
-    /// Reports that the chain is being imported, and refuses transactions, until [`end_import`](Self::end_import) is
-    /// called. Transactions are refused because a later block of the import may contain them, and because the pool's
-    /// checks depend on the head.
-    ///
-    /// # Errors
-    /// [`NodeError::Backend`].
-    pub fn begin_import(&self) -> Result<(), NodeError> {
-        let starting_block = self.backend.view()?.head().number;
-        *self.importing.lock() = Some(Importing { starting_block, highest_block: None });
-        Ok(())
-    }
-
-    /// Sets the highest block of the running import, once it is known.
-    pub fn set_highest_block(&self, number: BlockNumber) {
-        if let Some(importing) = &mut *self.importing.lock() {
-            importing.highest_block = Some(number);
-        }
-    }
-
-    /// Ends the import: accepts transactions again.
-    pub fn end_import(&self) {
-        *self.importing.lock() = None;
-    }
-
-    /// Returns the progress of an import, or `None` if the chain is not being imported.
-    ///
-    /// # Errors
-    /// [`NodeError::Backend`].
-    pub fn import_progress(&self, context: &Context) -> Result<Option<ImportProgress>, NodeError> {
-        let Some(Importing { starting_block, highest_block }) = *self.importing.lock() else { return Ok(None) };
-        let current_block = self.block_number(context)?;
-        let highest_block = highest_block.map_or(current_block, |highest| highest.max(current_block));
-        Ok(Some(ImportProgress { starting_block, current_block, highest_block }))
-    }
-
     /// Refuses a transaction while the chain is being imported.
     pub(super) fn check_imported(&self) -> Result<(), NodeError> {
         if self.importing.lock().is_some() { Err(NodeError::Importing) } else { Ok(()) }

@@ -21,14 +21,12 @@ const MAX_TOPICS: usize = 4;
 pub struct LogQuery {
     /// Addresses and topics of the logs.
     pub filter: LogFilter,
-    /// Blocks to search.
     pub blocks: LogBlocks,
 }
 
 /// Blocks to search for logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogBlocks {
-    /// The canonical block with this hash.
     Hash(H256),
     /// Consecutive canonical blocks. If an end of the range is `None`, it is the latest block.
     Range(BlockRange),
@@ -70,7 +68,6 @@ impl BlockRange {
 /// One page of the logs that match a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogPage {
-    /// The logs.
     pub logs: Vec<FoundLog>,
     /// Start of the next page, or `None` if this is the last page.
     pub next: Option<LogCursor>,
@@ -84,84 +81,61 @@ pub struct LogCursor {
     position: LogPosition,
     /// What identifies the logs of its block, as of [`identity`].
     block: H256,
-    /// Digest of the query.
     query: H256,
 }
 
+pub(super) fn get_logs(node: &Node, context: &Context, query: &LogQuery) -> Result<Vec<FoundLog>, NodeError> {
+    let mut logs = Vec::new();
+    node.visit_logs(context, query, |found| logs.push(found.to_found_log()))?;
+    Ok(logs)
+}
+
+pub(super) fn visit_logs(
+    node: &Node,
+    context: &Context,
+    query: &LogQuery,
+    visit: impl FnMut(FoundLog<LogRef<'_>>),
+) -> Result<(), NodeError> {
+    let size = PageSize::of_entries(node.limits.logs);
+    match node.find_logs(context, query, None, size, visit)? {
+        (.., None) => Ok(()),
+        (_, range, Some(next)) => Err(NodeError::TooManyLogs {
+            limit: node.limits.logs,
+            to_block: next.block.checked_sub(1).filter(|last| range.contains(last)),
+            field: match query.blocks {
+                LogBlocks::Hash(_) => Field::BlockHash,
+                LogBlocks::Range(_) => Field::ToBlock,
+            },
+        }),
+    }
+}
+
+pub(super) fn get_logs_page(
+    node: &Node,
+    context: &Context,
+    query: &LogQuery,
+    cursor: Option<LogCursor>,
+) -> Result<LogPage, NodeError> {
+    let mut logs = Vec::new();
+    let next = node.visit_logs_page(context, query, cursor, |found| logs.push(found.to_found_log()))?;
+    Ok(LogPage { logs, next })
+}
+
+pub(super) fn visit_logs_page(
+    node: &Node,
+    context: &Context,
+    query: &LogQuery,
+    cursor: Option<LogCursor>,
+    visit: impl FnMut(FoundLog<LogRef<'_>>),
+) -> Result<Option<LogCursor>, NodeError> {
+    let size = PageSize::bounded(node.limits.logs.max(1));
+    let (snapshot, _, next) = node.find_logs(context, query, cursor, size, visit)?;
+    let Some(position) = next else { return Ok(None) };
+    let block = identity(&snapshot, position.block)?.ok_or(BackendError::UnknownBlock(position.block))?;
+    Ok(Some(LogCursor { position, block, query: digest(query) }))
+}
+
 impl Node {
-    /// Returns all logs that match, in the order of the chain.
-    ///
-    /// # Errors
-    /// [`NodeError::TooManyLogs`] if more than [`Limits::logs`] match, [`NodeError::TooManyBlocks`] if the range is
-    /// longer than [`Limits::block_range`], and [`NodeError::Invalid`] if the range or filter is invalid.
-    pub fn get_logs(&self, context: &Context, query: &LogQuery) -> Result<Vec<FoundLog>, NodeError> {
-        let mut logs = Vec::new();
-        self.visit_logs(context, query, |found| logs.push(found.to_found_log()))?;
-        Ok(logs)
-    }
-
-    /// Passes all logs that match to `visit`, in the order of the chain, without copying them.
-    ///
-    /// # Errors
-    /// Those of [`get_logs`](Self::get_logs). If an error is returned, `visit` may already have been called with some
-    /// of the logs.
-    pub fn visit_logs(
-        &self,
-        context: &Context,
-        query: &LogQuery,
-        visit: impl FnMut(FoundLog<LogRef<'_>>),
-    ) -> Result<(), NodeError> {
-        let size = PageSize::of_entries(self.limits.logs);
-        match self.find_logs(context, query, None, size, visit)? {
-            (.., None) => Ok(()),
-            (_, range, Some(next)) => Err(NodeError::TooManyLogs {
-                limit: self.limits.logs,
-                to_block: next.block.checked_sub(1).filter(|last| range.contains(last)),
-                field: match query.blocks {
-                    LogBlocks::Hash(_) => Field::BlockHash,
-                    LogBlocks::Range(_) => Field::ToBlock,
-                },
-            }),
-        }
-    }
-
-    /// Returns the first [`Limits::logs`] logs that match, at least one, or those from `cursor` on; fewer if they have
-    /// much data. A page may end inside a block.
-    ///
-    /// # Errors
-    /// Those of [`get_logs`](Self::get_logs), [`NodeError::Invalid`] if the cursor belongs to another query, and
-    /// [`NodeError::BlockNotFound`] if the block of the cursor is no longer canonical.
-    pub fn get_logs_page(
-        &self,
-        context: &Context,
-        query: &LogQuery,
-        cursor: Option<LogCursor>,
-    ) -> Result<LogPage, NodeError> {
-        let mut logs = Vec::new();
-        let next = self.visit_logs_page(context, query, cursor, |found| logs.push(found.to_found_log()))?;
-        Ok(LogPage { logs, next })
-    }
-
-    /// Passes the logs of a page to `visit`, without copying them. Returns the start of the next page, or `None` if
-    /// this is the last one.
-    ///
-    /// # Errors
-    /// Those of [`get_logs_page`](Self::get_logs_page). If an error is returned, `visit` may already have been called
-    /// with some of the logs.
-    pub fn visit_logs_page(
-        &self,
-        context: &Context,
-        query: &LogQuery,
-        cursor: Option<LogCursor>,
-        visit: impl FnMut(FoundLog<LogRef<'_>>),
-    ) -> Result<Option<LogCursor>, NodeError> {
-        let size = PageSize::bounded(self.limits.logs.max(1));
-        let (snapshot, _, next) = self.find_logs(context, query, cursor, size, visit)?;
-        let Some(position) = next else { return Ok(None) };
-        let block = identity(&snapshot, position.block)?.ok_or(BackendError::UnknownBlock(position.block))?;
-        Ok(Some(LogCursor { position, block, query: digest(query) }))
-    }
-
     fn find_logs(
         &self,
         context: &Context,

@@ -1,4 +1,4 @@
-//! The node: all operations, implemented on a backend and an executor.
+//! The node: all operations, implemented on a backend and an executor. `operations.rs` lists them.
 //!
 //! Operations take and return domain values; nothing here depends on an interface. Each read opens one view of
 //! the backend, so blocks that are added in the meantime do not affect the result.
@@ -9,7 +9,7 @@ mod builder;
 mod call;
 mod chain;
 mod config;
-mod control;
+mod development;
 mod error;
 mod events;
 mod fault;
@@ -19,6 +19,7 @@ mod importing;
 mod kind;
 mod limits;
 mod logs;
+mod operations;
 mod pending;
 mod proof;
 mod receipt;
@@ -29,7 +30,6 @@ mod simulate;
 mod state;
 #[cfg(test)]
 mod testing;
-mod tokens;
 mod trace;
 mod transaction;
 

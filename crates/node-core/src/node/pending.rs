@@ -16,7 +16,6 @@ pub(super) struct CachedPending {
     pool_version: u64,
     /// The header before execution, with parent and timestamp.
     template: Header,
-    /// The block.
     block: ExecutedBlock,
 }
 

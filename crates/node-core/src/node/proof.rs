@@ -8,40 +8,32 @@ use node_types::consensus::EMPTY_ROOT;
 use node_types::proof::{InvalidProof, prove_account, prove_slot};
 use node_types::{Address, BlockId, H256};
 
-impl Node {
-    /// Returns an account and storage slots with their Merkle proofs, as of a block. The proofs are verified against
-    /// the state root of the block before they are returned.
-    ///
-    /// # Errors
-    /// [`NodeError::Invalid`] if the block is `pending`, which has no proofs, or if there are more than
-    /// [`storage_keys`](super::Limits::storage_keys) slots.
-    pub fn get_proof(
-        &self,
-        context: &Context,
-        address: Address,
-        slots: &[H256],
-        block: BlockId,
-    ) -> Result<AccountProof, NodeError> {
-        let limit = self.limits.storage_keys;
-        let mut faults = Vec::new();
-        if slots.len() > limit {
-            faults.push(Fault::too_many(Field::StorageKeys, slots.len(), limit, "keys", Limit::StorageKeys));
-        }
-        if block.is_pending() {
-            faults.push(Fault::new(Field::BlockNumber, "the pending block has no proofs"));
-        }
-        if !faults.is_empty() {
-            return Err(NodeError::Invalid(faults));
-        }
-        context.check()?;
-        let snapshot = self.snapshot(context)?;
-        let at = snapshot.state(block, Field::BlockNumber)?;
-        let proof = snapshot.view.state(at)?.proof(address, slots)?;
-        context.check()?;
-        let root = snapshot.header(at)?.header.state_root;
-        verify(root, address, &proof).map_err(|source| NodeError::Proof { block: at, source })?;
-        Ok(proof)
+pub(super) fn get_proof(
+    node: &Node,
+    context: &Context,
+    address: Address,
+    slots: &[H256],
+    block: BlockId,
+) -> Result<AccountProof, NodeError> {
+    let limit = node.limits.storage_keys;
+    let mut faults = Vec::new();
+    if slots.len() > limit {
+        faults.push(Fault::too_many(Field::StorageKeys, slots.len(), limit, "keys", Limit::StorageKeys));
     }
+    if block.is_pending() {
+        faults.push(Fault::new(Field::BlockNumber, "the pending block has no proofs"));
+    }
+    if !faults.is_empty() {
+        return Err(NodeError::Invalid(faults));
+    }
+    context.check()?;
+    let snapshot = node.snapshot(context)?;
+    let at = snapshot.state(block, Field::BlockNumber)?;
+    let proof = snapshot.view.state(at)?.proof(address, slots)?;
+    context.check()?;
+    let root = snapshot.header(at)?.header.state_root;
+    verify(root, address, &proof).map_err(|source| NodeError::Proof { block: at, source })?;
+    Ok(proof)
 }
 
 /// Verifies all nodes of `proof` from the state root down to the claimed values.

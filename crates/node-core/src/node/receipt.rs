@@ -13,7 +13,6 @@ use std::sync::Arc;
 /// A block with a receipt for each of its transactions.
 #[derive(Clone, Debug)]
 pub struct FoundReceipts {
-    /// The block.
     pub block: FoundBlock,
     /// The receipts in the order of the transactions.
     pub receipts: Arc<Vec<Receipt>>,
@@ -22,13 +21,9 @@ pub struct FoundReceipts {
 /// A receipt with values that depend on the preceding receipts.
 #[derive(Clone, Copy, Debug)]
 pub struct ReceiptInBlock<'a> {
-    /// Position of the transaction in the block.
     pub index: usize,
-    /// The transaction.
     pub transaction: &'a RecoveredTransaction,
-    /// The receipt.
     pub receipt: &'a Receipt,
-    /// Gas used by the transaction.
     pub gas_used: u64,
     /// Position of the first log of the receipt among all logs of the block.
     pub first_log: u64,
@@ -76,28 +71,17 @@ fn receipts_in_block<'a>(body: &'a Body, receipts: &'a [Receipt]) -> impl Iterat
     })
 }
 
-impl Node {
-    /// Returns the receipts of the block that contains a mined transaction, or `None` if no canonical block contains
-    /// it.
-    ///
-    /// # Errors
-    /// [`NodeError::Backend`].
-    pub fn get_receipt(&self, context: &Context, hash: H256) -> Result<Option<FoundReceipt>, NodeError> {
-        let snapshot = self.snapshot(context)?;
-        let Some(position) = snapshot.view.transaction_position(hash)? else { return Ok(None) };
-        let receipts = FoundReceipts::read(context, &snapshot, position.block)?;
-        Ok(Some(FoundReceipt { receipts, index: position.index }))
-    }
+pub(super) fn get_receipt(node: &Node, context: &Context, hash: H256) -> Result<Option<FoundReceipt>, NodeError> {
+    let snapshot = node.snapshot(context)?;
+    let Some(position) = snapshot.view.transaction_position(hash)? else { return Ok(None) };
+    let receipts = FoundReceipts::read(context, &snapshot, position.block)?;
+    Ok(Some(FoundReceipt { receipts, index: position.index }))
+}
 
-    /// Returns the receipts of a canonical block, or of the pending one.
-    ///
-    /// # Errors
-    /// [`NodeError::BlockNotFound`] if no canonical block has this id.
-    pub fn get_receipts(&self, context: &Context, block: BlockId) -> Result<FoundReceipts, NodeError> {
-        let snapshot = self.snapshot_for(context, block)?;
-        let number = snapshot.canonical(block, Field::BlockNumber)?;
-        FoundReceipts::read(context, &snapshot, number)
-    }
+pub(super) fn get_receipts(node: &Node, context: &Context, block: BlockId) -> Result<FoundReceipts, NodeError> {
+    let snapshot = node.snapshot_for(context, block)?;
+    let number = snapshot.canonical(block, Field::BlockNumber)?;
+    FoundReceipts::read(context, &snapshot, number)
 }
 
 #[cfg(test)]

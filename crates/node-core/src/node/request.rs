@@ -4,7 +4,6 @@ use super::{Field, Node, NodeError};
 use crate::backend::{LayeredView, View};
 use crate::block::RecoveredTransaction;
 use crate::context::Context;
-use crate::crypto::personal_message_hash;
 use crate::executor::{Call, TransactionError};
 use crate::pool::{PoolError, Rejection};
 use crate::protocol::fees;
@@ -23,7 +22,6 @@ pub struct TransactionRequest {
     pub transaction_type: Option<TransactionType>,
     /// Id of the chain. Any other than the node's is refused.
     pub chain_id: Option<u64>,
-    /// Sender.
     pub from: Address,
     /// Recipient; `None` to create a contract.
     pub to: Option<Address>,
@@ -124,61 +122,69 @@ fn rejected(reason: TransactionError) -> NodeError {
     NodeError::TransactionRejected(Rejection::from(PoolError::from(reason)))
 }
 
+pub(super) fn sign_hash(node: &Node, address: Address, hash: H256) -> Result<Signature, NodeError> {
+    let signature = node.wallet.as_ref().and_then(|wallet| wallet.sign(address, hash));
+    signature.ok_or(NodeError::UnknownAccount(address))
+}
+
+pub(super) fn fill_transaction(
+    node: &Node,
+    context: &Context,
+    request: &TransactionRequest,
+) -> Result<TransactionBody, NodeError> {
+    let gas_limit = node.request_gas(context, request)?;
+    let body = node.complete(context, gas_limit, request)?;
+    match impossible(&body) {
+        Some(reason) => Err(rejected(reason)),
+        None => Ok(body),
+    }
+}
+
+pub(super) fn sign_transaction(
+    node: &Node,
+    context: &Context,
+    request: TransactionRequest,
+) -> Result<PooledTransaction, NodeError> {
+    let body = node.fill_transaction(context, &request)?;
+    Ok(PooledTransaction { transaction: node.signed(request.from, body)?, sidecar: request.sidecar })
+}
+
+pub(super) fn reorganize_with(
+    node: &Node,
+    context: &Context,
+    blocks: u64,
+    transactions: Vec<(u64, ReplacementTransaction)>,
+) -> Result<(), NodeError> {
+    let producer = node.control(context)?;
+    let view = node.backend.view()?;
+    let ancestor = view.head().number.saturating_sub(blocks);
+    let view: Arc<dyn View> = Arc::new(LayeredView::new(view, ancestor, Vec::new())?);
+    let on_ancestor = context.reading(view.clone());
+    let mut nonces = BTreeMap::new();
+    let mut recovered = Vec::new();
+    for (block, transaction) in transactions {
+        let transaction = match transaction {
+            ReplacementTransaction::Signed(transaction) => transaction,
+            ReplacementTransaction::Request(mut request) => {
+                let current = view.state(ancestor)?.account(request.from)?.unwrap_or_default().nonce;
+                let nonce = request.nonce.unwrap_or(*nonces.get(&request.from).unwrap_or(&current));
+                let next = nonce.checked_add(1).ok_or_else(|| rejected(TransactionError::NonceOverflow))?;
+                nonces.insert(request.from, next);
+                request.nonce = Some(nonce);
+                let body = node.fill_transaction(&on_ancestor, &request)?;
+                node.signed(request.from, body)?
+            }
+        };
+        let sender = node.recovery.sender(&transaction);
+        let sender = sender.map_err(|error| rejected(TransactionError::Signature(error)))?;
+        recovered.push((block, RecoveredTransaction { hash: transaction.hash(), sender, transaction }));
+    }
+    drop((view, on_ancestor));
+    producer.reorganize_with(context, blocks, recovered)?;
+    Ok(())
+}
+
 impl Node {
-    /// Returns the accounts whose keys the node has.
-    pub fn accounts(&self) -> Vec<Address> {
-        self.wallet.as_ref().map(|wallet| wallet.addresses()).unwrap_or_default()
-    }
-
-    /// Signs a hash with the key of an account.
-    ///
-    /// # Errors
-    /// [`NodeError::UnknownAccount`] if the node has no such key.
-    pub fn sign_hash(&self, address: Address, hash: H256) -> Result<Signature, NodeError> {
-        let signature = self.wallet.as_ref().and_then(|wallet| wallet.sign(address, hash));
-        signature.ok_or(NodeError::UnknownAccount(address))
-    }
-
-    /// Signs a personal message (EIP-191) with the key of an account.
-    ///
-    /// # Errors
-    /// [`NodeError::UnknownAccount`] if the node has no such key.
-    pub fn sign_message(&self, address: Address, message: &[u8]) -> Result<Signature, NodeError> {
-        self.sign_hash(address, personal_message_hash(message))
-    }
-
-    /// Fills in the missing fields of a transaction, without signing it.
-    ///
-    /// # Errors
-    /// [`NodeError::Invalid`] if fields contradict each other, [`NodeError::TransactionRejected`] if the transaction
-    /// is invalid in every state, and errors of the gas estimate.
-    pub fn fill_transaction(
-        &self,
-        context: &Context,
-        request: &TransactionRequest,
-    ) -> Result<TransactionBody, NodeError> {
-        let gas_limit = self.request_gas(context, request)?;
-        let body = self.complete(context, gas_limit, request)?;
-        match impossible(&body) {
-            Some(reason) => Err(rejected(reason)),
-            None => Ok(body),
-        }
-    }
-
-    /// Fills in the missing fields of a transaction, and signs it with the sender's key.
-    ///
-    /// # Errors
-    /// Those of [`fill_transaction`](Self::fill_transaction), and [`NodeError::UnknownAccount`] if the node has no
-    /// key for the sender.
-    pub fn sign_transaction(
-        &self,
-        context: &Context,
-        request: TransactionRequest,
-    ) -> Result<PooledTransaction, NodeError> {
-        let body = self.fill_transaction(context, &request)?;
-        Ok(PooledTransaction { transaction: self.signed(request.from, body)?, sidecar: request.sidecar })
-    }
-
     pub(super) fn signed(&self, sender: Address, body: TransactionBody) -> Result<Transaction, NodeError> {
         let mut transaction = Transaction { body, signature: Signature::default() };
         transaction.signature = self.sign_hash(sender, transaction.signing_hash())?;
@@ -246,48 +252,6 @@ impl Node {
         let view = self.backend.view()?;
         Ok(view.state(view.head().number)?.account(sender)?.unwrap_or_default().nonce)
     }
-
-    /// Replaces the newest `blocks` blocks with blocks that contain the given transactions. Each transaction is
-    /// paired with the index of its block among the replaced ones, the oldest being 0. Requests are completed on the
-    /// state as of the block below the replaced ones.
-    ///
-    /// # Errors
-    /// [`NodeError::NotProducing`], [`NodeError::TransactionRejected`], [`NodeError::Control`], and those of
-    /// [`fill_transaction`](Self::fill_transaction).
-    pub fn reorganize_with(
-        &self,
-        context: &Context,
-        blocks: u64,
-        transactions: Vec<(u64, ReplacementTransaction)>,
-    ) -> Result<(), NodeError> {
-        let producer = self.controlled(context)?;
-        let view = self.backend.view()?;
-        let ancestor = view.head().number.saturating_sub(blocks);
-        let view: Arc<dyn View> = Arc::new(LayeredView::new(view, ancestor, Vec::new())?);
-        let on_ancestor = context.reading(view.clone());
-        let mut nonces = BTreeMap::new();
-        let mut recovered = Vec::new();
-        for (block, transaction) in transactions {
-            let transaction = match transaction {
-                ReplacementTransaction::Signed(transaction) => transaction,
-                ReplacementTransaction::Request(mut request) => {
-                    let current = view.state(ancestor)?.account(request.from)?.unwrap_or_default().nonce;
-                    let nonce = request.nonce.unwrap_or(*nonces.get(&request.from).unwrap_or(&current));
-                    let next = nonce.checked_add(1).ok_or_else(|| rejected(TransactionError::NonceOverflow))?;
-                    nonces.insert(request.from, next);
-                    request.nonce = Some(nonce);
-                    let body = self.fill_transaction(&on_ancestor, &request)?;
-                    self.signed(request.from, body)?
-                }
-            };
-            let sender = self.recovery.sender(&transaction);
-            let sender = sender.map_err(|error| rejected(TransactionError::Signature(error)))?;
-            recovered.push((block, RecoveredTransaction { hash: transaction.hash(), sender, transaction }));
-        }
-        drop((view, on_ancestor));
-        producer.reorganize_with(context, blocks, recovered)?;
-        Ok(())
-    }
 }
 
 /// Returns why a transaction is invalid in every state, or `None` if it may be valid in some.
@@ -306,7 +270,6 @@ fn impossible(body: &TransactionBody) -> Option<TransactionError> {
 /// A transaction of a replacement block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReplacementTransaction {
-    /// A signed transaction.
     Signed(Transaction),
     /// A transaction that the node completes and signs.
     Request(TransactionRequest),

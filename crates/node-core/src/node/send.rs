@@ -12,7 +12,6 @@ use node_types::{Bytes, H256};
 pub enum NewTransaction {
     /// An encoded signed transaction. A blob transaction must include its sidecar.
     Encoded(Bytes),
-    /// A signed transaction.
     Signed(PooledTransaction),
     /// A transaction that the node completes, and signs unless its sender is impersonated.
     Request(TransactionRequest),
@@ -44,49 +43,39 @@ impl From<TransactionRequest> for NewTransaction {
     }
 }
 
-impl Node {
-    /// Adds a transaction to the pool and returns its hash. Sending it again returns the same hash.
-    ///
-    /// With instant mining, a transaction that can be mined is in a block when this returns, unless no block could be
-    /// produced, which is logged. A transaction that stays in the pool is durable. A transaction that cannot be stored is
-    /// refused and will not be mined.
-    ///
-    /// # Errors
-    /// [`NodeError::TransactionRejected`] with the pool's reasons, or [`NodeError::Importing`]. For transactions that
-    /// the node completes, also [`NodeError::NotProducing`], [`NodeError::UnknownAccount`], and errors of the gas
-    /// estimate.
-    pub fn send_transaction(
-        &self,
-        context: &Context,
-        transaction: impl Into<NewTransaction>,
-    ) -> Result<H256, NodeError> {
-        context.check()?;
-        self.check_imported()?;
-        let hash = match transaction.into() {
-            NewTransaction::Encoded(encoded) => self.pool.add(&encoded)?,
-            NewTransaction::Signed(transaction) => self.pool.add_transaction(transaction)?,
-            NewTransaction::Request(request) => {
-                let producer = self.controlled(context)?;
-                let sender = request.from;
-                let has_key = self.accounts().contains(&sender);
-                if !has_key && !producer.is_impersonated(sender) {
-                    return Err(NodeError::UnknownAccount(sender));
-                }
-                let signs = has_key && !producer.impersonated().contains(&sender);
-                self.add_request(context, request, signs)?
+pub(super) fn send_transaction(
+    node: &Node,
+    context: &Context,
+    transaction: impl Into<NewTransaction>,
+) -> Result<H256, NodeError> {
+    context.check()?;
+    node.check_imported()?;
+    let hash = match transaction.into() {
+        NewTransaction::Encoded(encoded) => node.pool.add(&encoded)?,
+        NewTransaction::Signed(transaction) => node.pool.add_transaction(transaction)?,
+        NewTransaction::Request(request) => {
+            let producer = node.control(context)?;
+            let sender = request.from;
+            let has_key = node.accounts().contains(&sender);
+            if !has_key && !producer.is_impersonated(sender) {
+                return Err(NodeError::UnknownAccount(sender));
             }
-            NewTransaction::Unsigned(request) => self.add_request(context, request, false)?,
-        };
-        if let Some(producer) = &self.producer {
-            producer.transactions_changed(Some(hash));
+            let signs = has_key && !producer.impersonated().contains(&sender);
+            node.add_request(context, request, signs)?
         }
-        // Sealing a block also makes its transactions durable.
-        if self.pool.get(hash).is_some() {
-            self.store(hash)?;
-        }
-        Ok(hash)
+        NewTransaction::Unsigned(request) => node.add_request(context, request, false)?,
+    };
+    if let Some(producer) = &node.producer {
+        producer.transactions_changed(Some(hash));
     }
+    // Sealing a block also makes its transactions durable.
+    if node.pool.get(hash).is_some() {
+        node.store(hash)?;
+    }
+    Ok(hash)
+}
 
+impl Node {
     /// Makes a transaction of the pool durable, or removes it from the pool.
     fn store(&self, hash: H256) -> Result<(), NodeError> {
         let failure = match self.pool.is_stored(hash) {
@@ -110,7 +99,7 @@ impl Node {
 
     /// Completes a transaction and adds it to the pool.
     fn add_request(&self, context: &Context, request: TransactionRequest, sign: bool) -> Result<H256, NodeError> {
-        let producer = self.controlled(context)?;
+        let producer = self.control(context)?;
         let gas_limit = self.request_gas(context, &request)?;
         // Held so that concurrent requests get different nonces.
         let _sending = producer.sending();

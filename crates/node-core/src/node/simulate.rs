@@ -36,7 +36,6 @@ pub struct Simulation {
 /// A block to simulate: the calls in it, and overrides.
 #[derive(Clone, Debug, Default)]
 pub struct BlockStateCalls {
-    /// Overrides for the header.
     pub block_overrides: BlockOverrides,
     /// Overrides for the state, applied before the first call.
     pub state_overrides: StateOverrides,
@@ -55,18 +54,13 @@ pub struct SimulatedBlock {
 
 /// Why a simulation failed.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum SimulateError {
-    /// The block numbers do not ascend.
     #[error("block numbers must be in order: {number} <= {previous}")]
     NumberOrder { number: BlockNumber, previous: BlockNumber },
-    /// The timestamps do not ascend.
     #[error("block timestamps must be in order: {timestamp} <= {previous}")]
     TimeOrder { timestamp: u64, previous: u64 },
-    /// The simulation has too many blocks.
     #[error("too many blocks: at most {MAX_BLOCKS} may be simulated")]
     TooManyBlocks,
-    /// The calls return too many bytes.
     #[error("the calls return more than {MAX_OUTPUT} bytes")]
     TooMuchOutput,
     /// The calls before this one have used too much of the gas that all may use.
@@ -74,13 +68,10 @@ pub enum SimulateError {
         "block {block}, call {call}: {left} gas are left of what all calls together may use, and it needs {required}"
     )]
     GasUsedUp { block: BlockNumber, call: usize, left: u64, required: u64 },
-    /// A transaction is invalid.
     #[error("block {block}, call {call}: {reason}")]
     Refused { block: BlockNumber, call: usize, reason: TransactionError },
-    /// An override is impossible.
     #[error(transparent)]
     Override(#[from] OverrideError),
-    /// Anything else.
     #[error(transparent)]
     Node(#[from] NodeError),
 }
@@ -97,35 +88,26 @@ struct Planned {
     block: BlockStateCalls,
 }
 
-impl Node {
-    /// Simulates consecutive blocks on top of a block. Nothing is stored.
-    ///
-    /// All calls together may use at most as much gas as a single call.
-    ///
-    /// # Errors
-    /// A [`SimulateError`], which identifies the block or transaction that caused it.
-    pub fn simulate(
-        &self,
-        context: &Context,
-        simulation: Simulation,
-        block: BlockId,
-    ) -> Result<Vec<SimulatedBlock>, SimulateError> {
-        let snapshot = self.snapshot_for(context, block)?;
-        let base = snapshot.state(block, Field::BlockNumber)?;
-        let Simulation { blocks, trace_transfers, validation } = simulation;
-        let planned = plan(&*snapshot.header(base)?, blocks)?;
-        let context = self.call_context(context);
-        let mut run =
-            Run { node: self, gas_left: context.gas_budget(), context, output: 0, trace_transfers, validation };
-        let mut branch = GrowingBranch::new(snapshot.view.clone(), base)?;
-        let mut simulated = Vec::with_capacity(planned.len());
-        for planned in planned {
-            let block = run.block(&*branch.view()?, planned)?;
-            branch.push(block.block.clone())?;
-            simulated.push(block);
-        }
-        Ok(simulated)
+pub(super) fn simulate(
+    node: &Node,
+    context: &Context,
+    simulation: Simulation,
+    block: BlockId,
+) -> Result<Vec<SimulatedBlock>, SimulateError> {
+    let snapshot = node.snapshot_for(context, block)?;
+    let base = snapshot.state(block, Field::BlockNumber)?;
+    let Simulation { blocks, trace_transfers, validation } = simulation;
+    let planned = plan(&*snapshot.header(base)?, blocks)?;
+    let context = node.call_context(context);
+    let mut run = Run { node: node, gas_left: context.gas_budget(), context, output: 0, trace_transfers, validation };
+    let mut branch = GrowingBranch::new(snapshot.view.clone(), base)?;
+    let mut simulated = Vec::with_capacity(planned.len());
+    for planned in planned {
+        let block = run.block(&*branch.view()?, planned)?;
+        branch.push(block.block.clone())?;
+        simulated.push(block);
     }
+    Ok(simulated)
 }
 
 /// Assigns each block a number and a timestamp, and fills gaps with empty blocks.

@@ -6,85 +6,75 @@ use crate::state::AccountState;
 use node_types::consensus::Account;
 use node_types::{Address, BlockId, Bytes, H256, KECCAK_EMPTY, U256};
 
+pub(super) fn get_storage_at(
+    node: &Node,
+    context: &Context,
+    address: Address,
+    slot: H256,
+    block: BlockId,
+) -> Result<U256, NodeError> {
+    let snapshot = node.snapshot_for(context, block)?;
+    let at = snapshot.state(block, Field::BlockNumber)?;
+    Ok(snapshot.view.state(at)?.storage(address, slot)?)
+}
+
+pub(super) fn get_balance(node: &Node, context: &Context, address: Address, block: BlockId) -> Result<U256, NodeError> {
+    Ok(node.account(context, address, block)?.balance)
+}
+
+pub(super) fn get_code(node: &Node, context: &Context, address: Address, block: BlockId) -> Result<Bytes, NodeError> {
+    let snapshot = node.snapshot_for(context, block)?;
+    let at = snapshot.state(block, Field::BlockNumber)?;
+    let state = snapshot.view.state(at)?;
+    match state.account(address)? {
+        Some(account) if account.has_code() => Ok(state.code(account.code_hash)?.unwrap_or_default()),
+        _ => Ok(Bytes::new()),
+    }
+}
+
+pub(super) fn get_code_by_hash(
+    node: &Node,
+    context: &Context,
+    hash: H256,
+    block: BlockId,
+) -> Result<Option<Bytes>, NodeError> {
+    let snapshot = node.snapshot_for(context, block)?;
+    let at = snapshot.state(block, Field::BlockNumber)?;
+    if hash == KECCAK_EMPTY {
+        return Ok(Some(Bytes::new()));
+    }
+    Ok(snapshot.view.state(at)?.code(hash)?)
+}
+
+pub(super) fn get_transaction_count(
+    node: &Node,
+    context: &Context,
+    address: Address,
+    block: BlockId,
+) -> Result<u64, NodeError> {
+    let (mined, in_pool) = match block {
+        pending if pending.is_pending() => (BlockId::latest(), node.pool.nonce(address)),
+        mined => (mined, None),
+    };
+    let nonce = node.account(context, address, mined)?.nonce;
+    Ok(nonce.max(in_pool.unwrap_or(0)))
+}
+
+pub(super) fn get_account(
+    node: &Node,
+    context: &Context,
+    address: Address,
+    block: BlockId,
+) -> Result<Account, NodeError> {
+    if block.is_pending() {
+        return Err(NodeError::invalid(Field::BlockNumber, "the pending block has no storage roots"));
+    }
+    let snapshot = node.snapshot_for(context, block)?;
+    let at = snapshot.state(block, Field::BlockNumber)?;
+    Ok(snapshot.view.state(at)?.proof(address, &[])?.account.unwrap_or_default())
+}
+
 impl Node {
-    /// Returns the value of a storage slot as of a block; zero if it was never set.
-    ///
-    /// # Errors
-    /// [`NodeError::BlockNotFound`] or [`NodeError::StatePruned`].
-    pub fn get_storage_at(
-        &self,
-        context: &Context,
-        address: Address,
-        slot: H256,
-        block: BlockId,
-    ) -> Result<U256, NodeError> {
-        let snapshot = self.snapshot_for(context, block)?;
-        let at = snapshot.state(block, Field::BlockNumber)?;
-        Ok(snapshot.view.state(at)?.storage(address, slot)?)
-    }
-
-    /// Returns the balance of an account in wei, as of a block.
-    ///
-    /// # Errors
-    /// [`NodeError::BlockNotFound`] or [`NodeError::StatePruned`].
-    pub fn get_balance(&self, context: &Context, address: Address, block: BlockId) -> Result<U256, NodeError> {
-        Ok(self.account(context, address, block)?.balance)
-    }
-
-    /// Returns the code of an account as of a block; empty if it has none.
-    ///
-    /// # Errors
-    /// [`NodeError::BlockNotFound`] or [`NodeError::StatePruned`].
-    pub fn get_code(&self, context: &Context, address: Address, block: BlockId) -> Result<Bytes, NodeError> {
-        let snapshot = self.snapshot_for(context, block)?;
-        let at = snapshot.state(block, Field::BlockNumber)?;
-        let state = snapshot.view.state(at)?;
-        match state.account(address)? {
-            Some(account) if account.has_code() => Ok(state.code(account.code_hash)?.unwrap_or_default()),
-            _ => Ok(Bytes::new()),
-        }
-    }
-
-    /// Returns code by its hash, or `None` if it was never deployed up to a block.
-    ///
-    /// # Errors
-    /// [`NodeError::BlockNotFound`] or [`NodeError::StatePruned`].
-    pub fn get_code_by_hash(&self, context: &Context, hash: H256, block: BlockId) -> Result<Option<Bytes>, NodeError> {
-        let snapshot = self.snapshot_for(context, block)?;
-        let at = snapshot.state(block, Field::BlockNumber)?;
-        if hash == KECCAK_EMPTY {
-            return Ok(Some(Bytes::new()));
-        }
-        Ok(snapshot.view.state(at)?.code(hash)?)
-    }
-
-    /// Returns the nonce of an account as of a block. For `pending`, this counts all executable transactions in the
-    /// pool, including those that do not fit into the pending block.
-    ///
-    /// # Errors
-    /// [`NodeError::BlockNotFound`] or [`NodeError::StatePruned`].
-    pub fn get_transaction_count(&self, context: &Context, address: Address, block: BlockId) -> Result<u64, NodeError> {
-        let (mined, in_pool) = match block {
-            pending if pending.is_pending() => (BlockId::latest(), self.pool.nonce(address)),
-            mined => (mined, None),
-        };
-        let nonce = self.account(context, address, mined)?.nonce;
-        Ok(nonce.max(in_pool.unwrap_or(0)))
-    }
-
-    /// Returns an account with its storage root, as of a block; the empty account if it does not exist.
-    ///
-    /// # Errors
-    /// [`NodeError::Invalid`] if the block is `pending`, which has no storage roots.
-    pub fn get_account(&self, context: &Context, address: Address, block: BlockId) -> Result<Account, NodeError> {
-        if block.is_pending() {
-            return Err(NodeError::invalid(Field::BlockNumber, "the pending block has no storage roots"));
-        }
-        let snapshot = self.snapshot_for(context, block)?;
-        let at = snapshot.state(block, Field::BlockNumber)?;
-        Ok(snapshot.view.state(at)?.proof(address, &[])?.account.unwrap_or_default())
-    }
-
     /// Returns an account; the empty account if it does not exist.
     fn account(&self, context: &Context, address: Address, block: BlockId) -> Result<AccountState, NodeError> {
         let snapshot = self.snapshot_for(context, block)?;

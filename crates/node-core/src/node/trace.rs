@@ -27,9 +27,7 @@ pub struct TraceOptions {
 /// The trace of a transaction in its block.
 #[derive(Clone, Debug)]
 pub struct TransactionTrace {
-    /// Hash of the transaction.
     pub hash: H256,
-    /// Its trace.
     pub trace: Trace,
 }
 
@@ -59,105 +57,88 @@ impl TraceTurns {
     }
 }
 
-impl Node {
-    /// Traces a mined transaction by executing its block again up to the transaction.
-    ///
-    /// # Errors
-    /// [`NodeError::TransactionNotFound`], [`NodeError::StatePruned`] if the state before the block was pruned, or
-    /// [`NodeError::TraceTooLarge`].
-    pub fn trace_transaction(&self, context: &Context, hash: H256, options: &TraceOptions) -> Result<Trace, NodeError> {
-        let snapshot = self.snapshot(context)?;
-        let position = snapshot.view.transaction_position(hash)?.ok_or(NodeError::TransactionNotFound { hash })?;
-        let replay = Replay::of(self, &snapshot, position.block)?;
-        let transaction =
-            replay.body.transactions.get(position.index).ok_or(NodeError::TransactionNotFound { hash })?;
-        let context = self.trace_context(context, options);
-        let _turn = self.traces.wait(&context)?;
-        replay.after(self, &context, position.index, |mut block| block.trace(transaction, &self.tracing(options, 0)))
-    }
+pub(super) fn trace_transaction(
+    node: &Node,
+    context: &Context,
+    hash: H256,
+    options: &TraceOptions,
+) -> Result<Trace, NodeError> {
+    let snapshot = node.snapshot(context)?;
+    let position = snapshot.view.transaction_position(hash)?.ok_or(NodeError::TransactionNotFound { hash })?;
+    let replay = Replay::of(node, &snapshot, position.block)?;
+    let transaction = replay.body.transactions.get(position.index).ok_or(NodeError::TransactionNotFound { hash })?;
+    let context = node.trace_context(context, options);
+    let _turn = node.traces.wait(&context)?;
+    replay.after(node, &context, position.index, |mut block| block.trace(transaction, &node.tracing(options, 0)))
+}
 
-    /// Traces all transactions of a block by executing them again.
-    ///
-    /// # Errors
-    /// [`NodeError::BlockNotFound`], [`NodeError::GenesisNotTraceable`], [`NodeError::StatePruned`] if the state
-    /// before the block was pruned, or [`NodeError::TraceTooLarge`] if all traces together exceed the limit.
-    pub fn trace_block(
-        &self,
-        context: &Context,
-        block: BlockId,
-        options: &TraceOptions,
-    ) -> Result<Vec<TransactionTrace>, NodeError> {
-        let snapshot = self.snapshot_for(context, block)?;
-        let replay = Replay::of(self, &snapshot, snapshot.canonical(block, Field::BlockNumber)?)?;
-        let context = self.trace_context(context, options);
-        let _turn = self.traces.wait(&context)?;
-        replay.after(self, &context, 0, |mut block| {
-            let mut written = 0;
-            let trace_next = |transaction: &RecoveredTransaction| {
-                let trace = block.trace(transaction, &self.tracing(options, written))?;
-                written += trace.get().len() as u64;
-                Ok(TransactionTrace { hash: transaction.hash, trace })
-            };
-            replay.body.transactions.iter().map(trace_next).collect()
-        })
-    }
-
-    /// Traces a call in the environment of a block, on the state as of the block, or with `index` on the state before
-    /// the transaction with this index in the block.
-    ///
-    /// # Errors
-    /// [`NodeError::BlockNotFound`], [`NodeError::StatePruned`], [`NodeError::Invalid`] if the index is beyond the
-    /// block's transactions, or [`NodeError::TraceTooLarge`].
-    pub fn trace_call(
-        &self,
-        context: &Context,
-        call: &Call,
-        block: BlockId,
-        index: Option<u64>,
-        options: &TraceOptions,
-    ) -> Result<Trace, NodeError> {
-        let snapshot = self.snapshot_for(context, block)?;
-        let tracing = self.tracing(options, 0);
-        let context = self.trace_context(context, options);
-        let _turn = self.traces.wait(&context)?;
-        let Some(index) = index else {
-            let header = snapshot.header(snapshot.state(block, Field::BlockNumber)?)?;
-            let trace = self.executor.trace_call(&context, &*snapshot.view, &header.header, call, &tracing);
-            return trace.map_err(|error| self.not_traced(error, &context));
+pub(super) fn trace_block(
+    node: &Node,
+    context: &Context,
+    block: BlockId,
+    options: &TraceOptions,
+) -> Result<Vec<TransactionTrace>, NodeError> {
+    let snapshot = node.snapshot_for(context, block)?;
+    let replay = Replay::of(node, &snapshot, snapshot.canonical(block, Field::BlockNumber)?)?;
+    let context = node.trace_context(context, options);
+    let _turn = node.traces.wait(&context)?;
+    replay.after(node, &context, 0, |mut block| {
+        let mut written = 0;
+        let trace_next = |transaction: &RecoveredTransaction| {
+            let trace = block.trace(transaction, &node.tracing(options, written))?;
+            written += trace.get().len() as u64;
+            Ok(TransactionTrace { hash: transaction.hash, trace })
         };
-        let replay = Replay::of(self, &snapshot, snapshot.canonical(block, Field::BlockNumber)?)?;
-        let count = replay.body.transactions.len();
-        let index = usize::try_from(index).ok().filter(|index| *index < count.max(1)).ok_or_else(|| {
-            let message = format!("the block has {count} transactions, expected an index below that, got {index}");
-            NodeError::invalid(Field::TransactionIndex, message)
-        })?;
-        replay.after(self, &context, index, |block| block.trace_call(call, &tracing))
-    }
+        replay.body.transactions.iter().map(trace_next).collect()
+    })
+}
 
-    /// Returns the access list of a call on the state as of a block, in the environment of that block (EIP-2930).
-    ///
-    /// # Errors
-    /// [`NodeError::BlockNotFound`], [`NodeError::StatePruned`], [`NodeError::Invalid`] for blocks before Berlin, or
-    /// [`NodeError::ExecutionFailed`].
-    pub fn create_access_list(
-        &self,
-        context: &Context,
-        call: &Call,
-        block: BlockId,
-    ) -> Result<AccessListOutcome, NodeError> {
-        let snapshot = self.snapshot_for(context, block)?;
+pub(super) fn trace_call(
+    node: &Node,
+    context: &Context,
+    call: &Call,
+    block: BlockId,
+    index: Option<u64>,
+    options: &TraceOptions,
+) -> Result<Trace, NodeError> {
+    let snapshot = node.snapshot_for(context, block)?;
+    let tracing = node.tracing(options, 0);
+    let context = node.trace_context(context, options);
+    let _turn = node.traces.wait(&context)?;
+    let Some(index) = index else {
         let header = snapshot.header(snapshot.state(block, Field::BlockNumber)?)?;
-        if self.spec.fork(&header.header) < Fork::Berlin {
-            let number = header.header.number;
-            let message = format!("access lists exist since Berlin (EIP-2930), block {number} is before it");
-            return Err(NodeError::invalid(Field::BlockNumber, message));
-        }
-        let context = self.call_context(context);
-        self.executor
-            .access_list(&context, &*snapshot.view, &header.header, call)
-            .map_err(|error| NodeError::of_call(error, &context))
-    }
+        let trace = node.executor.trace_call(&context, &*snapshot.view, &header.header, call, &tracing);
+        return trace.map_err(|error| node.not_traced(error, &context));
+    };
+    let replay = Replay::of(node, &snapshot, snapshot.canonical(block, Field::BlockNumber)?)?;
+    let count = replay.body.transactions.len();
+    let index = usize::try_from(index).ok().filter(|index| *index < count.max(1)).ok_or_else(|| {
+        let message = format!("the block has {count} transactions, expected an index below that, got {index}");
+        NodeError::invalid(Field::TransactionIndex, message)
+    })?;
+    replay.after(node, &context, index, |block| block.trace_call(call, &tracing))
+}
 
+pub(super) fn create_access_list(
+    node: &Node,
+    context: &Context,
+    call: &Call,
+    block: BlockId,
+) -> Result<AccessListOutcome, NodeError> {
+    let snapshot = node.snapshot_for(context, block)?;
+    let header = snapshot.header(snapshot.state(block, Field::BlockNumber)?)?;
+    if node.spec.fork(&header.header) < Fork::Berlin {
+        let number = header.header.number;
+        let message = format!("access lists exist since Berlin (EIP-2930), block {number} is before it");
+        return Err(NodeError::invalid(Field::BlockNumber, message));
+    }
+    let context = node.call_context(context);
+    node.executor
+        .access_list(&context, &*snapshot.view, &header.header, call)
+        .map_err(|error| NodeError::of_call(error, &context))
+}
+
+impl Node {
     /// Returns the executor's options for a trace when `written` bytes have already been written.
     fn tracing(&self, options: &TraceOptions, written: u64) -> Tracing {
         Tracing { tracer: options.tracer.clone(), max_bytes: self.limits.trace_bytes.saturating_sub(written) }

@@ -4,21 +4,18 @@ use super::block::FoundBlock;
 use super::{Node, NodeError};
 use crate::block::RecoveredTransaction;
 use crate::context::Context;
-use crate::pool::{PoolContent, PoolStatus, PoolTransaction};
+use crate::pool::{PoolStatus, PoolTransaction};
 use node_types::{Address, BlockId, H256};
 use std::sync::Arc;
 
 /// A transaction of a block or of the pool.
 #[derive(Clone, Debug)]
 pub enum FoundTransaction {
-    /// The transaction is in a block.
     Mined {
-        /// The block.
         block: FoundBlock,
         /// Position among the transactions of the block.
         index: usize,
     },
-    /// The transaction is in the pool.
     Pooled(Arc<PoolTransaction>),
 }
 
@@ -45,95 +42,75 @@ pub enum TransactionStatus {
     Pool(PoolStatus),
 }
 
-impl Node {
-    /// Returns a transaction of the canonical chain or of the pool, or `None` if the hash is unknown.
-    ///
-    /// # Errors
-    /// [`NodeError::Backend`].
-    pub fn get_transaction(&self, context: &Context, hash: H256) -> Result<Option<FoundTransaction>, NodeError> {
-        // The pool is read before the view is opened: a transaction that leaves it in between is in the view.
-        let pooled = self.pool.get(hash);
-        let snapshot = self.snapshot(context)?;
-        match snapshot.view.transaction_position(hash)? {
-            Some(position) => {
-                let block = FoundBlock::read(context, &snapshot, position.block.into())?;
-                Ok(block.and_then(|block| FoundTransaction::of_block(block, position.index)))
-            }
-            None => Ok(pooled.map(FoundTransaction::Pooled)),
+pub(super) fn get_transaction(
+    node: &Node,
+    context: &Context,
+    hash: H256,
+) -> Result<Option<FoundTransaction>, NodeError> {
+    // The pool is read before the view is opened: a transaction that leaves it in between is in the view.
+    let pooled = node.pool.get(hash);
+    let snapshot = node.snapshot(context)?;
+    match snapshot.view.transaction_position(hash)? {
+        Some(position) => {
+            let block = FoundBlock::read(context, &snapshot, position.block.into())?;
+            Ok(block.and_then(|block| FoundTransaction::of_block(block, position.index)))
         }
+        None => Ok(pooled.map(FoundTransaction::Pooled)),
     }
+}
 
-    /// Returns the transaction of a sender with a nonce, in the pool or on the canonical chain. Returns `None` if
-    /// there is no such transaction, or if it is in a block before the earliest state that is kept.
-    ///
-    /// # Errors
-    /// [`NodeError::Backend`].
-    pub fn get_transaction_of(
-        &self,
-        context: &Context,
-        sender: Address,
-        nonce: u64,
-    ) -> Result<Option<FoundTransaction>, NodeError> {
-        // The pool is read before the view is opened: a transaction that leaves it in between is in the view.
-        if let Some(pooled) = self.pool.at(sender, nonce) {
-            return Ok(Some(FoundTransaction::Pooled(pooled)));
-        }
-        let snapshot = self.snapshot(context)?;
-        let view = &*snapshot.view;
-        let is_used = |block| Ok::<_, NodeError>(view.state(block)?.account(sender)?.unwrap_or_default().nonce > nonce);
-        let (mut before, mut after) = (view.earliest_state(), view.head().number);
-        if !is_used(after)? {
-            return Ok(None);
-        }
-        if is_used(before)? {
-            // If the state before it is not kept, the earliest block is the only one that may have the transaction.
-            after = before;
-        }
-        // Otherwise the nonce is used by a block above `before` and at most `after`.
-        while after - before > 1 {
-            context.check()?;
-            let middle = before + (after - before) / 2;
-            if is_used(middle)? { after = middle } else { before = middle }
-        }
-        let Some(block) = FoundBlock::read(context, &snapshot, after.into())? else { return Ok(None) };
-        let mut transactions = block.body.transactions.iter();
-        let index = transactions.position(|sent| sent.sender == sender && sent.transaction.nonce() == nonce);
-        Ok(index.and_then(|index| FoundTransaction::of_block(block, index)))
+pub(super) fn get_transaction_of(
+    node: &Node,
+    context: &Context,
+    sender: Address,
+    nonce: u64,
+) -> Result<Option<FoundTransaction>, NodeError> {
+    // The pool is read before the view is opened: a transaction that leaves it in between is in the view.
+    if let Some(pooled) = node.pool.at(sender, nonce) {
+        return Ok(Some(FoundTransaction::Pooled(pooled)));
     }
-
-    /// Returns the transaction at an index in a block, or `None` if the block is unknown or has fewer transactions.
-    ///
-    /// # Errors
-    /// [`NodeError::Backend`]; for `pending` also errors of building the pending block.
-    pub fn get_transaction_at(
-        &self,
-        context: &Context,
-        block: BlockId,
-        index: u64,
-    ) -> Result<Option<FoundTransaction>, NodeError> {
+    let snapshot = node.snapshot(context)?;
+    let view = &*snapshot.view;
+    let is_used = |block| Ok::<_, NodeError>(view.state(block)?.account(sender)?.unwrap_or_default().nonce > nonce);
+    let (mut before, mut after) = (view.earliest_state(), view.head().number);
+    if !is_used(after)? {
+        return Ok(None);
+    }
+    if is_used(before)? {
+        // If the state before it is not kept, the earliest block is the only one that may have the transaction.
+        after = before;
+    }
+    // Otherwise the nonce is used by a block above `before` and at most `after`.
+    while after - before > 1 {
         context.check()?;
-        let Ok(index) = usize::try_from(index) else { return Ok(None) };
-        Ok(self.get_block(context, block)?.and_then(|block| FoundTransaction::of_block(block, index)))
+        let middle = before + (after - before) / 2;
+        if is_used(middle)? { after = middle } else { before = middle }
     }
+    let Some(block) = FoundBlock::read(context, &snapshot, after.into())? else { return Ok(None) };
+    let mut transactions = block.body.transactions.iter();
+    let index = transactions.position(|sent| sent.sender == sender && sent.transaction.nonce() == nonce);
+    Ok(index.and_then(|index| FoundTransaction::of_block(block, index)))
+}
 
-    /// Returns whether a transaction is mined or in the pool, or why it was dropped from the pool.
-    ///
-    /// # Errors
-    /// [`NodeError::Backend`].
-    pub fn get_transaction_status(&self, context: &Context, hash: H256) -> Result<TransactionStatus, NodeError> {
-        let in_pool = self.pool.status(hash);
-        let mined = self.snapshot(context)?.view.transaction_position(hash)?.is_some();
-        Ok(if mined { TransactionStatus::Mined } else { TransactionStatus::Pool(in_pool) })
-    }
+pub(super) fn get_transaction_at(
+    node: &Node,
+    context: &Context,
+    block: BlockId,
+    index: u64,
+) -> Result<Option<FoundTransaction>, NodeError> {
+    context.check()?;
+    let Ok(index) = usize::try_from(index) else { return Ok(None) };
+    Ok(node.get_block(context, block)?.and_then(|block| FoundTransaction::of_block(block, index)))
+}
 
-    /// Returns all transactions of the pool.
-    ///
-    /// # Errors
-    /// [`NodeError::Backend`].
-    pub fn pool_content(&self, context: &Context) -> Result<PoolContent, NodeError> {
-        context.check()?;
-        Ok(self.pool.content())
-    }
+pub(super) fn get_transaction_status(
+    node: &Node,
+    context: &Context,
+    hash: H256,
+) -> Result<TransactionStatus, NodeError> {
+    let in_pool = node.pool.status(hash);
+    let mined = node.snapshot(context)?.view.transaction_position(hash)?.is_some();
+    Ok(if mined { TransactionStatus::Mined } else { TransactionStatus::Pool(in_pool) })
 }
 
 #[cfg(test)]

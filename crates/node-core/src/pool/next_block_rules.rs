@@ -7,9 +7,7 @@ use node_types::consensus::Header;
 /// The rules and values of the next block that are known before it is assembled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NextBlockRules {
-    /// The active fork.
     pub fork: Fork,
-    /// Gas limit.
     pub gas_limit: u64,
     /// Base fee in wei per gas; `None` before London.
     pub base_fee: Option<u64>,

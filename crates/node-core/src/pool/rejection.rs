@@ -12,10 +12,8 @@ use std::fmt;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AddError {
-    /// It breaks rules.
     #[error(transparent)]
     Rejected(#[from] Rejection),
-    /// The backend failed.
     #[error(transparent)]
     Backend(#[from] BackendError),
 }
@@ -57,18 +55,13 @@ impl fmt::Display for Rejection {
 /// One reason for rejecting a transaction. The text begins with geth's text, by which clients recognize it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum PoolError {
-    /// The bytes do not decode to a transaction.
     #[error("{}", words(.0))]
     Undecodable(#[source] DecodeError),
-    /// It breaks a rule that also applies in blocks.
     #[error(transparent)]
     Invalid(#[from] TransactionError),
-    /// Its encoding is too long.
     #[error("oversized data: {size} bytes, at most {limit} are accepted")]
     Oversized { size: usize, limit: usize },
-    /// Its tip cap is below the pool's minimum.
     #[error("transaction underpriced: gas tip cap {tip}, minimum needed {minimum}")]
     TipTooLow {
         /// Tip cap in wei per gas.
@@ -82,10 +75,8 @@ pub enum PoolError {
          needed"
     )]
     ReplacementUnderpriced { cap: FeeCap, got: U256, old: U256, required: U256 },
-    /// The pool is full, and its transactions pay at least as much.
     #[error("txpool is full: {transactions} transactions with {bytes} bytes, none that pays less could make room")]
     PoolFull { transactions: usize, bytes: usize },
-    /// The limit on queued transactions is reached.
     #[error("txpool is full: {queued} transactions wait for earlier nonces already, at most {limit} may")]
     QueueFull { queued: usize, limit: usize },
     /// The account's limit on queued transactions is reached.
@@ -93,16 +84,12 @@ pub enum PoolError {
         "account limit exceeded: {queued} transactions of the account wait for earlier nonces already, at most {limit} may"
     )]
     AccountLimit { queued: usize, limit: usize },
-    /// A blob transaction came without its blobs.
     #[error("missing sidecar in blob transaction")]
     MissingSidecar,
-    /// A transaction without blob hashes came with blobs.
     #[error("unexpected sidecar: only a blob transaction carries blobs")]
     UnexpectedSidecar,
-    /// The sidecar has the wrong version for the active fork.
     #[error("unexpected sidecar version, want: {expected}, got: {got}")]
     SidecarVersion { got: u8, expected: u8 },
-    /// The blobs do not match the transaction.
     #[error("invalid blobs")]
     Blob(#[source] BlobError),
     /// The sender delegates to code (EIP-7702), which could invalidate several pending transactions at once, and has
@@ -143,9 +130,7 @@ fn words(error: &DecodeError) -> &'static str {
 pub enum FeeCap {
     /// Cap on base fee and tip together.
     Fee,
-    /// Cap on the tip.
     Tip,
-    /// Cap on the blob base fee.
     BlobFee,
 }
 

@@ -12,7 +12,6 @@ pub enum PoolStatus {
     Pending,
     /// It waits for an earlier nonce or for balance.
     Queued,
-    /// It was dropped from the pool.
     Dropped(DropReason),
     /// The pool never contained it, or no longer remembers it.
     Unknown,
@@ -20,33 +19,25 @@ pub enum PoolStatus {
 
 /// Why a transaction was dropped from the pool.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum DropReason {
     /// Another transaction with the same nonce and higher caps replaced it.
     #[error("replaced by {by:#x}")]
     Replaced { by: H256 },
-    /// The pool was full, and other transactions paid more.
     #[error("the pool was full, and others paid more")]
     Evicted,
-    /// The account had too many queued transactions.
     #[error("too many transactions of the account wait for earlier nonces or for balance")]
     AccountLimit,
-    /// It was queued for too long.
     #[error("it waited for {waited} s for an earlier nonce or for balance")]
     Expired {
         /// Seconds that it waited.
         waited: u64,
     },
-    /// It became invalid when the chain changed.
     #[error(transparent)]
     Invalid(PoolError),
-    /// The chain was reverted to a snapshot from before it arrived.
     #[error("the chain was reverted to a snapshot from before it arrived")]
     Reverted,
-    /// It could not be stored, and was refused.
     #[error("it could not be stored")]
     NotStored,
-    /// A request dropped it.
     #[error("dropped on request")]
     Requested,
 }
@@ -54,9 +45,7 @@ pub enum DropReason {
 /// All transactions of the pool by sender, each in ascending order of nonces.
 #[derive(Clone, Debug, Default)]
 pub struct PoolContent {
-    /// Pending transactions.
     pub pending: BTreeMap<Address, Vec<Arc<PoolTransaction>>>,
-    /// Queued transactions.
     pub queued: BTreeMap<Address, Vec<Arc<PoolTransaction>>>,
 }
 
@@ -65,7 +54,6 @@ pub struct PoolContent {
 pub struct Arrival {
     /// Number of the arrival. Later arrivals have higher numbers, even after a restart.
     pub number: u64,
-    /// Hash of the transaction.
     pub hash: H256,
 }
 

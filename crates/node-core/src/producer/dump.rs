@@ -10,11 +10,9 @@ use std::collections::BTreeMap;
 /// An account with its code and storage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WholeAccount {
-    /// Nonce.
     pub nonce: u64,
     /// Balance in wei.
     pub balance: U256,
-    /// Code.
     pub code: Bytes,
     /// The nonzero storage slots.
     pub storage: BTreeMap<H256, U256>,

@@ -23,7 +23,6 @@ struct DevSnapshot {
     offset: i64,
     /// Pending edits.
     edits: StateChanges,
-    /// Transactions in the pool.
     pool: Vec<H256>,
 }
 

@@ -130,15 +130,9 @@ pub enum Activation {
         key: &'static str,
     },
     /// Active from a timestamp on, in Unix seconds.
-    Time {
-        /// Key of the timestamp.
-        key: &'static str,
-    },
+    Time { key: &'static str },
     /// Like [`Activation::Time`], for an upgrade that only changes blob parameters. A chain may skip it.
-    BlobTime {
-        /// Key of the timestamp.
-        key: &'static str,
-    },
+    BlobTime { key: &'static str },
 }
 
 impl Activation {

@@ -33,7 +33,6 @@ pub struct ChainSpec {
 pub struct BlobEntry {
     /// The name of the [`Upgrade`](super::Upgrade) that sets the parameters.
     pub upgrade: &'static str,
-    /// The parameters.
     pub params: BlobParams,
     /// The first timestamp in Unix seconds.
     pub time: u64,
@@ -42,7 +41,6 @@ pub struct BlobEntry {
 /// How a chain treats the DAO fork (EIP-779).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DaoFork {
-    /// Number of the fork block.
     pub block: BlockNumber,
     /// Whether that block moves the balances of the DAO to the refund contract. If so, this block and the nine after
     /// it must have the extra data of the fork; otherwise they must not.

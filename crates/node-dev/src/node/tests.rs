@@ -43,9 +43,9 @@ fn header(chain: &DevNode, number: u64) -> Arc<SealedHeader> {
 fn a_revert_returns_a_transaction_whose_nonce_was_used_again() {
     let (chain, context) = (chain(), Context::unbounded());
     let first = send(&chain, 0, 0, 1);
-    let snapshot = chain.take_snapshot(&context).unwrap();
+    let snapshot = chain.control(&context).unwrap().snapshot().unwrap();
     mine(&chain, 1);
-    chain.set_nonce(&context, chain.accounts()[0].address(), 0).unwrap();
+    chain.control(&context).unwrap().set_nonce(chain.accounts()[0].address(), 0).unwrap();
     let second = send(&chain, 0, 0, 2);
     assert!(chain.revert(&context, snapshot).unwrap());
     assert_eq!(chain.pool().status(first), PoolStatus::Pending);
@@ -61,7 +61,7 @@ fn requests_of_a_reorganization_are_completed_below_the_replaced_blocks() {
         to: Some(contract),
         ..TransactionRequest::default()
     };
-    chain.set_code(&context, contract, Bytes::from(&SETTER[..])).unwrap();
+    chain.control(&context).unwrap().set_code(contract, Bytes::from(&SETTER[..])).unwrap();
     mine(&chain, 1);
     chain.send_transaction(&context, request(0)).unwrap();
     mine(&chain, 1);
@@ -85,7 +85,7 @@ fn replaced_blocks_have_the_chosen_interval_and_gas_limit() {
     producer.set_block_interval(Some(100)).unwrap();
     producer.set_gas_limit(90_000_000).unwrap();
     producer.set_next_base_fee(7).unwrap();
-    chain.reorganize(&context, 2).unwrap();
+    chain.control(&context).unwrap().reorganize(&context, 2).unwrap();
     for number in 1..=2 {
         let (parent, block) = (header(&chain, number - 1), header(&chain, number));
         assert_eq!(block.header.timestamp, parent.header.timestamp + 100, "block {number}");
@@ -126,7 +126,7 @@ fn neither_a_revert_nor_a_rollback_mines() {
     let (chain, context) = (chain(), Context::unbounded());
     let producer = chain.producer().unwrap();
     let waiting = send(&chain, 0, 0, 1);
-    let snapshot = chain.take_snapshot(&context).unwrap();
+    let snapshot = chain.control(&context).unwrap().snapshot().unwrap();
     mine(&chain, 1);
     producer.set_automine(true);
     assert!(chain.revert(&context, snapshot).unwrap());

@@ -16,7 +16,6 @@ pub(crate) struct LogBook {
 /// The metadata of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LogEntry {
-    /// Index in the block.
     pub(crate) index: u64,
     /// Whether the log represents a transfer of ether and was not emitted by code.
     pub(crate) is_transfer: bool,

@@ -42,9 +42,7 @@ pub(crate) struct CallRun<'a> {
     call: &'a Call,
     /// The amount in wei that the sender has left to pay for gas, after the value of the call and its blob fees.
     available: U256,
-    /// The fork in force.
     pub(crate) fork: Fork,
-    /// Gas limit of the block.
     pub(crate) block_gas_limit: u64,
 }
 

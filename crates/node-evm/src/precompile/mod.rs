@@ -3,8 +3,9 @@
 pub(crate) mod cache;
 
 use crate::convert::{ToEvm, ToNode};
-use crate::extension::{EvmPrecompiles, Precompile, PrecompileCall, PrecompileMap, PrecompileOutcome};
+use crate::extension::{Precompile, PrecompileCall, PrecompileMap, PrecompileOutcome};
 use crate::machine::context::{self as evm_context, EvmContext};
+use crate::precompile::cache::CachedPrecompiles;
 use node_core::executor::NamedContract;
 use revm::context::{CfgEnv, JournalTr, LocalContextTr};
 use revm::handler::{EthPrecompiles, PrecompileProvider, precompile_output_to_interpreter_result};
@@ -16,7 +17,7 @@ use std::sync::Arc;
 
 /// The precompiles of a fork, with the overrides of a call applied. The fork's original addresses stay warm.
 pub(crate) struct Precompiles {
-    provided: Box<dyn EvmPrecompiles>,
+    provided: CachedPrecompiles,
     /// Addresses whose precompile is disabled. Nearly always empty.
     replaced: Vec<Address>,
     /// New and original address of each moved precompile. The last entry for a new address applies.
@@ -28,7 +29,7 @@ pub(crate) struct Precompiles {
 }
 
 impl Precompiles {
-    pub(crate) fn new(provided: Box<dyn EvmPrecompiles>, custom: Arc<PrecompileMap>) -> Self {
+    pub(crate) fn new(provided: CachedPrecompiles, custom: Arc<PrecompileMap>) -> Self {
         let mut precompiles = Self { provided, replaced: Vec::new(), moved: Vec::new(), custom, warm: None };
         if !precompiles.custom.is_empty() {
             let own = precompiles.custom.keys().map(ToEvm::to_evm);
@@ -38,12 +39,12 @@ impl Precompiles {
     }
 
     fn provided_addresses(&self) -> &AddressSet {
-        PrecompileProvider::<EvmContext<'_>>::warm_addresses(&*self.provided)
+        PrecompileProvider::<EvmContext<'_>>::warm_addresses(&self.provided)
     }
 
     /// Returns whether there is a precompile at `address` before overrides.
     fn is_original(&self, address: &Address) -> bool {
-        PrecompileProvider::<EvmContext<'_>>::contains(&*self.provided, address)
+        PrecompileProvider::<EvmContext<'_>>::contains(&self.provided, address)
             || self.custom.contains_key(&address.to_node())
     }
 

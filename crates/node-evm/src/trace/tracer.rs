@@ -38,9 +38,7 @@ pub struct TracerOptions<'a> {
 /// A traced run that has ended: its input, its result, and the state before it.
 #[non_exhaustive]
 pub struct Finished<'r, 'a> {
-    /// The transaction or call.
     pub transaction: &'r TxEnv,
-    /// The environment of its block.
     pub block: &'r BlockEnv,
     /// The result, with every account that the run touched.
     pub outcome: &'r ResultAndState,
@@ -54,11 +52,9 @@ pub struct Finished<'r, 'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Place {
-    /// Hash of its block.
     pub block_hash: Option<H256>,
     /// Its index in the block, from 0.
     pub index: Option<usize>,
-    /// Its hash.
     pub hash: Option<H256>,
 }
 

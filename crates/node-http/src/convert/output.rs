@@ -52,7 +52,6 @@ impl Place {
 pub(crate) fn block(found: &FoundBlock, full: bool) -> wire::Block {
     let FoundBlock { header: sealed, body, pending } = found;
     let place = Place::of(sealed, *pending);
-    let header = &sealed.header;
     let transactions = if full {
         let whole = body.transactions.iter().enumerate();
         BlockTransactions::Full(
@@ -61,60 +60,21 @@ pub(crate) fn block(found: &FoundBlock, full: bool) -> wire::Block {
     } else {
         BlockTransactions::Hashes(body.transactions.iter().map(|transaction| transaction.hash).collect())
     };
-    wire::Block {
-        base_fee_per_gas: header.base_fee_per_gas.map(Quantity),
-        difficulty: Quantity(header.difficulty),
-        extra_data: Data(header.extra_data.clone()),
-        gas_limit: Quantity(header.gas_limit),
-        gas_used: Quantity(header.gas_used),
+    let block = wire::Block {
         hash: place.hash(),
-        logs_bloom: place.if_mined(Data(header.logs_bloom)),
-        miner: Data(header.beneficiary),
-        mix_hash: Quantity(U256::from_big_endian(header.mix_hash.as_bytes())),
-        nonce: place.if_mined(Data(header.nonce)),
-        number: place.number(),
-        parent_hash: Data(header.parent_hash),
-        receipts_root: Data(header.receipts_root),
-        sha3_uncles: Data(header.ommers_hash),
         size: Quantity(sealed.size),
-        state_root: Data(header.state_root),
-        timestamp: Quantity(header.timestamp),
         total_difficulty: Quantity(sealed.total_difficulty),
         transactions,
-        transactions_root: Data(header.transactions_root),
         uncles: body.ommers.iter().map(|ommer| Data(ommer.hash())).collect(),
         withdrawals: body.withdrawals.as_ref().map(|all| all.iter().map(withdrawal).collect()),
-        withdrawals_root: header.withdrawals_root.map(Data),
-    }
+        ..wire::Block::of(&sealed.header)
+    };
+    if *pending { wire::Block { logs_bloom: None, nonce: None, number: None, ..block } } else { block }
 }
 
 /// Converts a header. That of the pending block has no hash.
 pub(crate) fn header(sealed: &SealedHeader, pending: bool) -> wire::BlockHeader {
-    let header = &sealed.header;
-    wire::BlockHeader {
-        base_fee_per_gas: header.base_fee_per_gas.map(Quantity),
-        blob_gas_used: header.blob_gas_used.map(Quantity),
-        difficulty: Quantity(header.difficulty),
-        excess_blob_gas: header.excess_blob_gas.map(Quantity),
-        extra_data: Data(header.extra_data.clone()),
-        gas_limit: Quantity(header.gas_limit),
-        gas_used: Quantity(header.gas_used),
-        hash: (!pending).then_some(Data(sealed.hash)),
-        logs_bloom: Data(header.logs_bloom),
-        miner: Data(header.beneficiary),
-        mix_hash: Quantity(U256::from_big_endian(header.mix_hash.as_bytes())),
-        nonce: Data(header.nonce),
-        number: Quantity(header.number),
-        parent_beacon_block_root: header.parent_beacon_block_root.map(Data),
-        parent_hash: Data(header.parent_hash),
-        receipts_root: Data(header.receipts_root),
-        requests_hash: header.requests_hash.map(Data),
-        sha3_uncles: Data(header.ommers_hash),
-        state_root: Data(header.state_root),
-        timestamp: Quantity(header.timestamp),
-        transactions_root: Data(header.transactions_root),
-        withdrawals_root: header.withdrawals_root.map(Data),
-    }
+    wire::BlockHeader { hash: (!pending).then_some(Data(sealed.hash)), ..wire::BlockHeader::of(&sealed.header) }
 }
 
 fn withdrawal(withdrawal: &node_types::consensus::Withdrawal) -> wire::Withdrawal {

@@ -1,9 +1,8 @@
 //! One HTTP request and its response.
 //!
-//! [`input`] reads the request, [`drain`] discards the rest of a body, [`operation`] runs an operation of the node and
-//! responds with its output, and [`response`] writes responses of every kind.
+//! [`input`] reads the request, [`operation`] runs an operation of the node and responds with its output, and
+//! [`response`] writes responses of every kind.
 
-mod drain;
 mod input;
 mod negotiation;
 mod operation;
@@ -36,6 +35,8 @@ use std::time::Instant;
 /// A request that is being handled, with the parts of its response that are known so far.
 pub(crate) struct Exchange {
     operation: &'static str,
+    /// The properties of the body, if it is an object with known ones.
+    properties: &'static [&'static str],
     request: HttpRequest,
     payload: Option<web::Payload>,
     /// The body, if it was read and is short.
@@ -61,8 +62,8 @@ pub(crate) struct Exchange {
     sender: Sender,
     /// Length of path, query and headers in bytes.
     head_length: usize,
-    /// The permit that counts this request as in progress.
-    permit: Option<Permit>,
+    /// Counts this request as in progress.
+    _permit: Option<Permit>,
 }
 
 impl Exchange {
@@ -75,6 +76,7 @@ impl Exchange {
         let sender = Sender::new(&request, is_forwarded, &service.config, &service.clients);
         Self {
             operation,
+            properties: &[],
             id: RequestId::of(request.headers()),
             trace: Trace::of(request.headers()),
             request,
@@ -91,8 +93,13 @@ impl Exchange {
             calls: Vec::new(),
             sender,
             head_length,
-            permit: None,
+            _permit: None,
         }
+    }
+
+    /// Sets the properties that the body may have.
+    pub(crate) fn with_properties(self, properties: &'static [&'static str]) -> Self {
+        Self { properties, ..self }
     }
 
     /// Admits the request: checks its host, size, rate and token, and counts it as in progress.
@@ -100,7 +107,7 @@ impl Exchange {
     /// # Errors
     /// The first check that fails; the caller then responds with it.
     pub(crate) fn admit(&mut self, access: Access) -> Result<(), HttpError> {
-        self.permit = Some(admission::admit(&self.request, &self.service, &self.sender, self.head_length, access)?);
+        self._permit = Some(admission::admit(&self.request, &self.service, &self.sender, self.head_length, access)?);
         Ok(())
     }
 
@@ -196,7 +203,7 @@ impl Exchange {
             operation: self.operation,
             id: self.id.clone(),
             base_url: self.base_url(),
-            sent: Sent::new(self.operation, &self.request, self.sent_body.clone()),
+            sent: Sent::new(self.properties, &self.request, self.sent_body.clone()),
         }
     }
 

@@ -10,7 +10,7 @@ use crate::report::{self, PROBLEM_JSON};
 use crate::request_id::{REQUEST_ID, TRACEPARENT};
 use crate::request_log::Responded;
 use crate::streaming;
-use crate::transfer::{self, CompleteBody};
+use crate::transfer::CompleteBody;
 use actix_http::ConnectionType;
 use actix_web::HttpResponse;
 use actix_web::body::{BodySize, MessageBody};
@@ -20,6 +20,7 @@ use actix_web::http::header::{
 };
 use actix_web::http::{StatusCode, Version};
 use actix_web::web::Bytes;
+use futures_util::{FutureExt, StreamExt};
 use node_core::context::Context;
 
 pub(super) const JSON: &str = "application/json";
@@ -79,7 +80,6 @@ impl Exchange {
         let compressed = self.service.documents.get(encoding, digest, &body).await;
         self.headers.push((CONTENT_ENCODING, HeaderValue::from_static(encoding.as_str())));
         self.headers.push((VARY, ACCEPT_ENCODING));
-        let compressed = self.counted(compressed);
         let response = self.start(StatusCode::OK, media_type);
         self.finish(response.set_body(streaming::body(compressed)))
     }
@@ -98,22 +98,12 @@ impl Exchange {
         match encoder {
             Some((encoding, permit)) => {
                 self.uncompressed = Some(body.len());
-                let body = self.counted(body);
                 let mut response = self.start(status, media_type);
                 // The encoder adds `Vary` itself.
                 let body = compress::encode(encoding, response.head_mut(), body, permit);
                 self.finish(response.set_body(body))
             }
             None => self.send(status, media_type, body),
-        }
-    }
-
-    /// Counts this request as in progress until `body` is sent, if that may take long. This is needed for HTTP/2,
-    /// whose connections can have any number of requests; an HTTP/1 connection has one.
-    fn counted(&mut self, body: Bytes) -> Bytes {
-        match self.permit.take_if(|_| self.request.version() >= Version::HTTP_2) {
-            Some(permit) => transfer::hold_request(body, permit),
-            None => body,
         }
     }
 
@@ -134,7 +124,6 @@ impl Exchange {
     /// Responds with `body` uncompressed.
     fn send(mut self, status: StatusCode, media_type: &'static str, body: Bytes) -> HttpResponse {
         self.vary_by_encoding(&body);
-        let body = self.counted(body);
         let response = self.start(status, media_type);
         self.finish(response.set_body(streaming::body(body)))
     }
@@ -187,12 +176,18 @@ impl Exchange {
         response
     }
 
-    /// Announces the end of an HTTP/1.1 connection. HTTP/2 ends connections with a frame.
+    /// Announces the end of the connection.
     pub(crate) fn end_connection(&self, response: &mut HttpResponse) {
-        if self.request.version() < Version::HTTP_2 {
-            response.head_mut().set_connection_type(ConnectionType::Close);
-            self.sender.connection.end();
-        }
+        response.head_mut().set_connection_type(ConnectionType::Close);
+        self.sender.connection.end();
+    }
+
+    /// Returns whether a part of the body has not been read, so that the connection must end.
+    fn has_unread_body(&mut self) -> bool {
+        // Most requests have no body, or one that was read.
+        self.payload
+            .take()
+            .is_some_and(|mut payload| !matches!(payload.next().now_or_never(), Some(None | Some(Err(_)))))
     }
 
     /// Adds the headers that allow a page of another origin to read the response.
@@ -213,7 +208,9 @@ impl Exchange {
 
     /// Records the response in the metrics and in the log.
     pub(crate) fn finish(mut self, mut response: HttpResponse) -> HttpResponse {
-        self.drain(&mut response);
+        if self.has_unread_body() {
+            self.end_connection(&mut response);
+        }
         let bytes = match response.body().size() {
             BodySize::None => Some(0),
             BodySize::Sized(bytes) => Some(bytes),

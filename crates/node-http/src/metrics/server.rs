@@ -103,7 +103,6 @@ impl Drop for MetricsServer {
 /// Why the metrics server cannot start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum MetricsError {
     /// The address is in use, or does not belong to this machine.
     #[error("cannot listen on {address} for metrics")]

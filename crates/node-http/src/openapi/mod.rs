@@ -9,6 +9,7 @@ pub(crate) mod problems;
 mod reference;
 
 use crate::config::HttpConfig;
+use crate::routes::operation::Method;
 use crate::routes::{self, DEVELOPMENT, TAGS};
 use crate::service::InterfaceDocuments;
 use crate::url::BasePath;
@@ -16,7 +17,6 @@ use node_types::wire::schema::Form;
 use reference::reference;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
-use std::io;
 
 /// The general part of the description.
 const DESCRIPTION: &str = "\
@@ -34,7 +34,8 @@ most 16 KiB within 10 s; work of at most 5 s (`call-timeout`). All clients toget
 are listed with the operations. All numbers are defaults; names in parentheses are options that change them, and a response that \
 reports an exceeded limit mentions its option.
 
-Paths also work without the slash at the end, and with `node_` before the name of the operation.";
+Paths also work without the slash at the end, and with `node_` before the name of the operation. Parameters with a default may be left \
+out at the end of a path.";
 
 /// Returns the OpenAPI document of a server whose paths start with `base`. It includes the operations that control a
 /// chain if `producing` is set, that is, if the node produces blocks.
@@ -49,8 +50,9 @@ pub fn openapi(base: &BasePath, producing: bool) -> Value {
     }
     let mut paths = Map::new();
     for operation in &operations {
-        let item = paths.entry(operation.path).or_insert_with(|| json!({}));
-        item[operation::key(operation.method)] = operation::describe(operation);
+        let described = |method: &Method| (operation::key(*method).to_owned(), operation::describe(operation, *method));
+        paths
+            .insert(operation.path.to_owned(), operation.methods().iter().map(described).collect::<Map<_, _>>().into());
     }
     let server = if base.as_str().is_empty() { "/" } else { base.as_str() };
     let tags = TAGS.iter().filter(|(name, _)| producing || *name != DEVELOPMENT);
@@ -82,25 +84,13 @@ pub fn openapi(base: &BasePath, producing: bool) -> Value {
 }
 
 /// Returns all documents that describe the interface.
-///
-/// # Errors
-/// Those of [`openapi_yaml`].
-pub(crate) fn documents(config: &HttpConfig, producing: bool) -> io::Result<InterfaceDocuments> {
+pub(crate) fn documents(config: &HttpConfig, producing: bool) -> InterfaceDocuments {
     let mut openapi = openapi(&config.base_path, producing);
     if let Some(url) = &config.public_url {
         openapi["servers"][0]["url"] = url.with_base(&config.base_path).into();
     }
-    let yaml = openapi_yaml(&openapi)?;
     let schemas = routes::schemas(&routes::operations(), Form::Request);
-    Ok(InterfaceDocuments { schemas, openapi_json: openapi.to_string().into(), openapi_yaml: yaml.into() })
-}
-
-/// Returns an OpenAPI document as YAML.
-///
-/// # Errors
-/// None are expected, because every JSON value can be represented in YAML.
-pub fn openapi_yaml(document: &Value) -> io::Result<String> {
-    yaml_serde::to_string(document).map_err(io::Error::other)
+    InterfaceDocuments { schemas, openapi_json: openapi.to_string().into() }
 }
 
 /// Returns the schema documents as components.
@@ -172,6 +162,10 @@ mod tests {
             let in_path = parameters.iter().filter(|parameter| parameter["in"] == "path");
             let in_path: BTreeSet<_> = in_path.map(|parameter| parameter["name"].as_str().unwrap()).collect();
             assert_eq!(named, in_path, "{name}");
+            for parameter in &parameters {
+                assert!(parameter["schema"]["type"].is_string(), "{name}: {parameter}");
+                assert!(parameter["description"].as_str().is_some_and(|text| !text.is_empty()), "{name}: {parameter}");
+            }
         }
     }
 

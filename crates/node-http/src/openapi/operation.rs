@@ -8,25 +8,25 @@ use crate::routes::operation::{Content, Declaration, DeclaredBody, Link, Method,
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
 
-/// Returns the Operation Object of `operation`.
-pub(super) fn describe(operation: &Declaration) -> Value {
+/// Returns the Operation Object of `operation` with `method`. The body of an operation that also accepts GET is optional.
+pub(super) fn describe(operation: &Declaration, method: Method) -> Value {
     let mut description = operation.description.to_owned();
     if let Some(limits) = operation.limits {
         description += "\n\nLimits: ";
         description += limits;
     }
     let mut object = json!({
-        "operationId": operation.id,
+        "operationId": if method == operation.method { operation.name().to_owned() } else { format!("{}ByGet", operation.name()) },
         "tags": [operation.tag],
         "summary": operation.summary,
         "description": description,
-        "responses": responses(operation),
+        "responses": responses(operation, method),
     });
     if !operation.parameters.is_empty() {
-        let parameters = operation.parameters.iter().map(|parameter| describe_parameter(parameter, operation.id));
+        let parameters = operation.parameters.iter().map(|parameter| describe_parameter(parameter, operation.name()));
         object["parameters"] = parameters.collect();
     }
-    if let Some(body) = &operation.body {
+    if let Some(body) = operation.body.as_ref().filter(|_| method == Method::Post) {
         object["requestBody"] = describe_body(body, operation);
     }
     if !operation.is_guarded() {
@@ -62,32 +62,33 @@ fn describe_parameter(parameter: &Parameter, operation: &str) -> Value {
 
 fn describe_body(body: &DeclaredBody, operation: &Declaration) -> Value {
     let mut content = json!({ "schema": reference("schemas", &format!("Input_{}", operation.name())) });
-    if let Some(example) = example(operation.id).get("request") {
+    if let Some(example) = example(operation.name()).get("request") {
         content["example"] = example.clone();
     }
     json!({ "required": body.required, "content": { "application/json": content } })
 }
 
-fn responses(operation: &Declaration) -> Value {
+fn responses(operation: &Declaration, method: Method) -> Value {
     let mut responses = Map::new();
     responses.insert("200".to_owned(), success(operation));
     if is_cached(operation) {
         responses.insert("304".to_owned(), reference("responses", "NotModified"));
     }
     let open = !operation.is_guarded();
+    let has_body = method == Method::Post;
     let has_input = matches!(operation.content, Content::Output(_)) || !open;
     for (status, name) in problems::STATUSES {
         let possible = match status {
-            400 => operation.body.is_some() || !operation.parameters.is_empty(),
+            400 => has_body || !operation.parameters.is_empty(),
             401 => !open,
             404 => may_be_missing(operation),
-            408 | 413 | 415 => operation.body.is_some(),
+            408 | 413 | 415 => has_body,
             422 => has_input,
             _ => true,
         };
         if possible {
             let response = match status {
-                404 | 422 => problems::response(status, &pages(operation), open),
+                404 | 422 => problems::response(status, &pages(operation, has_body), open),
                 _ => reference("responses", name),
             };
             responses.insert(status.to_string(), response);
@@ -102,9 +103,9 @@ fn is_cached(operation: &Declaration) -> bool {
 }
 
 /// Returns the problems with a page with which the operation may respond.
-fn pages(operation: &Declaration) -> Vec<ProblemPage> {
+fn pages(operation: &Declaration, has_body: bool) -> Vec<ProblemPage> {
     let mut pages = operation.problems.to_vec();
-    if operation.body.is_some() && !pages.contains(&ProblemPage::LimitExceeded) {
+    if has_body && !pages.contains(&ProblemPage::LimitExceeded) {
         pages.push(ProblemPage::LimitExceeded);
     }
     pages
@@ -129,7 +130,9 @@ fn success(operation: &Declaration) -> Value {
         Content::Object(kind) => Map::from_iter([(kind.to_owned(), json!({ "schema": { "type": "object" } }))]),
     };
     // The example has the last media type, which is the default.
-    if let (Some(content), Some(response)) = (content.values_mut().next_back(), example(operation.id).get("response")) {
+    if let (Some(content), Some(response)) =
+        (content.values_mut().next_back(), example(operation.name()).get("response"))
+    {
         content["example"] = response.clone();
     }
     let is_output = matches!(operation.content, Content::Output(_));

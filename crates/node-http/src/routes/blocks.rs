@@ -11,11 +11,10 @@ use node_core::cost::Cost;
 use node_core::node::Node;
 use node_rpc::{BlockKey, Interface};
 use node_types::BlockId as Id;
-use node_types::wire::schema::TextParameter::{BlockId, BlockNumberOrTag, Hash};
 use node_types::wire::{
-    BlockNumberInput, Data, GetBlockByHashInput, GetBlockByHashOutput, GetBlockByNumberInput, GetBlockByNumberOutput,
-    GetBlockReceiptsOutput, GetHeaderOutput, GetRawReceiptsOutput, GetRawTransactionOutput, HashInput, Quantity,
-    TransactionCountOutput, UncleCountOutput,
+    BlockHashInput, BlockNumberInput, Data, GetBlockByHashInput, GetBlockByHashOutput, GetBlockByNumberInput,
+    GetBlockByNumberOutput, GetBlockReceiptsOutput, GetHeaderOutput, GetRawReceiptsOutput, GetRawTransactionOutput,
+    Quantity, TransactionCountOutput, UncleCountOutput,
 };
 
 /// Problems of operations that may have to execute the pending block.
@@ -25,73 +24,33 @@ const BLOCK: &[ProblemPage] = &[BlockNotFound, ExecutionFailed, LimitExceeded];
 const SIDE_BLOCK: &[ProblemPage] = &[StatePruned, LimitExceeded];
 const KNOWN: &[ProblemPage] = &[BlockNotFound];
 
-const NUMBER: &str = "A number, decimal or `0x` hex, or `earliest`, `latest`, `pending`, `safe`, `finalized`, but not a hash: \
-     for that, use getBlockByHash.";
-const NUMBER_OR_HASH: &str = "A number, a block hash, or `earliest`, `latest`, `pending`, `safe`, `finalized`.";
-const HASH: &str = "Hash of the block.";
-
 pub(super) fn operations() -> Vec<Operation> {
     vec![
         Operation::get(
-            "getBlockByNumber",
             "/getBlockByNumber/{BlockNumber}/{TransactionDetailFlag}/",
             "Read a block by number",
             "Returns the block with this number or tag, or null if there is none. `pending` is the block that would be built from the pool \
              now; its number, hash, nonce and logs bloom are null.",
         )
-        .path("BlockNumber", BlockNumberOrTag, NUMBER)
-        .default("latest")
-        .transaction_detail_flag()
+        .takes::<GetBlockByNumberInput>()
         .problems(PENDING)
         .links(&[("getBlockByHash", "Hash", "Block/Hash"), ("getBlockReceipts", "BlockNumber", "Block/Number")])
         .output::<GetBlockByNumberOutput>()
         .handler(get_block_by_number),
         Operation::get(
-            "getBlockByNumberWithHashes",
-            "/getBlockByNumber/{BlockNumber}/",
-            "Read a block by number, with transaction hashes",
-            "Like getBlockByNumber with `false`.",
-        )
-        .path("BlockNumber", BlockNumberOrTag, NUMBER)
-        .problems(PENDING)
-        .output::<GetBlockByNumberOutput>()
-        .handler(get_block_by_number),
-        Operation::get(
-            "getLatestBlock",
-            "/getBlockByNumber/",
-            "Read the latest block, with transaction hashes",
-            "Like getBlockByNumber with `latest` and `false`.",
-        )
-        .output::<GetBlockByNumberOutput>()
-        .handler(get_block_by_number),
-        Operation::get(
-            "getBlockByHash",
             "/getBlockByHash/{Hash}/{TransactionDetailFlag}/",
             "Read a block by hash",
             "Returns the block with this hash, including one that left the canonical chain, or null if there is none.",
         )
-        .path("Hash", Hash, HASH)
-        .transaction_detail_flag()
+        .takes::<GetBlockByHashInput>()
         .problems(SIDE_BLOCK)
         .output::<GetBlockByHashOutput>()
         .handler(get_block_by_hash),
         Operation::get(
-            "getBlockByHashWithHashes",
-            "/getBlockByHash/{Hash}/",
-            "Read a block by hash, with transaction hashes",
-            "Like getBlockByHash with `false`.",
-        )
-        .path("Hash", Hash, HASH)
-        .problems(SIDE_BLOCK)
-        .output::<GetBlockByHashOutput>()
-        .handler(get_block_by_hash),
-        Operation::get(
-            "getBlockReceipts",
             "/getBlockReceipts/{BlockNumber}/",
             "Read the receipts of a block",
             "Returns a receipt for each transaction of the block, in block order.",
         )
-        .path("BlockNumber", BlockId, NUMBER_OR_HASH)
         .problems(BLOCK)
         .parameters(
             whole_cost,
@@ -101,13 +60,11 @@ pub(super) fn operations() -> Vec<Operation> {
             },
         ),
         Operation::get(
-            "getHeader",
             "/getHeader/{BlockNumber}/",
             "Read a header",
             "Returns the header of a block with all fields, or null if there is none. A hash may be that of a block that left the canonical \
              chain.",
         )
-        .path("BlockNumber", BlockId, NUMBER_OR_HASH)
         .problems(PENDING)
         .parameters(cost, |node, context, input| {
             let header = node.get_header(context, input.block_number)?;
@@ -116,24 +73,20 @@ pub(super) fn operations() -> Vec<Operation> {
             })
         }),
         Operation::get(
-            "getRawHeader",
             "/getRawHeader/{BlockNumber}/",
             "Read the bytes of a header",
             "Returns the RLP of a header, whose Keccak-256 is the hash of the block, or null if there is none.",
         )
-        .path("BlockNumber", BlockId, NUMBER_OR_HASH)
         .problems(PENDING)
         .parameters(cost, |node, context, input| {
             let header = node.get_header(context, input.block_number)?;
             Ok(GetRawTransactionOutput { data: header.map(|sealed| Data(sealed.header.encode().into())) })
         }),
         Operation::get(
-            "getRawBlock",
             "/getRawBlock/{BlockNumber}/",
             "Read the bytes of a block",
             "Returns the RLP of a block: header, transactions, ommers and withdrawals; null if there is none.",
         )
-        .path("BlockNumber", BlockId, NUMBER_OR_HASH)
         .problems(PENDING)
         .parameters(
             whole_cost,
@@ -143,12 +96,10 @@ pub(super) fn operations() -> Vec<Operation> {
             },
         ),
         Operation::get(
-            "getRawReceipts",
             "/getRawReceipts/{BlockNumber}/",
             "Read the bytes of the receipts of a block",
             "Returns the encoded receipt (EIP-2718) of each transaction of the block, in block order.",
         )
-        .path("BlockNumber", BlockId, NUMBER_OR_HASH)
         .problems(BLOCK)
         .parameters(
             whole_cost,
@@ -158,48 +109,40 @@ pub(super) fn operations() -> Vec<Operation> {
             },
         ),
         Operation::get(
-            "getBlockTransactionCountByHash",
             "/getBlockTransactionCountByHash/{Hash}/",
             "Count transactions of a block by hash",
             "Returns the number of transactions in the block.",
         )
-        .path("Hash", Hash, HASH)
         .problems(KNOWN)
         .immutable_parameters(
-            |_, _: &HashInput| Cost::Instant,
+            |_, _: &BlockHashInput| Cost::Instant,
             |node, context, input| Ok(transaction_count(&*node.get_body(context, input.hash.0)?)),
         ),
         Operation::get(
-            "getBlockTransactionCountByNumber",
             "/getBlockTransactionCountByNumber/{BlockNumber}/",
             "Count transactions of a block by number",
             "Returns the number of transactions in the block.",
         )
-        .path("BlockNumber", BlockId, NUMBER_OR_HASH)
         .problems(BLOCK)
         .parameters(
             cost,
             |node, context, input| Ok(transaction_count(&*node.get_canonical_body(context, input.block_number)?)),
         ),
         Operation::get(
-            "getUncleCountByBlockHash",
             "/getUncleCountByBlockHash/{Hash}/",
             "Count uncles of a block by hash",
             "Returns the number of uncles of the block; zero since the merge.",
         )
-        .path("Hash", Hash, HASH)
         .problems(KNOWN)
         .immutable_parameters(
-            |_, _: &HashInput| Cost::Instant,
+            |_, _: &BlockHashInput| Cost::Instant,
             |node, context, input| Ok(uncle_count(&*node.get_body(context, input.hash.0)?)),
         ),
         Operation::get(
-            "getUncleCountByBlockNumber",
             "/getUncleCountByBlockNumber/{BlockNumber}/",
             "Count uncles of a block by number",
             "Returns the number of uncles of the block; zero since the merge.",
         )
-        .path("BlockNumber", BlockId, NUMBER_OR_HASH)
         .problems(BLOCK)
         .parameters(
             cost,

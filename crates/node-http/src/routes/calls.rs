@@ -14,7 +14,6 @@ const CALL: &[ProblemPage] = &[BlockNotFound, StatePruned, ExecutionReverted, Ex
 pub(super) fn operations() -> Vec<Operation> {
     vec![
         Operation::post(
-            "call",
             "/call/",
             "Call a contract",
             "Executes a message call in the environment of a block, on the state after it, and returns its return data. Without `To`, \
@@ -31,7 +30,6 @@ pub(super) fn operations() -> Vec<Operation> {
             },
         ),
         Operation::post(
-            "estimateGas",
             "/estimateGas/",
             "Estimate gas",
             "Returns a gas limit with which the transaction succeeds after a block, by default the latest: never too low, and at most 1.5% higher than \

@@ -12,15 +12,14 @@ use node_types::wire::{
 
 pub(super) fn operations() -> Vec<Operation> {
     vec![
-        Operation::get("blockNumber", "/blockNumber/", "Read the number of the head", "Returns the number of the latest block.")
+        Operation::get("/blockNumber/", "Read the number of the head", "Returns the number of the latest block.")
             .links(&[("getBlockReceipts", "BlockNumber", "BlockNumber")])
             .parameters(instant, |node, context, ()| {
                 Ok(BlockNumberOutput { block_number: Quantity(node.block_number(context)?) })
             }),
-        Operation::get("chainId", "/chainId/", "Read the chain id", "Returns the id that transactions are bound to (EIP-155).")
+        Operation::get("/chainId/", "Read the chain id", "Returns the id that transactions are bound to (EIP-155).")
             .parameters(instant, |node, _, ()| Ok(ChainIdOutput { chain_id: Quantity(node.spec().chain_id) })),
         Operation::post(
-            "feeHistory",
             "/feeHistory/",
             "Read fees of past blocks",
             "Returns base fees, gas used ratios and, for each requested percentile, effective tips of the blocks that end with \
@@ -36,14 +35,12 @@ pub(super) fn operations() -> Vec<Operation> {
             },
         ),
         Operation::get(
-            "gasPrice",
             "/gasPrice/",
             "Suggest a gas price",
             "Returns a price in wei per gas with which a transaction should be included soon: base fee plus suggested tip.",
         )
         .parameters(instant, |node, context, ()| Ok(GasPriceOutput { gas_price: Quantity(node.gas_price(context)?) })),
         Operation::get(
-            "maxPriorityFeePerGas",
             "/maxPriorityFeePerGas/",
             "Suggest a tip",
             "Returns a tip in wei per gas: the median of the effective tips in the last 20 blocks.",
@@ -53,7 +50,6 @@ pub(super) fn operations() -> Vec<Operation> {
             Ok(MaxPriorityFeePerGasOutput { max_priority_fee_per_gas: Quantity(tip) })
         }),
         Operation::get(
-            "blobBaseFee",
             "/blobBaseFee/",
             "Read the blob base fee",
             "Returns the price of blob gas in the next block, in wei.",
@@ -62,7 +58,6 @@ pub(super) fn operations() -> Vec<Operation> {
             Ok(BlobBaseFeeOutput { base_fee: Quantity(node.blob_base_fee(context)?.unwrap_or_default()) })
         }),
         Operation::get(
-            "syncing",
             "/syncing/",
             "Read the progress of an import",
             "Returns the progress of a running import, or null if there is none.",
@@ -75,7 +70,7 @@ pub(super) fn operations() -> Vec<Operation> {
             };
             Ok(SyncingOutput { sync_status: node.import_progress(context)?.map(status) })
         }),
-        Operation::get("clientVersion", "/clientVersion/", "Read the version", "Returns name and version of this server.")
+        Operation::get("/clientVersion/", "Read the version", "Returns name and version of this server.")
             .parameters(instant, |node, _, ()| {
                 Ok(ClientVersionOutput { client_version: node.client_version().to_owned() })
             }),

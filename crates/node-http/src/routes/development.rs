@@ -21,12 +21,14 @@ const EDIT: &str = "Takes effect at once for reads, and is part of the changes o
 pub(super) fn operations() -> Vec<Operation> {
     vec![
         Operation::post(
-            "mine",
             "/dev/mine/",
             "Mine blocks",
             "Builds blocks from the pool, including empty ones. `Interval` is the time between consecutive blocks.",
         )
-        .limits("2^32 blocks; 1,024 withdrawals; 120 times `call-timeout` (10 minutes by default). Mining also stops when the client disconnects. Blocks mined until then remain.")
+        .limits(
+            "2^32 blocks; 1,024 withdrawals; 120 times `call-timeout` (10 minutes by default). Mining also stops when the \
+             client disconnects. Blocks mined until then remain.",
+        )
         .optional_body(|_, _: &MineInput| Cost::CONTROL, |node, context, MineInput { blocks, interval, withdrawals }| {
             let blocks = blocks.map_or(1, |blocks| blocks.0);
             let withdrawals = withdrawals.into_iter().map(convert::input::withdrawal).collect();
@@ -34,44 +36,40 @@ pub(super) fn operations() -> Vec<Operation> {
             Ok(MineOutput { block_hash: Data(head.hash), block_number: Quantity(head.number) })
         }),
         Operation::post(
-            "setNextBlockTimestamp",
             "/dev/setNextBlockTimestamp/",
             "Set the timestamp of the next block",
             "Sets the timestamp of the next block, from which the clock of the chain continues. It must be later than the head's.",
         )
         .body(|_, _: &SetNextBlockTimestampInput| Cost::CONTROL, |node, context, input| {
-            node.set_next_block_timestamp(context, input.timestamp.0).map(done)
+            Ok(done(node.control(context)?.set_next_timestamp(input.timestamp.0)?))
         }),
         Operation::post(
-            "increaseTime",
             "/dev/increaseTime/",
             "Advance the clock",
             "Advances the clock of the chain by a number of seconds.",
         )
         .body(|_, _: &IncreaseTimeInput| Cost::CONTROL, |node, context, input| {
-            node.increase_time(context, input.seconds.0).map(done)
+            node.control(context)?.increase_time(input.seconds.0)?;
+            Ok(done(()))
         }),
         Operation::post(
-            "setNextBlockBaseFee",
             "/dev/setNextBlockBaseFee/",
             "Set the base fee of the next block",
             "Sets the base fee of the next block, from which those of later blocks follow.",
         )
         .body(|_, _: &SetNextBlockBaseFeeInput| Cost::CONTROL, |node, context, input| {
-            node.set_next_block_base_fee(context, input.base_fee.0).map(done)
+            Ok(done(node.control(context)?.set_next_base_fee(input.base_fee.0)?))
         }),
         Operation::post(
-            "snapshot",
             "/dev/snapshot/",
             "Take a snapshot",
             "Records the head, the edits, the clock and the pool, so that `revert` can restore them.",
         )
         .limits("1,024 snapshots.")
         .optional_body(|_, _: &EmptyInput| Cost::CONTROL, |node, context, _| {
-            Ok(SnapshotId { snapshot_id: Quantity(node.take_snapshot(context)?) })
+            Ok(SnapshotId { snapshot_id: Quantity(node.control(context)?.snapshot()?) })
         }),
         Operation::post(
-            "revert",
             "/dev/revert/",
             "Revert to a snapshot",
             "Restores the chain as it was when the snapshot was taken. This snapshot and later ones are removed. The result is false if \
@@ -81,7 +79,6 @@ pub(super) fn operations() -> Vec<Operation> {
             Ok(ControlOutput { result: node.revert(context, input.snapshot_id.0)? })
         }),
         Operation::post(
-            "reorganize",
             "/dev/reorganize/",
             "Replace the newest blocks",
             "Replaces the newest blocks with empty ones. Their transactions return to the pool; if mining is instant, the next block \
@@ -89,33 +86,31 @@ pub(super) fn operations() -> Vec<Operation> {
         )
         .limits("128 blocks.")
         .body(|_, _: &ReorganizeInput| Cost::CONTROL, |node, context, input| {
-            let HeadChange { added, removed } = node.reorganize(context, input.blocks.0)?;
+            let HeadChange { added, removed } = node.control(context)?.reorganize(context, input.blocks.0)?;
             let hashes = |blocks: Vec<BlockRef>| blocks.into_iter().map(|block| Data(block.hash)).collect();
             Ok(ReorganizeOutput { added: hashes(added), removed: hashes(removed) })
         }),
         Operation::post(
-            "impersonate",
             "/dev/impersonate/",
             "Impersonate an account",
             "From now on, sendTransaction accepts this account as `From`, without a key.",
         )
         .body(|_, _: &ImpersonateInput| Cost::CONTROL, |node, context, input| {
-            Ok(ControlOutput { result: node.impersonate(context, input.address.0, true)? })
+            Ok(ControlOutput { result: node.control(context)?.impersonate(input.address.0, true) })
         }),
         Operation::post(
-            "stopImpersonating",
             "/dev/stopImpersonating/",
             "Stop impersonating an account",
             "Reverses `impersonate`. Returns whether the account was impersonated.",
         )
         .body(|_, _: &ImpersonateInput| Cost::CONTROL, |node, context, input| {
-            Ok(ControlOutput { result: node.impersonate(context, input.address.0, false)? })
+            Ok(ControlOutput { result: node.control(context)?.impersonate(input.address.0, false) })
         }),
         Operation::post(
-            "sendTransaction",
             "/dev/sendTransaction/",
             "Send a transaction of an account of this chain",
-            "Sends a transaction of an impersonated account, or of one whose key the node has. Fields that are absent are filled in: nonce, fees, and an estimate of the gas.",
+            "Sends a transaction of an impersonated account, or of one whose key the node has. Fields that are absent are filled \
+             in: nonce, fees, and an estimate of the gas.",
         )
         .problems(&[TransactionRejected, ExecutionReverted, ExecutionFailed])
         .links(SENT)
@@ -125,30 +120,28 @@ pub(super) fn operations() -> Vec<Operation> {
             let hash = node.send_transaction(context, NewTransaction::Request(request))?;
             Ok(SendRawTransactionOutput { transaction_hash: Data(hash) })
         }),
-        Operation::post("setBalance", "/dev/setBalance/", "Set a balance", EDIT)
+        Operation::post("/dev/setBalance/", "Set a balance", EDIT)
         .body(|_, _: &SetBalanceInput| Cost::CONTROL, |node, context, input| {
-            node.set_balance(context, input.address.0, input.balance.0).map(done)
+            Ok(done(node.control(context)?.set_balance(input.address.0, input.balance.0)?))
         }),
         Operation::post(
-            "setNonce",
             "/dev/setNonce/",
             "Set a nonce",
             "Takes effect at once for reads, and is part of the changes of the next block. If the nonce is lowered, transactions \
              that were already mined are not mined again.",
         )
         .body(|_, _: &SetNonceInput| Cost::CONTROL, |node, context, input| {
-            node.set_nonce(context, input.address.0, input.nonce.0).map(done)
+            Ok(done(node.control(context)?.set_nonce(input.address.0, input.nonce.0)?))
         }),
-        Operation::post("setCode", "/dev/setCode/", "Set code", EDIT)
+        Operation::post("/dev/setCode/", "Set code", EDIT)
         .body(|_, _: &SetCodeInput| Cost::CONTROL, |node, context, input| {
-            node.set_code(context, input.address.0, input.code.0).map(done)
+            Ok(done(node.control(context)?.set_code(input.address.0, input.code.0)?))
         }),
-        Operation::post("setStorage", "/dev/setStorage/", "Set a storage slot", EDIT)
+        Operation::post("/dev/setStorage/", "Set a storage slot", EDIT)
         .body(|_, _: &SetStorageInput| Cost::CONTROL, |node, context, input| {
-            node.set_storage(context, input.address.0, input.position.0, input.value.0).map(done)
+            Ok(done(node.control(context)?.set_storage(input.address.0, input.position.0, input.value.0)?))
         }),
         Operation::post(
-            "dropTransaction",
             "/dev/dropTransaction/",
             "Drop a transaction",
             "Removes a transaction from the pool. Returns whether it was there.",
@@ -157,7 +150,6 @@ pub(super) fn operations() -> Vec<Operation> {
             Ok(ControlOutput { result: node.drop_transaction(context, input.transaction_hash.0)? })
         }),
         Operation::get(
-            "poolContent",
             "/dev/poolContent/",
             "Read the pool",
             "Returns all transactions in the pool: those that the next block can contain, and those that are queued.",

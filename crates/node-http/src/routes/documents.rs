@@ -3,7 +3,7 @@
 use super::operation::{Content, Operation};
 use crate::encode;
 use crate::exchange::Exchange;
-use crate::openapi::{self, problems};
+use crate::openapi::problems;
 use crate::problem::HttpError;
 use crate::problem_page::ProblemPage;
 use actix_web::HttpResponse;
@@ -15,7 +15,6 @@ pub(super) fn operations(schemas: impl Iterator<Item = String>) -> Vec<Operation
     let slugs = ProblemPage::ALL.map(ProblemPage::slug);
     vec![
         Operation::get(
-            "schemas",
             "/schemas/{Name}.json",
             "Read a JSON Schema",
             "Returns the JSON Schema (2020-12) that responses refer to in `$schema`.",
@@ -25,7 +24,6 @@ pub(super) fn operations(schemas: impl Iterator<Item = String>) -> Vec<Operation
         .open()
         .handler(schema),
         Operation::get(
-            "problems",
             "/problems/{Slug}",
             "Read about a kind of problem",
             "Returns the cause and the remedy of the kind of problem that problems refer to in `type`: a page for browsers, plain text for \
@@ -35,19 +33,10 @@ pub(super) fn operations(schemas: impl Iterator<Item = String>) -> Vec<Operation
         .content(Content::Text(&["text/html", "text/plain"]))
         .open()
         .handler(problem),
-        Operation::get("openapi", "/openapi.json", "Read this description", "Returns the OpenAPI 3.1 document as JSON.")
+        Operation::get("/openapi.json", "Read this description", "Returns the OpenAPI 3.1 document as JSON.")
             .content(Content::Object("application/json"))
             .open()
             .handler(openapi_json),
-        Operation::get(
-            "openapiYaml",
-            "/openapi.yaml",
-            "Read this description as YAML",
-            "Returns the OpenAPI 3.1 document as YAML.",
-        )
-        .content(Content::Text(&["application/yaml"]))
-        .open()
-        .handler(openapi_yaml),
     ]
 }
 
@@ -95,14 +84,4 @@ fn with_prefix(exchange: &Exchange, json: &[u8]) -> Option<Value> {
     let mut document: Value = removed.then(|| serde_json::from_slice(json).ok())??;
     document["servers"][0]["url"] = exchange.base_url().into();
     Some(document)
-}
-
-async fn openapi_yaml(exchange: Exchange) -> HttpResponse {
-    let interface = &exchange.service().interface;
-    let document = with_prefix(&exchange, &interface.openapi_json);
-    let yaml = match document.and_then(|document| openapi::openapi_yaml(&document).ok()) {
-        Some(yaml) => yaml.into(),
-        None => interface.openapi_yaml.clone(),
-    };
-    exchange.respond_document("application/yaml", yaml).await
 }

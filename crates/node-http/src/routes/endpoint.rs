@@ -47,6 +47,8 @@ enum Guard {
 pub(super) struct Endpoint {
     /// The name in metrics and logs.
     operation: &'static str,
+    /// The properties of the body.
+    properties: &'static [&'static str],
     pub(super) methods: Methods,
     access: Access,
     /// Whether caches may store the response.
@@ -63,38 +65,41 @@ struct Switch {
     controls: bool,
 }
 
-impl From<Operation> for Endpoint {
-    fn from(operation: Operation) -> Self {
-        let methods = match operation.method {
-            Method::Post => Methods::Post,
-            Method::Get if operation.accepts_head() => Methods::Get,
-            Method::Get => Methods::GetOnly,
-        };
+impl Endpoint {
+    /// Returns the endpoints of an operation, one for each of its methods.
+    pub(super) fn of(operation: &Operation) -> impl Iterator<Item = Self> {
+        operation.methods().iter().map(|method| Self::by(*method, operation))
+    }
+
+    fn by(method: Method, operation: &Operation) -> Self {
         Self {
             operation: operation.name(),
-            methods,
+            properties: operation.body.as_ref().map_or(&[], |body| body.properties),
+            methods: match method {
+                Method::Post => Methods::Post,
+                Method::Get if operation.accepts_head() => Methods::Get,
+                Method::Get => Methods::GetOnly,
+            },
             access: operation.access,
             storable: operation.storable,
-            guard: match operation.method {
+            guard: match method {
                 _ if operation.controls() => Guard::Control,
                 // Pages of any site can make a browser send a GET request.
                 Method::Get if !operation.accepts_head() => Guard::Origin,
                 _ => Guard::None,
             },
             switch: operation.is_guarded().then(|| Switch { controls: operation.controls() }),
-            handler: operation.handler,
+            handler: Rc::clone(&operation.handler),
         }
     }
-}
 
-impl Endpoint {
     pub(super) fn new<F, R>(operation: &'static str, methods: Methods, access: Access, handler: F) -> Self
     where
         F: Fn(Exchange) -> R + 'static,
         R: Future<Output = HttpResponse> + 'static,
     {
         let handler: Handler = Rc::new(move |exchange| Box::pin(handler(exchange)));
-        Self { operation, methods, access, storable: true, guard: Guard::None, switch: None, handler }
+        Self { operation, properties: &[], methods, access, storable: true, guard: Guard::None, switch: None, handler }
     }
 
     fn route(self) -> Route {
@@ -108,7 +113,7 @@ impl Endpoint {
     }
 
     async fn respond(&self, request: HttpRequest, payload: web::Payload) -> HttpResponse {
-        let mut exchange = Exchange::new(self.operation, request, Some(payload));
+        let mut exchange = Exchange::new(self.operation, request, Some(payload)).with_properties(self.properties);
         if let Err(error) = exchange.admit(self.access) {
             return exchange.fail(&error);
         }

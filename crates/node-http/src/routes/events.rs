@@ -6,14 +6,13 @@ use crate::exchange::Exchange;
 use crate::parameters::Parameters;
 use crate::problem_page::ProblemPage::BlockNotFound;
 use actix_web::{HttpRequest, HttpResponse};
-use node_types::wire::schema::TextParameter::{Addresses, BlockNumberOrTag, Topics};
-use node_types::wire::{ErrorDetail, EventsInput};
+use node_types::BlockNumberOrTag;
+use node_types::wire::{AddressFilter, ErrorDetail, EventsInput, TopicFilter, schema};
 use serde_json::json;
 
 pub(super) fn operations() -> Vec<Operation> {
     vec![
         Operation::get(
-            "events",
             "/events/",
             "Receive events as they happen",
             "A stream of Server-Sent Events: logs, blocks or transactions, as a filter reports them, without polling. Each event has an id. \
@@ -27,12 +26,17 @@ pub(super) fn operations() -> Vec<Operation> {
             json!({ "type": "string", "enum": ["", "logs", "blocks", "pendingTransactions"] }),
             "The kind of events; logs if absent.",
         )
-        .query("Address", Addresses, "Logs only: contracts that emit them, separated by commas.")
-        .query("Topic0", Topics, "Logs only: topics at position 0, separated by commas.")
-        .query("Topic1", Topics, "Logs only: topics at position 1, separated by commas.")
-        .query("Topic2", Topics, "Logs only: topics at position 2, separated by commas.")
-        .query("Topic3", Topics, "Logs only: topics at position 3, separated by commas.")
-        .query("FromBlock", BlockNumberOrTag, "Logs and blocks only: the first block; not a hash.")
+        .with("query", "Address", schema::text::<AddressFilter>(), "Logs only: contracts that emit them, separated by commas.")
+        .with("query", "Topic0", schema::text::<TopicFilter>(), "Logs only: topics at position 0, separated by commas.")
+        .with("query", "Topic1", schema::text::<TopicFilter>(), "Logs only: topics at position 1, separated by commas.")
+        .with("query", "Topic2", schema::text::<TopicFilter>(), "Logs only: topics at position 2, separated by commas.")
+        .with("query", "Topic3", schema::text::<TopicFilter>(), "Logs only: topics at position 3, separated by commas.")
+        .with(
+            "query",
+            "FromBlock",
+            schema::empty_or(schema::text::<BlockNumberOrTag>()),
+            "Logs and blocks only: the first block; not a hash.",
+        )
         .with("query", "LastEventId", json!({ "type": "string" }), "Like the header `Last-Event-ID`, which takes precedence.")
         .with("header", "Last-Event-ID", json!({ "type": "string" }), "Id of the last event that the client received.")
         .content(Content::Text(&["text/event-stream"]))

@@ -8,12 +8,10 @@ use crate::exchange::{Exchange, Job};
 use crate::problem_page::ProblemPage::{BlockNotFound, FilterNotFound, LimitExceeded};
 use node_core::cost::Cost;
 use node_core::filters::{FilterId, InvalidFilterId};
-use node_core::node::Node;
 use node_types::wire::{
     EmptyInput, FilterIdInput, FilterIdOutput, GetFilterChangesOutput, GetFilterLogsOutput, NewFilterInput,
-    UninstallFilterOutput,
+    UninstallFilterInput, UninstallFilterOutput,
 };
-use serde_json::json;
 
 /// Follow-up operations on a filter that was created.
 const FILTER: &[Link] = &[
@@ -22,18 +20,14 @@ const FILTER: &[Link] = &[
     ("uninstallFilter", "FilterId", "FilterId"),
 ];
 
-const FILTER_ID: &str = "Id of the filter, as returned by the operation that created it.";
 const FILTERS: &str =
     "1,024 filters at a time (`max-filters`); a filter that is not polled for 5 min is removed (`filter-ttl`).";
 const LOG_FILTERS: &str = "1,024 filters at a time (`max-filters`); a filter that is not polled for 5 min is removed \
      (`filter-ttl`). 1,000 addresses (`max-addresses`), 4 positions of topics with 1,000 topics each (`max-topics`).";
-const BLOCK_FILTER: &str = "Creates a filter that reports the hash of each block that joins the canonical chain.";
-const TRANSACTION_FILTER: &str = "Creates a filter that reports the hash of each transaction that enters the pool.";
 
 pub(super) fn operations() -> Vec<Operation> {
     vec![
         Operation::post(
-            "newFilter",
             "/newFilter/",
             "Create a log filter",
             "Creates a filter that reports matching logs, from now on, when it is polled with getFilterChanges. After a reorganization \
@@ -50,45 +44,46 @@ pub(super) fn operations() -> Vec<Operation> {
                 node.new_filter(context, filter, range).map(created)
             },
         ),
-        creation(Operation::post("newBlockFilter", "/newBlockFilter/", "Create a block filter", BLOCK_FILTER))
-            .optional_body(|_, _: &EmptyInput| Cost::FILTER, |node, context, _| node.new_block_filter(context).map(created)),
-        creation(Operation::get("newBlockFilterByGet", "/newBlockFilter/", "Create a block filter by GET", BLOCK_FILTER))
-            .parameters(|_, ()| Cost::FILTER, |node, context, ()| node.new_block_filter(context).map(created)),
-        creation(Operation::post(
-            "newPendingTransactionFilter",
+        Operation::post(
+            "/newBlockFilter/",
+            "Create a block filter",
+            "Creates a filter that reports the hash of each block that joins the canonical chain.",
+        )
+        .limits(FILTERS)
+        .by_any_method()
+        .no_store()
+        .links(FILTER)
+        .optional_body(|_, _: &EmptyInput| Cost::FILTER, |node, context, _| node.new_block_filter(context).map(created)),
+        Operation::post(
             "/newPendingTransactionFilter/",
             "Create a transaction filter",
-            TRANSACTION_FILTER,
-        ))
+            "Creates a filter that reports the hash of each transaction that enters the pool.",
+        )
+        .limits(FILTERS)
+        .by_any_method()
+        .no_store()
+        .links(FILTER)
         .optional_body(
             |_, _: &EmptyInput| Cost::FILTER,
             |node, context, _| node.new_pending_transaction_filter(context).map(created),
         ),
-        creation(Operation::get(
-            "newPendingTransactionFilterByGet",
-            "/newPendingTransactionFilter/",
-            "Create a transaction filter by GET",
-            TRANSACTION_FILTER,
-        ))
-        .parameters(|_, ()| Cost::FILTER, |node, context, ()| node.new_pending_transaction_filter(context).map(created)),
         poll(
-            "getFilterChanges",
             "/getFilterChanges/{FilterId}/",
             "Poll a filter",
             "Returns what happened since the last successful poll: logs, or hashes of blocks or transactions.",
         )
         .limits("20,000 entries (`max-logs`); the rest is returned by the next poll.")
-        .parameters(cost, |node, context, input| {
+        .parameters(|_, _: &FilterIdInput| Cost::FILTER, |node, context, input| {
             let changes = node.get_filter_changes(context, input.filter_id.parse::<FilterId>()?)?;
             Ok(GetFilterChangesOutput { result: output::filter_changes(changes) })
         }),
         poll(
-            "getFilterLogs",
             "/getFilterLogs/{FilterId}/",
             "Read all logs of a filter",
             "Returns all logs in the whole range of a log filter, whether they were polled or not.",
         )
         .limits("20,000 logs (`max-logs`).")
+        .takes::<FilterIdInput>()
         .output::<GetFilterLogsOutput>()
         .handler(|exchange: Exchange| {
             let job = exchange.parameters(|parameters| {
@@ -102,14 +97,12 @@ pub(super) fn operations() -> Vec<Operation> {
             exchange.run(job)
         }),
         Operation::get(
-            "uninstallFilter",
             "/uninstallFilter/{FilterId}/",
             "Remove a filter",
             "Removes a filter. Returns whether it existed.",
         )
-        .with("path", "FilterId", json!({ "type": "string", "minLength": 1 }), FILTER_ID)
         .no_store()
-        .parameters(cost, |node, context, input| {
+        .parameters(|_, _: &UninstallFilterInput| Cost::FILTER, |node, context, input| {
             let result = match input.filter_id.parse() {
                 Ok(id) => node.uninstall_filter(context, id)?,
                 Err(InvalidFilterId) => false,
@@ -119,24 +112,11 @@ pub(super) fn operations() -> Vec<Operation> {
     ]
 }
 
-/// Completes the declaration of an operation that creates a filter without criteria.
-fn creation(declaration: Declaration) -> Declaration {
-    declaration.limits(FILTERS).no_store().links(FILTER)
-}
-
 /// Starts the declaration of an operation that reads a filter.
-fn poll(id: &'static str, path: &'static str, summary: &'static str, description: &'static str) -> Declaration {
-    let schema = json!({ "type": "string", "pattern": "^0x[0-9a-fA-F]{32}$" });
-    Operation::get(id, path, summary, description)
-        .with("path", "FilterId", schema, FILTER_ID)
-        .no_store()
-        .problems(&[FilterNotFound, LimitExceeded])
+fn poll(path: &'static str, summary: &'static str, description: &'static str) -> Declaration {
+    Operation::get(path, summary, description).no_store().problems(&[FilterNotFound, LimitExceeded])
 }
 
 fn created(id: FilterId) -> FilterIdOutput {
     FilterIdOutput { filter_id: id.to_string() }
-}
-
-fn cost(_: &Node, _: &FilterIdInput) -> Cost {
-    Cost::FILTER
 }

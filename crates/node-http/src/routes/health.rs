@@ -14,12 +14,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 pub(super) fn operations() -> Vec<Operation> {
     vec![
-        Operation::get("health", "/health", "Check that the server runs", "200 as long as the server responds at all.")
+        Operation::get("/health", "Check that the server runs", "200 as long as the server responds at all.")
             .no_store()
             .probe()
             .parameters(|_, ()| Cost::Instant, |_, _, ()| Ok(HealthOutput { status: HealthStatus::Ok })),
         Operation::get(
-            "ready",
             "/ready",
             "Check that the server is ready",
             "200 if the storage can be read and written and the head is recent enough; otherwise, and while the server shuts \

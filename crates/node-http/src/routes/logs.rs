@@ -18,7 +18,6 @@ use std::sync::Arc;
 pub(super) fn operations() -> Vec<Operation> {
     vec![
         Operation::post(
-            "getLogs",
             "/getLogs/",
             "Search logs",
             "Returns all matching logs of a range of blocks, ordered by block and log index. A bound that is absent is the latest block; \

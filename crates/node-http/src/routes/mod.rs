@@ -90,7 +90,9 @@ pub(crate) fn configure(app: &mut web::ServiceConfig, base: &str, producing: boo
     messages::register(&mut routes);
     let mut paths = BTreeMap::<_, Vec<_>>::new();
     for operation in operations().into_iter().filter(|operation| producing || !operation.controls()) {
-        paths.entry(operation.path).or_default().push(Endpoint::from(operation));
+        for path in operation.paths() {
+            paths.entry(path).or_default().extend(Endpoint::of(&operation));
+        }
     }
     let (mut fixed, mut with_parameters) = (Vec::new(), BTreeMap::<_, Vec<_>>::new());
     for (path, endpoints) in paths {

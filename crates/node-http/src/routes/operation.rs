@@ -5,7 +5,7 @@
 
 use crate::admission::Access;
 use crate::exchange::{DecodeBody, Exchange, Job};
-use crate::parameters::Parameters;
+use crate::parameters;
 use crate::problem::HttpError;
 use crate::problem_page::ProblemPage;
 use actix_web::HttpResponse;
@@ -14,15 +14,16 @@ use futures_util::future::LocalBoxFuture;
 use node_core::context::Context;
 use node_core::cost::Cost;
 use node_core::node::{Node, NodeError};
-use node_types::wire::schema::{Documents, TextParameter, ToSchema};
+use node_types::wire::schema::{self, Documents, ParameterSchema, ToSchema};
 use node_types::wire::{self, BodyError, Decode, DecodeParameters, ErrorDetail};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
+use std::borrow::Cow;
 use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// An operation: one method of one path.
+/// An operation: a handler for a path.
 pub(crate) struct Operation {
     pub(super) declaration: Declaration,
     pub(super) handler: Handler,
@@ -30,6 +31,11 @@ pub(crate) struct Operation {
 
 /// The path prefix of operations that control a chain.
 const CONTROL: &str = "/dev/";
+
+/// An input that consists of parameters.
+pub(super) trait Parameters: DecodeParameters + Default + Serialize + ToSchema {}
+
+impl<I: DecodeParameters + Default + Serialize + ToSchema> Parameters for I {}
 
 /// Turns a request into its response.
 pub(super) type Handler = Rc<dyn Fn(Exchange) -> LocalBoxFuture<'static, HttpResponse>>;
@@ -41,14 +47,14 @@ type Work<I, O> = fn(&Node, &Context, I) -> Result<O, NodeError>;
 type CostOf<I> = fn(&Node, &I) -> Cost;
 
 /// Decodes the parameters of a request and makes them the input of a job.
-type DecodeParametersOf = dyn Fn(&Node, &mut Parameters<'_>) -> Result<Job, Vec<ErrorDetail>>;
+type DecodeParametersOf = dyn Fn(&Node, &mut parameters::Parameters<'_>) -> Result<Job, Vec<ErrorDetail>>;
 
 /// The declaration of an operation, without its handler.
 pub(crate) struct Declaration {
-    /// The `operationId`, which generated clients use as the name of a function.
-    pub(crate) id: &'static str,
     pub(crate) method: Method,
-    /// The template of the path, without the base path.
+    /// Whether it accepts both GET and POST.
+    pub(crate) any_method: bool,
+    /// The template of the path with all parameters, without the base path.
     pub(crate) path: &'static str,
     pub(crate) tag: &'static str,
     pub(crate) summary: &'static str,
@@ -80,12 +86,16 @@ pub(crate) struct Parameter {
     /// `path`, `query` or `header`.
     pub(crate) part: &'static str,
     pub(crate) schema: Value,
-    pub(crate) description: &'static str,
+    pub(crate) description: Cow<'static, str>,
+    /// Whether it must be present. At the end of a path, others may be left out.
+    pub(crate) required: bool,
 }
 
 /// The body of a request.
 pub(crate) struct DeclaredBody {
     pub(crate) required: bool,
+    /// The properties of the input.
+    pub(crate) properties: &'static [&'static str],
     /// Adds the schema of the input under a name.
     pub(crate) document: fn(&mut Documents, &str),
 }
@@ -106,15 +116,10 @@ pub(crate) type Link = (&'static str, &'static str, &'static str);
 
 impl Operation {
     /// Starts the declaration of a GET.
-    pub(super) fn get(
-        id: &'static str,
-        path: &'static str,
-        summary: &'static str,
-        description: &'static str,
-    ) -> Declaration {
+    pub(super) fn get(path: &'static str, summary: &'static str, description: &'static str) -> Declaration {
         Declaration {
-            id,
             method: Method::Get,
+            any_method: false,
             path,
             tag: "",
             summary,
@@ -131,13 +136,8 @@ impl Operation {
     }
 
     /// Starts the declaration of a POST.
-    pub(super) fn post(
-        id: &'static str,
-        path: &'static str,
-        summary: &'static str,
-        description: &'static str,
-    ) -> Declaration {
-        Declaration { method: Method::Post, ..Self::get(id, path, summary, description) }
+    pub(super) fn post(path: &'static str, summary: &'static str, description: &'static str) -> Declaration {
+        Declaration { method: Method::Post, ..Self::get(path, summary, description) }
     }
 }
 
@@ -158,11 +158,31 @@ impl Deref for Operation {
 }
 
 impl Declaration {
-    /// Returns the name that is used in metrics, logs and schemas. Operations that differ only in their parameters
-    /// share it.
+    /// Returns the name in its path, which is used in metrics, logs and schemas, and is the `operationId`.
     pub(crate) fn name(&self) -> &'static str {
         let path = self.path.strip_prefix(CONTROL).unwrap_or(&self.path[1..]);
-        path.split('/').next().unwrap_or_default()
+        path.split(['/', '.']).next().unwrap_or_default()
+    }
+
+    /// Returns the methods that it accepts.
+    pub(crate) fn methods(&self) -> &'static [Method] {
+        match self.method {
+            _ if self.any_method => &[Method::Get, Method::Post],
+            Method::Get => &[Method::Get],
+            Method::Post => &[Method::Post],
+        }
+    }
+
+    /// Returns the templates of its paths: with all parameters, and without optional ones at the end.
+    pub(super) fn paths(&self) -> Vec<&'static str> {
+        let mut paths = vec![self.path];
+        let in_path = self.parameters.iter().filter(|parameter| parameter.part == "path");
+        for parameter in in_path.rev().take_while(|parameter| !parameter.required) {
+            paths.extend(
+                paths.last().and_then(|path| path.find(&format!("{{{}}}", parameter.name)).map(|at| &path[..at])),
+            );
+        }
+        paths
     }
 
     /// Returns whether the operation controls a chain. Only nodes that produce blocks serve such operations.
@@ -184,30 +204,21 @@ impl Declaration {
         Self { limits: Some(limits), ..self }
     }
 
-    pub(super) fn path(self, name: &'static str, kind: TextParameter, description: &'static str) -> Self {
-        self.with("path", name, kind.schema(), description)
-    }
-
-    /// Adds the flag that selects full transactions instead of hashes.
-    pub(super) fn transaction_detail_flag(self) -> Self {
-        let description = "`true` for whole transactions, `false` for objects with only their hashes. Also `True`, `TRUE`, `t`, `T`, `1` and \
-             their opposites, as programming languages print booleans.";
-        self.with("path", "TransactionDetailFlag", json!({ "type": "boolean" }), description).default(false)
-    }
-
-    /// Sets the value that the last parameter has if it is absent, or a value that a client would choose for it.
-    pub(super) fn default(mut self, value: impl Into<Value>) -> Self {
-        if let Some(parameter) = self.parameters.last_mut() {
-            parameter.schema["default"] = value.into();
-        }
+    /// Declares the parameters of an input. Those that are not in the path are in the query, where they may be absent
+    /// or empty.
+    pub(super) fn takes<I: Parameters>(mut self) -> Self {
+        self.parameters.extend(schema::parameters::<I>().into_iter().map(|parameter| {
+            let ParameterSchema { name, schema, description, required } = parameter;
+            let (part, schema) = match self.path.contains(&format!("{{{name}}}")) {
+                true => ("path", schema),
+                false => ("query", schema::empty_or(schema)),
+            };
+            Parameter { name, part, schema, description: description.into(), required }
+        }));
         self
     }
 
-    /// Adds a query parameter that may be absent or empty.
-    pub(super) fn query(self, name: &'static str, kind: TextParameter, description: &'static str) -> Self {
-        self.with("query", name, kind.optional_schema(), description)
-    }
-
+    /// Declares a parameter. Those in the path must be present.
     pub(super) fn with(
         mut self,
         part: &'static str,
@@ -215,7 +226,8 @@ impl Declaration {
         schema: Value,
         description: &'static str,
     ) -> Self {
-        self.parameters.push(Parameter { name, part, schema, description });
+        let required = part == "path";
+        self.parameters.push(Parameter { name, part, schema, description: description.into(), required });
         self
     }
 
@@ -225,6 +237,11 @@ impl Declaration {
 
     pub(super) fn links(self, links: &'static [Link]) -> Self {
         Self { links, ..self }
+    }
+
+    /// Declares that it accepts GET as well as POST.
+    pub(super) fn by_any_method(self) -> Self {
+        Self { any_method: true, ..self }
     }
 
     /// Declares that no token is required.
@@ -255,8 +272,9 @@ impl Declaration {
         self.content(Content::Output(Documents::response::<O>))
     }
 
-    pub(super) fn input<I: ToSchema>(self, required: bool) -> Self {
-        Self { body: Some(DeclaredBody { required, document: Documents::request::<I> }), ..self }
+    pub(super) fn input<I: Decode + ToSchema>(self, required: bool) -> Self {
+        let body = DeclaredBody { required, properties: I::PROPERTIES, document: Documents::request::<I> };
+        Self { body: Some(body), ..self }
     }
 
     /// Runs `work` on the body of the request.
@@ -305,7 +323,7 @@ impl Declaration {
     /// Runs `work` on the parameters of the request.
     pub(super) fn parameters<I, O>(self, cost: CostOf<I>, work: Work<I, O>) -> Operation
     where
-        I: DecodeParameters + Clone + Send + 'static,
+        I: Parameters + Clone + Send + 'static,
         O: Serialize + ToSchema + 'static,
     {
         self.parameters_of(cost, work, false)
@@ -315,7 +333,7 @@ impl Declaration {
     /// request identifies by hash.
     pub(super) fn immutable_parameters<I, O>(self, cost: CostOf<I>, work: Work<I, O>) -> Operation
     where
-        I: DecodeParameters + Clone + Send + 'static,
+        I: Parameters + Clone + Send + 'static,
         O: Serialize + ToSchema + 'static,
     {
         self.parameters_of(cost, work, true)
@@ -323,14 +341,15 @@ impl Declaration {
 
     fn parameters_of<I, O>(self, cost: CostOf<I>, work: Work<I, O>, immutable: bool) -> Operation
     where
-        I: DecodeParameters + Clone + Send + 'static,
+        I: Parameters + Clone + Send + 'static,
         O: Serialize + ToSchema + 'static,
     {
-        let in_query = self.parameters.iter().filter(|parameter| parameter.part == "query");
+        let declaration = self.takes::<I>();
+        let in_query = declaration.parameters.iter().filter(|parameter| parameter.part == "query");
         let in_query: Vec<_> = in_query.map(|parameter| parameter.name).collect();
         let decode: Box<DecodeParametersOf> =
             Box::new(move |node, parameters| Ok(job(node, parameters.input(&in_query)?, cost, work)));
-        self.output::<O>().handler(move |exchange: Exchange| {
+        declaration.output::<O>().handler(move |exchange: Exchange| {
             let job = exchange.parameters(|parameters| decode(&exchange.service().node, parameters));
             let exchange = if immutable { exchange.immutable() } else { exchange };
             exchange.run(job)

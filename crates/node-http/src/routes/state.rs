@@ -3,26 +3,19 @@
 use super::operation::Operation;
 use crate::convert::output;
 use crate::problem_page::ProblemPage::{self, BlockNotFound, ExecutionFailed, LimitExceeded, StatePruned};
-use node_core::context::Context;
 use node_core::cost::Cost;
-use node_core::node::{Node, NodeError};
-use node_types::wire::schema::TextParameter::{Address, BlockId};
+use node_core::node::Node;
 use node_types::wire::{
-    AccountInput, Data, GetAccountOutput, GetBalanceOutput, GetCodeOutput, GetProofInput, GetStorageAtInput,
-    GetStorageAtOutput, Quantity, TransactionCountOutput, Word,
+    AccountInput, Data, GetBalanceOutput, GetCodeOutput, GetProofInput, GetStorageAtInput, GetStorageAtOutput,
+    Quantity, TransactionCountOutput, Word,
 };
 
 /// Problems of operations that read a state, including that of the pending block.
 const STATE: &[ProblemPage] = &[BlockNotFound, StatePruned, ExecutionFailed, LimitExceeded];
 
-const ACCOUNT: &str = "Address of the account.";
-const BLOCK: &str = "The block whose state is read. `pending` includes the transactions of the pool.";
-const BLOCK_OR_LATEST: &str = "The block whose state is read; the latest if absent or empty.";
-
 pub(super) fn operations() -> Vec<Operation> {
     vec![
         Operation::post(
-            "getStorageAt",
             "/getStorageAt/",
             "Read a storage slot",
             "Returns the value of a storage slot of an account as of a block; zero if nothing was written to it.",
@@ -36,7 +29,6 @@ pub(super) fn operations() -> Vec<Operation> {
             },
         ),
         Operation::post(
-            "getProof",
             "/getProof/",
             "Read an account with Merkle proofs",
             "Returns an account and storage slots as of a block, with the trie nodes that prove them against the block's state root \
@@ -54,34 +46,24 @@ pub(super) fn operations() -> Vec<Operation> {
             },
         ),
         Operation::get(
-            "getAccount",
             "/getAccount/{Address}/{BlockNumber}/",
             "Read an account",
             "Returns balance, nonce, code hash and storage root of an account as of a block. Not available at `pending`, which has no \
              state trie.",
         )
-        .path("Address", Address, ACCOUNT)
-        .path("BlockNumber", BlockId, "The block whose state is read.")
         .problems(STATE)
-        .parameters(proof_cost, get_account),
+        .parameters(
+            // The storage root is from a proof.
+            |node, _: &AccountInput| Cost::of_proof(node.proves_quickly(), 0),
+            |node, context, input| {
+                Ok(output::account(&node.get_account(context, input.address.0, input.block_number)?))
+            },
+        ),
         Operation::get(
-            "getAccountAtLatest",
-            "/getAccount/{Address}/",
-            "Read an account at the latest block",
-            "Like getAccount at `latest`.",
-        )
-        .path("Address", Address, ACCOUNT)
-        .problems(STATE)
-        .parameters(proof_cost, get_account),
-        Operation::get(
-            "getBalance",
             "/getBalance/{Address}/",
             "Read a balance",
             "Returns the balance of an account in wei as of a block.",
         )
-        .path("Address", Address, ACCOUNT)
-        .query("BlockNumber", BlockId, BLOCK_OR_LATEST)
-        .default("latest")
         .problems(STATE)
         .parameters(
             cost,
@@ -91,14 +73,10 @@ pub(super) fn operations() -> Vec<Operation> {
             },
         ),
         Operation::get(
-            "getCode",
             "/getCode/{Address}/",
             "Read code",
             "Returns the code of an account as of a block; `0x` if it has none.",
         )
-        .path("Address", Address, ACCOUNT)
-        .query("BlockNumber", BlockId, BLOCK_OR_LATEST)
-        .default("latest")
         .problems(STATE)
         .parameters(
             cost,
@@ -107,46 +85,22 @@ pub(super) fn operations() -> Vec<Operation> {
             },
         ),
         Operation::get(
-            "getTransactionCount",
             "/getTransactionCount/{Address}/{BlockNumber}/",
             "Read a nonce",
             "Returns the number of transactions that an account has sent, which is its next nonce. At `pending`, transactions in the \
              pool count as sent.",
         )
-        .path("Address", Address, ACCOUNT)
-        .path("BlockNumber", BlockId, BLOCK)
         .problems(STATE)
-        .parameters(cost, get_transaction_count),
-        Operation::get(
-            "getTransactionCountAtLatest",
-            "/getTransactionCount/{Address}/",
-            "Read a nonce at the latest block",
-            "Like getTransactionCount at `latest`.",
-        )
-        .path("Address", Address, ACCOUNT)
-        .problems(STATE)
-        .parameters(cost, get_transaction_count),
+        .parameters(
+            cost,
+            |node, context, input| {
+                let count = node.get_transaction_count(context, input.address.0, input.block_number)?;
+                Ok(TransactionCountOutput { transaction_count: Quantity(count) })
+            },
+        ),
     ]
-}
-
-fn get_account(node: &Node, context: &Context, input: AccountInput) -> Result<GetAccountOutput, NodeError> {
-    Ok(output::account(&node.get_account(context, input.address.0, input.block_number)?))
-}
-
-fn get_transaction_count(
-    node: &Node,
-    context: &Context,
-    input: AccountInput,
-) -> Result<TransactionCountOutput, NodeError> {
-    let count = node.get_transaction_count(context, input.address.0, input.block_number)?;
-    Ok(TransactionCountOutput { transaction_count: Quantity(count) })
 }
 
 fn cost(_: &Node, input: &AccountInput) -> Cost {
     Cost::of_reading(input.block_number)
-}
-
-/// Returns the cost of getAccount, which obtains the storage root from a proof.
-fn proof_cost(node: &Node, _: &AccountInput) -> Cost {
-    Cost::of_proof(node.proves_quickly(), 0)
 }

@@ -5,14 +5,11 @@ use crate::convert::output;
 use crate::problem_page::ProblemPage::{ExecutionFailed, LimitExceeded, TransactionRejected};
 use node_core::cost::Cost;
 use node_core::node::{FoundTransaction, Node};
-use node_types::wire::schema::TextParameter::{BlockNumberOrTag, Hash, Number};
 use node_types::wire::{
     Data, GetRawTransactionOutput, GetTransactionByBlockHashAndIndexInput, GetTransactionByBlockNumberAndIndexInput,
-    GetTransactionReceiptOutput, HashInput, SendRawTransactionInput, SendRawTransactionOutput, TransactionOutput,
+    GetTransactionReceiptOutput, SendRawTransactionInput, SendRawTransactionOutput, TransactionHashInput,
+    TransactionOutput,
 };
-
-const HASH: &str = "Hash of the transaction.";
-const INDEX: &str = "Index of the transaction in the block, from 0.";
 
 /// Follow-up operations on a transaction after it was sent.
 pub(super) const SENT: &[Link] = &[
@@ -25,7 +22,6 @@ pub(super) const SENT: &[Link] = &[
 pub(super) fn operations() -> Vec<Operation> {
     vec![
         Operation::post(
-            "sendRawTransaction",
             "/sendRawTransaction/",
             "Send a signed transaction",
             "Accepts a signed transaction of type 0 to 4 (EIP-2718); one of type 3 with its sidecar. 200 means that it is in the pool or in \
@@ -44,35 +40,27 @@ pub(super) fn operations() -> Vec<Operation> {
             },
         ),
         Operation::get(
-            "getTransactionByHash",
             "/getTransactionByHash/{Hash}/",
             "Read a transaction by hash",
             "Returns a transaction of the canonical chain or of the pool, or null if there is none.",
         )
-        .path("Hash", Hash, HASH)
         .parameters(instant, |node, context, input| {
             Ok(transaction(node.get_transaction(context, input.hash.0)?))
         }),
         Operation::get(
-            "getTransactionByBlockHashAndIndex",
             "/getTransactionByBlockHashAndIndex/{Hash}/{Index}/",
             "Read a transaction by block hash and index",
             "Returns a transaction of a block of the canonical chain, or null if there is none.",
         )
-        .path("Hash", Hash, "Hash of the block.")
-        .path("Index", Number, INDEX)
         .parameters(
             |_, _: &GetTransactionByBlockHashAndIndexInput| Cost::Instant,
             |node, context, input| Ok(transaction(node.get_transaction_at(context, input.hash.0.into(), input.index.0)?)),
         ),
         Operation::get(
-            "getTransactionByBlockNumberAndIndex",
             "/getTransactionByBlockNumberAndIndex/{BlockNumber}/{Index}/",
             "Read a transaction by block number and index",
             "Returns a transaction of the canonical chain or of the pending block, or null if there is none.",
         )
-        .path("BlockNumber", BlockNumberOrTag, "A number, decimal or `0x` hex, or a block tag, but not a hash: for that, use getTransactionByBlockHashAndIndex.")
-        .path("Index", Number, INDEX)
         .problems(&[ExecutionFailed, LimitExceeded])
         .parameters(
             |_, input: &GetTransactionByBlockNumberAndIndexInput| Cost::of_reading(input.block_number),
@@ -81,12 +69,10 @@ pub(super) fn operations() -> Vec<Operation> {
             },
         ),
         Operation::get(
-            "getTransactionReceipt",
             "/getTransactionReceipt/{Hash}/",
             "Read a receipt",
             "Returns the receipt of a mined transaction, or null if no transaction with this hash was mined.",
         )
-        .path("Hash", Hash, HASH)
         .parameters(
             instant,
             |node, context, input| {
@@ -96,36 +82,30 @@ pub(super) fn operations() -> Vec<Operation> {
             },
         ),
         Operation::get(
-            "getRawTransaction",
             "/getRawTransaction/{Hash}/",
             "Read the bytes of a transaction",
             "Returns the encoded, signed transaction (EIP-2718) from the canonical chain or the pool, or null if there is none.",
         )
-        .path("Hash", Hash, HASH)
         .parameters(instant, |node, context, input| {
             let found = node.get_transaction(context, input.hash.0)?;
             let data = found.map(|found| Data(found.recovered().transaction.encode().into()));
             Ok(GetRawTransactionOutput { data })
         }),
         Operation::get(
-            "getTransactionExtras",
             "/getTransactionExtras/{Hash}/",
             "Read blob fields and authorizations of a transaction",
             "Returns what getTransactionByHash has no room for: the blob fields (EIP-4844) and authorizations (EIP-7702) of a transaction of \
              the canonical chain or of the pool. All are null if there is no such transaction.",
         )
-        .path("Hash", Hash, HASH)
         .parameters(instant, |node, context, input| {
             let found = node.get_transaction(context, input.hash.0)?;
             Ok(found.map(|found| output::transaction_extras(node.spec(), &found)).unwrap_or_default())
         }),
         Operation::get(
-            "getTransactionStatus",
             "/getTransactionStatus/{Hash}/",
             "Read the status of a transaction",
             "Returns whether a transaction was mined, is in the pool, was dropped and why, or is unknown.",
         )
-        .path("Hash", Hash, HASH)
         .parameters(instant, |node, context, input| {
             Ok(output::transaction_status(node.get_transaction_status(context, input.hash.0)?))
         }),
@@ -136,6 +116,6 @@ fn transaction(found: Option<FoundTransaction>) -> TransactionOutput {
     TransactionOutput { transaction: found.as_ref().map(output::transaction) }
 }
 
-fn instant(_: &Node, _: &HashInput) -> Cost {
+fn instant(_: &Node, _: &TransactionHashInput) -> Cost {
     Cost::Instant
 }

@@ -1,7 +1,6 @@
 //! TLS by rustls.
 
 use super::{Encrypted, InvalidTls};
-use actix_http::Protocol;
 use actix_web::rt::net::TcpStream;
 use parking_lot::RwLock;
 use rustls::ServerConfig;
@@ -14,7 +13,7 @@ use std::sync::Arc;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-/// A configuration for TLS 1.2 and 1.3, with HTTP/2 or HTTP/1.1 as negotiated with the client. Clones share it.
+/// A configuration for TLS 1.2 and 1.3, for HTTP/1.1. Clones share it.
 #[derive(Clone)]
 pub struct Tls(Arc<RwLock<TlsAcceptor>>);
 
@@ -35,7 +34,7 @@ impl Tls {
             .with_safe_default_protocol_versions()
             .and_then(|builder| builder.with_no_client_auth().with_single_cert(certificates, key))
             .map_err(|error| InvalidTls::Refused(error.into()))?;
-        config.alpn_protocols = [&b"h2"[..], b"http/1.1"].map(<[u8]>::to_vec).into();
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(Self(Arc::new(RwLock::new(TlsAcceptor::from(Arc::new(config))))))
     }
 
@@ -45,15 +44,10 @@ impl Tls {
         *self.0.write() = acceptor;
     }
 
-    /// Completes the handshake of a new connection. Returns the encrypted connection and the negotiated protocol.
-    pub(crate) async fn accept(&self, socket: TcpStream) -> io::Result<(Box<dyn Encrypted>, Protocol)> {
+    /// Completes the handshake of a new connection.
+    pub(crate) async fn accept(&self, socket: TcpStream) -> io::Result<Box<dyn Encrypted>> {
         let acceptor = self.0.read().clone();
-        let stream = acceptor.accept(socket).await?;
-        let protocol = match stream.get_ref().1.alpn_protocol() {
-            Some(b"h2") => Protocol::Http2,
-            _ => Protocol::Http1,
-        };
-        Ok((Box::new(stream), protocol))
+        Ok(Box::new(acceptor.accept(socket).await?))
     }
 }
 

@@ -1,7 +1,6 @@
 //! The replacement for TLS when the feature `tls` is disabled.
 
 use super::{Encrypted, InvalidTls};
-use actix_http::Protocol;
 use actix_web::rt::net::TcpStream;
 use std::io;
 
@@ -23,7 +22,7 @@ impl Tls {
         match *self {}
     }
 
-    pub(crate) async fn accept(&self, _socket: TcpStream) -> io::Result<(Box<dyn Encrypted>, Protocol)> {
+    pub(crate) async fn accept(&self, _socket: TcpStream) -> io::Result<Box<dyn Encrypted>> {
         match *self {}
     }
 }

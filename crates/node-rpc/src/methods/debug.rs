@@ -1,6 +1,5 @@
 //! Encoded blocks, transactions and receipts.
 
-use super::dev::{producer, refused};
 use super::transactions::raw_transaction;
 use crate::error::RpcError;
 use crate::method::Method;
@@ -63,7 +62,7 @@ pub(super) fn methods() -> Vec<Method> {
                     (Some(hash), KEY) => {
                         scope.node.get_code_by_hash(scope.context, H256::from_slice(hash), BlockId::latest())?
                     }
-                    (_, HASH) => producer(scope)?.trie_node(scope.context, H256::from_slice(&key)).map_err(refused)?,
+                    (_, HASH) => scope.control()?.trie_node(scope.context, H256::from_slice(&key))?,
                     _ => return Err(RpcError::argument(0, "expected a hash, or 0x63 and a hash")),
                 };
                 found.map(Data).ok_or_else(|| RpcError::server("not found"))

@@ -13,13 +13,11 @@ mod state;
 mod subscriptions;
 mod traces;
 mod transactions;
-mod unavailable;
 
 use crate::method::Method;
 use std::collections::BTreeMap;
 
 pub use dev::{InvalidDump, read_dump, write_dump};
-pub use unavailable::unavailable;
 
 /// The name of the method that [`modules`] returns.
 const MODULES: &str = "rpc_modules";
@@ -83,10 +81,6 @@ mod tests {
             assert!(names.insert(name), "{name}");
             assert!(name.split_once('_').is_some(), "{name}");
             assert!(method.about().ends_with('.'), "{name}");
-            // Some methods of these families exist, and some do not.
-            let of_some =
-                method.controls() || ["debug_", "trace_", "erigon_"].iter().any(|family| name.starts_with(family));
-            assert!(of_some || unavailable(name).is_none(), "{name} is available");
             // Optional parameters come last.
             assert!(method.parameters().is_sorted_by_key(|parameter| parameter.ends_with('?')), "{name}");
         }

@@ -4,42 +4,57 @@ use super::{Hex, Transaction};
 use node_core::block::SealedHeader;
 use node_core::node::FoundBlock;
 use node_types::consensus::{self, BlockNonce, Bloom};
-use node_types::wire::{AddressData, BytesData, Data, HashData};
+use node_types::wire::{AddressData, BytesData, Data, HashData, HeaderMember};
 use node_types::{H256, U256};
 use serde::{Deserialize, Serialize};
 
-/// A header, in the format of newHeads.
-#[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Header {
+/// Declares a header, in which each member is followed by the field of the header.
+macro_rules! header {
+    ($($(#[$about:meta])* $member:ident: $type:ty = $field:ident,)+) => {
+        /// A header, in the format of newHeads.
+        #[derive(Clone, Debug, Serialize)]
+        #[serde(rename_all = "camelCase")]
+        pub(crate) struct Header {
+            hash: Option<HashData>,
+            $($(#[$about])* $member: $type,)+
+        }
+
+        impl Header {
+            fn new(hash: H256, header: &consensus::Header) -> Self {
+                Self { hash: Some(Data(hash)), $($member: HeaderMember::of(&header.$field)),+ }
+            }
+        }
+    };
+}
+
+header! {
     #[serde(skip_serializing_if = "Option::is_none")]
-    base_fee_per_gas: Option<Hex<u64>>,
+    base_fee_per_gas: Option<Hex<u64>> = base_fee_per_gas,
     #[serde(skip_serializing_if = "Option::is_none")]
-    blob_gas_used: Option<Hex<u64>>,
-    difficulty: Hex<U256>,
+    blob_gas_used: Option<Hex<u64>> = blob_gas_used,
+    difficulty: Hex<U256> = difficulty,
     #[serde(skip_serializing_if = "Option::is_none")]
-    excess_blob_gas: Option<Hex<u64>>,
-    extra_data: BytesData,
-    gas_limit: Hex<u64>,
-    gas_used: Hex<u64>,
-    hash: Option<HashData>,
-    logs_bloom: Data<Bloom>,
-    miner: Option<AddressData>,
-    mix_hash: HashData,
-    nonce: Option<Data<BlockNonce>>,
-    number: Hex<u64>,
+    excess_blob_gas: Option<Hex<u64>> = excess_blob_gas,
+    extra_data: BytesData = extra_data,
+    gas_limit: Hex<u64> = gas_limit,
+    gas_used: Hex<u64> = gas_used,
+    logs_bloom: Data<Bloom> = logs_bloom,
+    miner: Option<AddressData> = beneficiary,
+    mix_hash: HashData = mix_hash,
+    nonce: Option<Data<BlockNonce>> = nonce,
+    number: Hex<u64> = number,
     #[serde(skip_serializing_if = "Option::is_none")]
-    parent_beacon_block_root: Option<HashData>,
-    parent_hash: HashData,
-    receipts_root: HashData,
+    parent_beacon_block_root: Option<HashData> = parent_beacon_block_root,
+    parent_hash: HashData = parent_hash,
+    receipts_root: HashData = receipts_root,
     #[serde(skip_serializing_if = "Option::is_none")]
-    requests_hash: Option<HashData>,
-    sha3_uncles: HashData,
-    state_root: HashData,
-    timestamp: Hex<u64>,
-    transactions_root: HashData,
+    requests_hash: Option<HashData> = requests_hash,
+    sha3_uncles: HashData = ommers_hash,
+    state_root: HashData = state_root,
+    timestamp: Hex<u64> = timestamp,
+    transactions_root: HashData = transactions_root,
     #[serde(skip_serializing_if = "Option::is_none")]
-    withdrawals_root: Option<HashData>,
+    withdrawals_root: Option<HashData> = withdrawals_root,
 }
 
 /// A block, with full transactions or with their hashes.
@@ -91,33 +106,6 @@ impl Header {
     pub(crate) fn of_found(found: &FoundBlock) -> Self {
         let header = Self::of(&found.header);
         if found.pending { Self { hash: None, nonce: None, miner: None, ..header } } else { header }
-    }
-
-    fn new(hash: H256, header: &consensus::Header) -> Self {
-        Self {
-            base_fee_per_gas: header.base_fee_per_gas.map(Hex),
-            blob_gas_used: header.blob_gas_used.map(Hex),
-            difficulty: Hex(header.difficulty),
-            excess_blob_gas: header.excess_blob_gas.map(Hex),
-            extra_data: Data(header.extra_data.clone()),
-            gas_limit: Hex(header.gas_limit),
-            gas_used: Hex(header.gas_used),
-            hash: Some(Data(hash)),
-            logs_bloom: Data(header.logs_bloom),
-            miner: Some(Data(header.beneficiary)),
-            mix_hash: Data(header.mix_hash),
-            nonce: Some(Data(header.nonce)),
-            number: Hex(header.number),
-            parent_beacon_block_root: header.parent_beacon_block_root.map(Data),
-            parent_hash: Data(header.parent_hash),
-            receipts_root: Data(header.receipts_root),
-            requests_hash: header.requests_hash.map(Data),
-            sha3_uncles: Data(header.ommers_hash),
-            state_root: Data(header.state_root),
-            timestamp: Hex(header.timestamp),
-            transactions_root: Data(header.transactions_root),
-            withdrawals_root: header.withdrawals_root.map(Data),
-        }
     }
 }
 

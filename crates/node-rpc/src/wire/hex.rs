@@ -1,7 +1,7 @@
 //! Numbers as `0x` and hex digits.
 
 use node_types::U256;
-use node_types::wire::{Integer, Quantity, TextError};
+use node_types::wire::{HeaderMember, Integer, Quantity, TextError};
 use serde::de::{Deserializer, Error};
 use serde::{Deserialize, Serialize, Serializer};
 use std::borrow::Cow;
@@ -9,6 +9,16 @@ use std::borrow::Cow;
 /// A number that is encoded as `0x` and hex digits without leading zeros. Decoding accepts leading zeros.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Hex<T>(pub(crate) T);
+
+impl<T: Clone> HeaderMember<T> for Hex<T> {
+    fn of(field: &T) -> Self {
+        Self(field.clone())
+    }
+
+    fn read(&self) -> Option<T> {
+        Some(self.0.clone())
+    }
+}
 
 impl<T: Integer> Serialize for Hex<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -7,7 +7,7 @@ use crate::rows::{Rows, Value};
 use crate::state::{self, Before, TrieReader};
 use crate::values::{self, AccountRow};
 use crate::{postings, trie};
-use node_core::backend::{AccountProof, BackendError, FeeRow, LogFilter, StateView, StorageProof, View};
+use node_core::backend::{AccountProof, BackendError, FeeRow, LogSearch, StateView, StorageProof, View};
 use node_core::block::{
     BlockHashOrNumber, BlockLogs, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition,
 };
@@ -121,14 +121,8 @@ impl View for ChainVersion {
         Ok(row.map(|row| values::decode_position(&row)).transpose().map_err(StoreError::from)?)
     }
 
-    fn log_candidates(
-        &self,
-        context: &Context,
-        filter: &LogFilter,
-        from: LogPosition,
-        to: BlockNumber,
-        limit: usize,
-    ) -> Result<Vec<LogPosition>, BackendError> {
+    fn log_candidates(&self, context: &Context, search: LogSearch<'_>) -> Result<Vec<LogPosition>, BackendError> {
+        let LogSearch { filter, from, to, limit } = search;
         self.check(to)?;
         context.check()?;
         let Some(from) = LogId::at_or_after(from) else { return Ok(Vec::new()) };

@@ -149,10 +149,7 @@ pub(crate) fn create_folder(path: &Path, sync: &mut dyn FnMut(&Path) -> io::Resu
 }
 
 /// Renames a folder durably.
-///
-/// # Errors
-/// Those of the operating system.
-pub fn rename_folder(from: &Path, to: &Path) -> io::Result<()> {
+pub(crate) fn rename_folder(from: &Path, to: &Path) -> io::Result<()> {
     fs::rename(from, to)?;
     std::path::absolute(to)?.parent().map_or(Ok(()), sync_folder)
 }
@@ -223,7 +220,6 @@ impl File for DiskFile {
 /// Why a folder cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum FolderError {
     /// Another process, or another part of this process, has opened it.
     #[error("the folder is in use by another process")]

@@ -9,8 +9,8 @@ pub mod faults;
 mod memory;
 mod nowhere;
 
-pub use disk::{DiskFolder, FolderError, rename_folder};
-pub(crate) use disk::{LOCK_FILE, create_folder, open_read_only, sync_folder};
+pub use disk::{DiskFolder, FolderError};
+pub(crate) use disk::{LOCK_FILE, create_folder, open_read_only, rename_folder, sync_folder};
 pub use memory::MemoryFolder;
 pub(crate) use nowhere::Nowhere;
 

@@ -4,7 +4,6 @@ use super::memory::Value;
 use super::scan::{Scan, Visible, visible};
 use crate::error::StoreError;
 use crate::keys::{Key, LogId, RowKey, Suffix, Table, filter_part, version_of};
-use crate::layout::Layout;
 use crate::postings;
 use crate::runs::{Cursor, Run};
 use crate::values;
@@ -32,7 +31,6 @@ impl Part {
 /// A snapshot of all runs, the oldest first. They cover ascending ranges of blocks.
 pub(crate) struct Tables {
     id: SnapshotId,
-    layout: Layout,
     /// Numbered runs: those with the tables whose rows are keyed by block numbers. Each row is in the run that has
     /// its block. Runs whose blocks have all left the chain are not included.
     numbered: Vec<Part>,
@@ -60,22 +58,17 @@ impl SnapshotId {
 type Flow = Result<ControlFlow<()>, StoreError>;
 
 impl Tables {
-    pub(crate) fn new(layout: Layout, numbered: Vec<Part>, keyed: Vec<Part>) -> Self {
-        Self { id: SnapshotId::next(), layout, numbered, keyed }
+    pub(crate) fn new(numbered: Vec<Part>, keyed: Vec<Part>) -> Self {
+        Self { id: SnapshotId::next(), numbered, keyed }
     }
 
     /// Returns a snapshot with different runs that have the same rows.
     pub(crate) fn with_same_rows(&self, numbered: Vec<Part>, keyed: Vec<Part>) -> Self {
-        Self { id: self.id, layout: self.layout, numbered, keyed }
+        Self { id: self.id, numbered, keyed }
     }
 
     pub(crate) fn id(&self) -> SnapshotId {
         self.id
-    }
-
-    /// Returns the layout in which new rows are written.
-    pub(crate) fn layout(&self) -> Layout {
-        self.layout
     }
 
     /// Returns the runs that have rows of `table`, the oldest first.

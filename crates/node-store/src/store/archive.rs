@@ -1,11 +1,9 @@
 //! The runs of a store, and the manifest that lists them.
 
-use super::manifest::{self, Listed, Manifest};
-use super::meta::Meta;
+use super::manifest::{self, Listed, Manifest, Meta};
 use crate::error::StoreError;
 use crate::files::{Folder, damage};
 use crate::keys::{Key, Table, number_of};
-use crate::layout::Layout;
 use crate::rows::{Part, Pruned, Rules, Scan, Tables, choose, compact};
 use crate::runs::{Run, RunId, RunWriter, RunsShared};
 use node_types::BlockNumber;
@@ -47,16 +45,16 @@ struct State {
     next_manifest: u64,
 }
 
-/// One of the two lists of runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Family {
-    Numbered,
-    Keyed,
+node_types::listed_enum! {
+    /// One of the two lists of runs.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(super) enum Family {
+        Numbered,
+        Keyed,
+    }
 }
 
 impl Family {
-    const ALL: [Self; 2] = [Self::Numbered, Self::Keyed];
-
     /// Returns the number of runs of about the same size that are merged. Of numbered runs there may be more, because
     /// a row is found in a single one of them.
     fn fan_in(self) -> usize {
@@ -118,8 +116,8 @@ impl Archive {
         };
         let parts = |runs: &[Listed]| runs.iter().map(part).collect::<Result<Vec<_>, _>>();
         let tables = match &manifest {
-            Some(manifest) => Tables::new(manifest.layout, parts(&manifest.numbered)?, parts(&manifest.keyed)?),
-            None => Tables::new(Layout::NEWEST, Vec::new(), Vec::new()),
+            Some(manifest) => Tables::new(parts(&manifest.numbered)?, parts(&manifest.keyed)?),
+            None => Tables::new(Vec::new(), Vec::new()),
         };
         let (next_run, next_manifest) = match &manifest {
             // A run left by a killed process may have the next id. It is not listed and will be replaced.
@@ -219,7 +217,6 @@ impl Archive {
             opened.extend(state.tables.parts().map(|part| Arc::clone(&part.run)));
             Manifest {
                 number: 0,
-                layout: state.tables.layout(),
                 next_run: 0,
                 meta,
                 genesis_file: None,
@@ -252,7 +249,7 @@ impl Archive {
         let mut state = self.state.lock();
         let mut keyed = state.tables.parts_of(Table::Accounts).to_vec();
         keyed.push(Part { run, limit: 0 });
-        state.tables = Arc::new(Tables::new(state.tables.layout(), Vec::new(), keyed));
+        state.tables = Arc::new(Tables::new(Vec::new(), keyed));
         Ok(())
     }
 
@@ -452,11 +449,8 @@ impl Archive {
         };
         let numbered = manifest.numbered.iter().filter_map(part).collect();
         let keyed = manifest.keyed.iter().filter_map(part).collect();
-        let tables = if same_rows {
-            state.tables.with_same_rows(numbered, keyed)
-        } else {
-            Tables::new(manifest.layout, numbered, keyed)
-        };
+        let tables =
+            if same_rows { state.tables.with_same_rows(numbered, keyed) } else { Tables::new(numbered, keyed) };
         state.tables = Arc::new(tables);
         state.manifest = Some(manifest);
         Ok(())

@@ -50,7 +50,6 @@ pub struct BackupProgress {
 /// Why a backup failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum BackupError {
     /// The destination exists and is not an empty folder.
     #[error("{path} exists and is not an empty folder")]
@@ -226,11 +225,7 @@ fn written(error: impl Into<StoreError>) -> Failure {
 /// Checks that `dest` can become a copy of the folder `source`, whose symbolic links are resolved: that it does not
 /// exist or is an empty folder that can be replaced, and is not inside `source`, which is `None` if the source is in
 /// memory. Returns its absolute path without a separator at the end.
-///
-/// # Errors
-/// [`BackupError::Exists`], [`BackupError::MountPoint`], [`BackupError::Inside`], and [`BackupError::Write`] if this
-/// cannot be determined.
-pub fn check_destination(dest: &Path, source: Option<&Path>) -> Result<PathBuf, BackupError> {
+fn check_destination(dest: &Path, source: Option<&Path>) -> Result<PathBuf, BackupError> {
     let failed = |error| failure(dest, StoreError::File(error));
     let path = dest.to_owned();
     let place = std::path::absolute(dest).map_err(failed)?;

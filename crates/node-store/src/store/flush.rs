@@ -1,7 +1,7 @@
 //! Moving rows from memory to runs, on a separate thread.
 
 use super::archive::NewRows;
-use super::meta::Meta;
+use super::manifest::Meta;
 use super::records::RecordId;
 use super::{Shared, Writer, WriterState};
 use crate::chain::ChainVersion;

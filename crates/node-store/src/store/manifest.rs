@@ -3,20 +3,34 @@
 //! It is replaced as a whole by a file with a higher number. An older one is removed only when the new one is
 //! durable, so there is an intact one at any time. Each file has two copies of its content.
 
-use super::meta::Meta;
 use crate::codec::{Malformed, Reader, put_bytes, put_varint};
 use crate::error::StoreError;
 use crate::files::{Folder, damage, naming, read_whole};
-use crate::layout::Layout;
 use crate::runs::RunId;
 use crate::wal::Sequence;
 use node_core::block::BlockRef;
-use node_types::BlockNumber;
+use node_types::{BlockNumber, H256};
 use std::io;
 use twox_hash::XxHash3_64;
 
+/// Version of the layout: of all files of a folder and their content. docs/storage.md specifies when to increase it.
+pub(super) const LAYOUT: u64 = 1;
+
 /// Maximum size of a manifest in bytes. It has two copies of a genesis file, and 20 bytes for each run.
 const MAX_SIZE: u64 = 256 << 20;
+
+/// Data about a chain besides its rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Meta {
+    /// Hash of the genesis block.
+    pub(crate) genesis: H256,
+    /// The newest block in runs.
+    pub(crate) head: BlockRef,
+    /// The earliest block whose state is stored.
+    pub(crate) earliest: BlockNumber,
+    /// The last log entry that is in runs.
+    pub(crate) logged: Sequence,
+}
 
 /// A run of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +47,6 @@ pub(crate) struct Listed {
 pub(crate) struct Manifest {
     /// Number of the file.
     pub(crate) number: u64,
-    pub(crate) layout: Layout,
     /// A lower bound of the ids of runs that will be written.
     pub(crate) next_run: u64,
     pub(crate) meta: Meta,
@@ -103,7 +116,7 @@ impl Manifest {
 
     fn encode(&self) -> Vec<u8> {
         let mut content = MAGIC.to_vec();
-        put_varint(&mut content, self.layout.version());
+        put_varint(&mut content, LAYOUT);
         put_varint(&mut content, self.next_run);
         let Meta { genesis, head, earliest, logged } = self.meta;
         content.extend_from_slice(genesis.as_bytes());
@@ -132,8 +145,10 @@ impl Manifest {
         if reader.array()? != MAGIC {
             return Err(StoreError::Foreign);
         }
-        let version = reader.varint()?;
-        let layout = Layout::of(version).ok_or_else(|| StoreError::unsupported(version))?;
+        let layout = reader.varint()?;
+        if layout != LAYOUT {
+            return Err(StoreError::UnsupportedLayout { found: layout, supported: LAYOUT });
+        }
         let next_run = reader.varint()?;
         let meta = Meta {
             genesis: reader.h256()?,
@@ -149,7 +164,7 @@ impl Manifest {
         };
         let (numbered, keyed) = (runs()?, runs()?);
         reader.finish()?;
-        Ok(Self { number, layout, next_run, meta, genesis_file, numbered, keyed })
+        Ok(Self { number, next_run, meta, genesis_file, numbered, keyed })
     }
 }
 
@@ -175,14 +190,12 @@ fn intact(number: u64, bytes: &[u8]) -> Option<&[u8]> {
 mod tests {
     use super::*;
     use crate::files::faults::FaultyDisk;
-    use node_types::H256;
 
     fn manifest(number: u64) -> Manifest {
         let head = BlockRef { number: 7 * number, hash: H256::repeat_byte(number as u8) };
         let listed = |id| Listed { id: RunId(id), size: 1000 * id, limit: 10 * id };
         Manifest {
             number,
-            layout: if number.is_multiple_of(2) { Layout::V2 } else { Layout::V3 },
             next_run: 3 * number,
             meta: Meta { genesis: H256::repeat_byte(1), head, earliest: number, logged: Sequence(number) },
             genesis_file: number.is_multiple_of(2).then(|| vec![7; number as usize]),

@@ -6,7 +6,6 @@ mod flush;
 mod healing;
 mod manifest;
 mod merger;
-mod meta;
 mod open;
 mod options;
 mod prune;
@@ -17,13 +16,11 @@ mod verify;
 
 #[cfg(test)]
 pub(crate) use backup::Failure;
-pub use backup::{Backup, BackupError, BackupProgress, check_destination, check_outside};
+pub use backup::{Backup, BackupError, BackupProgress, check_outside};
+#[cfg(test)]
+pub(crate) use manifest::Manifest;
 #[cfg(any(test, feature = "test-faults"))]
 pub(crate) use manifest::seal as seal_manifest;
-#[cfg(any(test, feature = "layout-1"))]
-pub(crate) use manifest::{Listed, Manifest, number_of as manifest_number};
-#[cfg(any(test, feature = "layout-1"))]
-pub(crate) use meta::Meta;
 pub use options::{Options, SyncPolicy};
 pub use stats::{Stats, TableStats};
 pub use verify::{Difference, RowFault, Verified};
@@ -164,11 +161,8 @@ impl Store {
     /// Returns the genesis file of the chain, or `None` if none was recorded.
     ///
     /// Blocks do not contain the rules under which they were executed, so the genesis file is recorded with them.
-    ///
-    /// # Errors
-    /// None at present; reserved for failures of the backend.
-    pub fn genesis_file(&self) -> Result<Option<Vec<u8>>, BackendError> {
-        Ok(self.shared.archive.genesis_file())
+    pub fn genesis_file(&self) -> Option<Vec<u8>> {
+        self.shared.archive.genesis_file()
     }
 
     /// Records the genesis file of the chain, durably.

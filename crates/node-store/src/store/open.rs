@@ -41,9 +41,6 @@ struct Start<'a> {
 /// Maximum number of accounts in a genesis state that is written in parts: storage tries are numbered with 24 bits.
 const MAX_GENESIS_ACCOUNTS: u32 = 1 << 24;
 
-/// Name of the database of layout 1.
-const DATABASE_1: &str = "chain.redb";
-
 /// Fails if there is no chain in a folder, or if the folder cannot be read.
 fn require_chain(path: &Path) -> Result<(), StoreError> {
     let files = match std::fs::read_dir(path) {
@@ -51,7 +48,7 @@ fn require_chain(path: &Path) -> Result<(), StoreError> {
         files => files?,
     };
     let names: Vec<_> = files.filter_map(|file| file.ok()?.file_name().into_string().ok()).collect();
-    if names.iter().any(|name| name == DATABASE_1 || manifest::number_of(name).is_some()) {
+    if names.iter().any(|name| manifest::number_of(name).is_some()) {
         return Ok(());
     }
     let has_runs = names.iter().any(|name| RunId::of_file_name(name).is_some());
@@ -150,9 +147,6 @@ impl Store {
         let _ = folder.remove(PROBE);
         let archive = Archive::open(Arc::clone(&folder), options.run_cache_bytes())?;
         let meta = archive.meta();
-        if meta.is_none() && folder.list().map_err(StoreError::File)?.iter().any(|name| name == DATABASE_1) {
-            return Err(StoreError::unsupported(1).into());
-        }
         let head = match (&meta, &genesis) {
             (Some(meta), Some(genesis)) if meta.genesis != genesis.hash => {
                 let expected = genesis.hash;

@@ -1,15 +1,11 @@
-//! The layout on the disk. A folder of each layout version is kept in `tests/fixtures` and must stay readable; blocks
-//! and records that are written again must have the same bytes.
+//! The layout on the disk. A folder is kept in `tests/fixtures` and must stay readable; blocks and records that are
+//! written again must have the same bytes.
 
 use super::OneSender;
 use super::small;
 use crate::files::DiskFolder;
-use crate::files::faults::FaultyDisk;
-use crate::layout::Layout;
-use crate::migrate::migrate_in;
-use crate::store::{Manifest, manifest_number};
-use crate::wal::{self, Sequence, Wal, WalOptions};
-use crate::{Options, Store, SyncPolicy, finish_migration, migrate};
+use crate::wal::{Sequence, Wal, WalOptions};
+use crate::{Options, Store, SyncPolicy};
 use alloy_primitives::hex;
 use flate2::Compression;
 use flate2::read::GzDecoder;
@@ -31,7 +27,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 const HEAD: BlockRef =
-    BlockRef { number: 5, hash: H256(hex!("4b989cf78b8c64ef426166dc383ab2479465f5d3358ebc551ca3707260cb110f")) };
+    BlockRef { number: 5, hash: H256(hex!("04654be48c94c03852b1f6f5cd425c5739a798e772837a69e56a78be304a94c7")) };
 const REPLACED_3: H256 = H256(hex!("ac7e8a75325bce03dceb2c242b25aeafb03fc2fc1326e31f5784e653b6c8c6dc"));
 const SIDE_3: H256 = H256(hex!("5d6122c788c1dbc422b9a4356af8d58e4d5ba9e23099d5a7281218d2c7531cbc"));
 
@@ -129,132 +125,33 @@ fn to_hex(bytes: &[u8]) -> String {
     if bytes.is_empty() { "-".to_owned() } else { format!("{:#}", Bytes::from(bytes)) }
 }
 
-fn fixture(layout: u64) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/layout-{layout}"))
+fn fixture() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/layout-1")
 }
 
-/// Unpacks the folder of a layout.
-fn unpack(layout: u64) -> tempfile::TempDir {
+/// Unpacks the fixture.
+fn unpack() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    for name in files(&fixture(layout)) {
+    for name in files(&fixture()) {
         let Some(unpacked) = name.strip_suffix(".gz") else { continue };
-        let mut packed = GzDecoder::new(File::open(fixture(layout).join(&name)).unwrap());
+        let mut packed = GzDecoder::new(File::open(fixture().join(&name)).unwrap());
         io::copy(&mut packed, &mut File::create(folder.path().join(unpacked)).unwrap()).unwrap();
     }
     folder
 }
 
 /// Compares line by line, because rows are too long for one message.
-fn assert_same_rows(found: &str, layout: u64) {
-    let expected = fs::read_to_string(fixture(layout).join("rows.txt")).unwrap();
+fn assert_same_rows(found: &str) {
+    let expected = fs::read_to_string(fixture().join("rows.txt")).unwrap();
     for (number, (found, expected)) in (1..).zip(found.lines().zip(expected.lines())) {
         assert_eq!(found, expected, "line {number} of rows.txt");
     }
     assert_eq!(found.lines().count(), expected.lines().count(), "number of rows");
 }
 
-/// Returns the folder of layout 1 after it was migrated.
-fn migrated() -> tempfile::TempDir {
-    let [old, new] = [unpack(1), tempfile::tempdir().unwrap()];
-    let before = contents_of(old.path());
-    let mut last = None;
-    let done = migrate(old.path(), new.path(), &Context::unbounded(), |progress| last = Some(progress)).unwrap();
-    assert_eq!((done.head.number, done.log_entries), (3, 4));
-    assert!(last.is_some_and(|last| last.rows == done.rows && last.of == done.rows));
-    // The old folder has not changed.
-    assert_eq!(contents_of(old.path()), before);
-    new
-}
-
-fn contents_of(folder: &Path) -> Vec<(String, Vec<u8>)> {
-    files(folder).into_iter().map(|name| (name.clone(), fs::read(folder.join(name)).unwrap())).collect()
-}
-
 #[test]
-fn a_migration_continues_where_it_was_interrupted() {
-    let old = unpack(1);
-    let expected = dump(migrated().path());
-    for stop in 0.. {
-        let new = tempfile::tempdir().unwrap();
-        let context = Context::unbounded();
-        let mut steps = 0;
-        let stopped = migrate(old.path(), new.path(), &context, |_| {
-            steps += 1;
-            if steps == stop {
-                context.cancel();
-            }
-        });
-        if stopped.is_err() {
-            assert!(!Store::exists(new.path()));
-            migrate(old.path(), new.path(), &Context::unbounded(), |_| {}).unwrap();
-        }
-        let found = dump(new.path());
-        let different = expected.lines().zip(found.lines()).find(|(expected, found)| expected != found);
-        assert_eq!(different, None, "after {stop} steps");
-        assert_eq!(found.lines().count(), expected.lines().count());
-        // The complete copy is used, unless it is of another chain.
-        assert_eq!(migrate(old.path(), new.path(), &Context::unbounded(), |_| {}).unwrap().rows, 0);
-        fs::write(new.path().join("source"), "another chain").unwrap();
-        assert!(migrate(old.path(), new.path(), &Context::unbounded(), |_| {}).unwrap().rows > 0);
-        // A folder whose migration is finished is not overwritten.
-        let dest = tempfile::tempdir().unwrap();
-        finish_migration(new.path(), dest.path()).unwrap();
-        fs::create_dir(new.path()).unwrap();
-        migrate(old.path(), dest.path(), &Context::unbounded(), |_| {}).unwrap_err();
-        migrate(dest.path(), old.path(), &Context::unbounded(), |_| {}).unwrap_err();
-        if stop > steps {
-            assert!(steps > 10);
-            break;
-        }
-    }
-}
-
-/// Every file operation of a migration fails once, and the process ends or power fails after that. The next migration
-/// completes the copy, which survives another power failure.
-#[test]
-fn a_migration_survives_failures_and_power_cuts() {
-    let old = unpack(1);
-    let migrate = |disk: &FaultyDisk| {
-        let from = DiskFolder::open(old.path()).unwrap();
-        migrate_in(Arc::new(from), disk.folder(), &Context::unbounded(), |_| {})
-    };
-    // Each log has a random number, so its entries are compared and not its bytes. The manifest may be written again.
-    let contents = |disk: &FaultyDisk| -> (Manifest, Vec<_>) {
-        let is_compared = |name: &String| !wal::is_log_file(name) && manifest_number(name).is_none();
-        let files = disk.names().into_iter().filter(is_compared).map(|name| disk.content(&name));
-        let entries = wal::read_only(disk.folder(), FLUSHED).unwrap().map(|entry| Some(entry.unwrap().payload));
-        let manifest = Manifest::read(&*disk.folder()).unwrap().unwrap();
-        (Manifest { number: 1, ..manifest }, files.chain(entries).collect())
-    };
-    let undisturbed = FaultyDisk::new();
-    migrate(&undisturbed).unwrap();
-    let expected = contents(&undisturbed);
-    for (operation, seed) in (0..).flat_map(|operation| (0..8).map(move |seed| (operation, seed))) {
-        let disk = FaultyDisk::new();
-        disk.fail_operation(operation);
-        let done = migrate(&disk);
-        let was_whole = disk.fail_nothing();
-        assert!(done.is_ok() || !was_whole);
-        if seed % 2 == 0 {
-            disk.kill()
-        } else {
-            disk.crash(seed)
-        }
-        if done.is_err() {
-            migrate(&disk).unwrap();
-        }
-        disk.crash(seed);
-        assert!(contents(&disk) == expected, "operation {operation}, seed {seed}");
-        if was_whole {
-            assert!(operation > 50, "{operation}");
-            break;
-        }
-    }
-}
-
-#[test]
-fn a_folder_of_layout_1_can_be_migrated() {
-    let folder = migrated();
+fn the_fixture_can_be_read() {
+    let folder = unpack();
     let mut store = Store::open_existing(folder.path(), Options::default()).unwrap();
     let view = store.view().unwrap();
     assert_eq!(view.head(), HEAD);
@@ -303,18 +200,16 @@ fn a_folder_of_layout_1_can_be_migrated() {
 }
 
 #[test]
-fn layouts_are_written_byte_for_byte() {
-    let contents = read_contents(unpack(3).path());
+fn the_layout_is_written_byte_for_byte() {
+    let contents = read_contents(unpack().path());
     let [new, copy] = [(); 2].map(|()| tempfile::tempdir().unwrap());
     write_folder(&contents, new.path(), copy.path());
-    assert_same_rows(&dump(copy.path()), 3);
-    assert_same_rows(&dump(unpack(3).path()), 3);
-    // The last blocks of these are in the log, so they are written now, in the layout of the folder.
-    assert_same_rows(&dump(unpack(2).path()), 2);
-    assert_same_rows(&dump(migrated().path()), 2);
+    assert_same_rows(&dump(copy.path()));
+    // The last blocks of the fixture are in the log, so their rows are written now.
+    assert_same_rows(&dump(unpack().path()));
 }
 
-/// Returns the contents that [`write_folder`] wrote to `folder`, which has layout 3.
+/// Returns the contents that [`write_folder`] wrote to `folder`.
 fn read_contents(folder: &Path) -> Contents {
     let store = Store::open_existing(folder, Options::default()).unwrap();
     let view = store.view().unwrap();
@@ -333,12 +228,12 @@ fn read_contents(folder: &Path) -> Contents {
 }
 
 #[test]
-fn the_current_layout_has_a_fixture() {
-    let target = fixture(Layout::NEWEST.version());
+fn the_layout_has_a_fixture() {
+    let target = fixture();
     if std::env::var_os("WRITE_FIXTURE").is_some() && !target.exists() {
         write_fixture(&target);
     }
-    assert!(target.exists(), "run WRITE_FIXTURE=1 cargo test -p node-store the_current_layout_has_a_fixture");
+    assert!(target.exists(), "run WRITE_FIXTURE=1 cargo test -p node-store the_layout_has_a_fixture");
 }
 
 fn write_fixture(target: &Path) {
@@ -356,7 +251,7 @@ fn write_fixture(target: &Path) {
     println!("replaced {:#x}, side {:#x}", contents.replaced.header.hash, contents.side.header.hash);
 }
 
-/// Blocks whose rows have every form that a layout has.
+/// Blocks whose rows have every form that the layout has.
 fn new_contents() -> Contents {
     let accounts = (2..=20).map(|index| (Address::repeat_byte(index), change(u64::from(index), 1_000)));
     // All slots begin with the same nibble when hashed, so that the root of the storage trie is an extension.

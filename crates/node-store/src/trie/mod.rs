@@ -13,8 +13,6 @@ mod update;
 
 pub(crate) use prove::prove;
 pub(crate) use recompute::{RecomputeError, recompute};
-#[cfg(any(test, feature = "layout-1"))]
-pub(crate) use row::encode_children;
 pub(crate) use row::{Branch, Decoder, MAX_AGE, Node, Stored, is_delta, is_empty};
 pub(crate) use update::{Change, NewRow, Planned, Source, Update, finish, plan};
 

@@ -4,9 +4,12 @@
 //! at most [`MAX_AGE`] + 1 rows. Few leaves share a row, which has only their paths.
 
 use crate::codec::Malformed;
-use crate::layout::MAX_LEAVES;
 use node_core::trie::{NibblePath, Reference, encode_branch, encode_extension};
 use node_types::H256;
+
+/// Maximum number of leaves in a row. The branches above them are computed when they are needed: the row changes only
+/// if a leaf is added or removed, but to prove one leaf, the values of all are read.
+pub(super) const MAX_LEAVES: usize = 4;
 
 /// Maximum number of deltas after a whole branch.
 pub(crate) const MAX_AGE: u8 = 23;
@@ -79,7 +82,7 @@ fn chosen(branch: &Branch, mask: u16) -> impl Iterator<Item = &Reference> + Clon
 }
 
 /// Encodes the row of a branch with the given tag, or of a delta, from the children whose bits are set in `mask`.
-pub(crate) fn encode_children<'a>(
+fn encode_children<'a>(
     whole: Option<u8>,
     extension: &[u8],
     mask: u16,

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::error::StoreError;
-use crate::layout::MAX_LEAVES;
 use alloy_primitives::{B256, U256 as AlloyU256, keccak256 as alloy_keccak256};
 use alloy_trie::HashBuilder;
 use alloy_trie::proof::ProofRetainer;
@@ -13,8 +12,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The rows and leaves of one trie by block.
+#[derive(Default)]
 struct Model {
-    max_leaves: usize,
     rows: BTreeMap<(Vec<u8>, u64), Vec<u8>>,
     leaves: Vec<BTreeMap<H256, Vec<u8>>>,
     roots: Vec<H256>,
@@ -51,16 +50,12 @@ impl Source for At<'_> {
 }
 
 impl Model {
-    fn new(max_leaves: usize) -> Self {
-        Self { max_leaves, rows: BTreeMap::new(), leaves: Vec::new(), roots: Vec::new() }
-    }
-
     fn apply(&mut self, changes: &BTreeMap<H256, Option<Vec<u8>>>) {
         let parent = (self.leaves.len() as u64).checked_sub(1);
         let number = self.leaves.len() as u64;
         let batch: Vec<Change> =
             changes.iter().map(|(key, value)| (NibblePath::from(*key), value.clone().map(Bytes::from))).collect();
-        let update = finish(vec![plan(&mut At(self, parent), self.max_leaves, &batch).unwrap()]).remove(0);
+        let update = finish(vec![plan(&mut At(self, parent), &batch).unwrap()]).remove(0);
         let mut leaves = self.leaves.last().cloned().unwrap_or_default();
         for (key, value) in changes {
             match value {
@@ -146,10 +141,9 @@ proptest! {
         first in prop::collection::vec(changes(), 1..40),
         keep in any::<prop::sample::Index>(),
         second in prop::collection::vec(changes(), 1..10),
-        max_leaves in 1..=MAX_LEAVES,
     ) {
         let keys: Vec<_> = (0..42).map(key).collect();
-        let mut model = Model::new(max_leaves);
+        let mut model = Model::default();
         first.iter().for_each(|changes| model.apply(changes));
         model.roll_back(keep.index(first.len()) + 1);
         second.iter().for_each(|changes| model.apply(changes));
@@ -171,7 +165,7 @@ proptest! {
 #[test]
 fn long_histories_are_read_through_few_rows() {
     let keys: Vec<_> = (0u32..500).map(|index| keccak256(index.to_be_bytes())).collect();
-    let mut model = Model::new(MAX_LEAVES);
+    let mut model = Model::default();
     model.apply(&keys.iter().map(|key| (*key, Some(vec![1; 40]))).collect());
     for block in 0..200usize {
         model.apply(&[(keys[block * 7 % 500], Some(vec![block as u8 + 2; 40]))].into());

@@ -1,6 +1,6 @@
 //! Changing a trie: from a batch of changed leaves to the rows of one block.
 
-use super::row::{self, Branch, Node, Stored};
+use super::row::{self, Branch, MAX_LEAVES, Node, Stored};
 use super::subtrie::{self, Leaf};
 use crate::error::StoreError;
 use node_core::trie::{NibblePath, Reference, encode_leaf};
@@ -51,14 +51,9 @@ pub(crate) struct Planned {
     rows: Vec<NewRow>,
 }
 
-/// Applies `changes` to the trie in `source`. They must be in ascending order of distinct paths. At most `max_leaves`
-/// leaves below a position are stored as such.
-pub(crate) fn plan(
-    source: &mut dyn Source<Error = StoreError>,
-    max_leaves: usize,
-    changes: &[Change],
-) -> Result<Planned, StoreError> {
-    let mut updater = Updater { source, max_leaves, rows: Vec::new() };
+/// Applies `changes` to the trie in `source`. They must be in ascending order of distinct paths.
+pub(crate) fn plan(source: &mut dyn Source<Error = StoreError>, changes: &[Change]) -> Result<Planned, StoreError> {
+    let mut updater = Updater { source, rows: Vec::new() };
     let old = updater.source.node(&NibblePath::ROOT)?;
     let root = updater.change(NibblePath::ROOT, &old.node, changes)?;
     Ok(Planned { old, root, rows: updater.rows })
@@ -195,7 +190,6 @@ type Touched = (u8, Arc<Stored>, New);
 
 struct Updater<'a> {
     source: &'a mut dyn Source<Error = StoreError>,
-    max_leaves: usize,
     rows: Vec<NewRow>,
 }
 
@@ -204,7 +198,7 @@ impl Updater<'_> {
     /// row of that position, because it may have to move the node.
     fn change(&mut self, position: NibblePath, old: &Node, changes: &[Change]) -> Result<New, StoreError> {
         match old {
-            Node::Empty => Ok(build(&puts(changes), self.max_leaves)),
+            Node::Empty => Ok(build(&puts(changes))),
             Node::Leaves(paths) => {
                 let mut leaves = puts(changes);
                 for path in paths {
@@ -213,7 +207,7 @@ impl Updater<'_> {
                     }
                 }
                 leaves.sort_unstable_by(|(a, _), (b, _)| a.packed().cmp(b.packed()));
-                Ok(build(&leaves, self.max_leaves))
+                Ok(build(&leaves))
             }
             Node::Branch(branch) => self.change_branch(position, branch, changes),
         }
@@ -253,7 +247,7 @@ impl Updater<'_> {
                 moved = true;
                 self.change_branch(child, branch, changes)?
             } else {
-                build(&puts(changes), self.max_leaves)
+                build(&puts(changes))
             };
             touched.push((nibble, Arc::new(Stored::NOTHING), new));
         }
@@ -302,14 +296,14 @@ impl Updater<'_> {
 }
 
 /// Returns the subtrie of `leaves`, which must be ascending by path.
-fn build(leaves: &[Leaf], max_leaves: usize) -> New {
+fn build(leaves: &[Leaf]) -> New {
     match leaves {
         [] => return New::Empty,
-        few if few.len() <= max_leaves => return New::Leaves(few.to_vec()),
+        few if few.len() <= MAX_LEAVES => return New::Leaves(few.to_vec()),
         _ => {}
     }
     let branch = subtrie::lowest_branch(leaves);
-    let child = |(nibble, group)| (nibble, Arc::new(Stored::NOTHING), build(group, max_leaves));
+    let child = |(nibble, group)| (nibble, Arc::new(Stored::NOTHING), build(group));
     let touched = subtrie::children(&branch, leaves).map(child).collect();
     New::Branch(Box::new(branch), touched)
 }

@@ -75,14 +75,8 @@ pub(crate) fn encode_changes_row<'a>(accounts: &[u8], code: impl ExactSizeIterat
 
 pub(crate) fn decode_changes_row(value: &[u8]) -> Result<ChangesRow, Malformed> {
     let mut reader = Reader::new(value, "a row of changes");
-    let row = read_changes_row(&mut reader)?;
-    reader.finish()?;
-    Ok(row)
-}
-
-/// Reads the output of [`encode_changes_row`] from the front of `reader`. In layout 1, more data follows.
-pub(crate) fn read_changes_row(reader: &mut Reader<'_>) -> Result<ChangesRow, Malformed> {
-    let accounts = decode_accounts(reader)?;
+    let accounts = decode_accounts(&mut reader)?;
     let code = (0..reader.count(32)?).map(|_| reader.h256()).collect::<Result<_, _>>()?;
+    reader.finish()?;
     Ok(ChangesRow { accounts, code })
 }

@@ -7,8 +7,6 @@ pub(crate) use block::{
     decode_block_logs, decode_body, decode_header, decode_receipts, encode_body, encode_header, encode_receipts,
     header_hash,
 };
-#[cfg(any(test, feature = "layout-1"))]
-pub(crate) use changes::read_changes_row;
 pub(crate) use changes::{ChangesRow, decode_accounts, decode_changes_row, encode_accounts, encode_changes_row};
 
 use crate::codec::{Malformed, Reader, put_u256, put_varint};

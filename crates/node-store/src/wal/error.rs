@@ -8,7 +8,6 @@ use std::sync::Arc;
 /// Why an operation on the log failed.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum WalError {
     /// The disk reported an error. If a sync failed, its entries may or may not exist after the log is opened again.
     #[error("cannot {action} {file}")]
@@ -30,8 +29,8 @@ pub enum WalError {
     Repeated { file: String, last: Sequence },
     /// The segment has a different layout version.
     #[error(
-        "{file} has layout {found}, and this version reads and writes layout {supported}; docs/operations.md, \
-        \"Changing the storage layout\", says how to move"
+        "{file} has layout {found}, but this version supports only layout {supported}; export the chain with the \
+        version that wrote it, and import it into a new folder"
     )]
     UnsupportedLayout { file: String, found: u32, supported: u32 },
     /// The payload exceeds the maximum length.

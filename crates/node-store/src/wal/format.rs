@@ -4,7 +4,7 @@ use std::fmt;
 use std::hash::Hasher;
 use twox_hash::XxHash3_64;
 
-/// Version of the layout that this code reads and writes.
+/// Version of the layout of the log.
 pub(super) const LAYOUT: u32 = 1;
 
 /// Maximum length of a payload in bytes.

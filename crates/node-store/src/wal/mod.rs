@@ -33,12 +33,6 @@ pub(crate) fn is_log_file(name: &str) -> bool {
     name == mark::MARK_NAME || format::parse_segment_name(name).is_some()
 }
 
-/// Returns the intact entries after `flushed` in the log of a folder, without changing the folder.
-#[cfg(any(test, feature = "layout-1"))]
-pub(crate) fn read_only(folder: Arc<dyn Folder>, flushed: Sequence) -> Result<Entries, WalError> {
-    recovery::read_only(folder, flushed)
-}
-
 /// Sizes of segments and buffers.
 #[derive(Clone, Copy, Debug)]
 pub struct WalOptions {

@@ -52,22 +52,6 @@ pub(super) fn recover(folder: &dyn Folder, flushed: Sequence) -> Result<Recovere
     Ok(Recovered { mark, segments, removed, last: scan.last.max(flushed) })
 }
 
-/// Returns the intact entries after `flushed` without changing anything.
-#[cfg(any(test, feature = "layout-1"))]
-pub(super) fn read_only(folder: std::sync::Arc<dyn Folder>, flushed: Sequence) -> Result<super::Entries, WalError> {
-    let names = folder.list().map_err(WalError::io("list", "the folder"))?;
-    let marked = match names.iter().any(|name| name == super::mark::MARK_NAME) {
-        true => Mark::open(&*folder)?.1,
-        false => Sequence::default(),
-    };
-    let mut segments: Vec<Sequence> = names.iter().filter_map(|name| parse_segment_name(name)).collect();
-    segments.sort_unstable();
-    let passed = segments.iter().skip(1).take_while(|next| next.previous() <= flushed).count();
-    segments.drain(..passed);
-    let last = scan(&*folder, &segments, flushed, marked)?.last.max(flushed);
-    Ok(super::Entries::new(folder, segments, flushed, last))
-}
-
 /// Returns whether the folder has a log.
 pub(super) fn has_segments(folder: &dyn Folder) -> Result<bool, WalError> {
     let names = folder.list().map_err(WalError::io("list", "the folder"))?;

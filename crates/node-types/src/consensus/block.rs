@@ -8,7 +8,6 @@ record! {
     /// A block: a header, and a body of transactions, ommers and withdrawals.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub struct Block {
-        /// The header.
         pub header: Header = "block header";
         /// Transactions in the order of execution.
         pub transactions: Vec<Transaction> = "block transactions";
@@ -38,9 +37,7 @@ record! {
     pub struct Withdrawal {
         /// Number of the withdrawal, ascending over all blocks.
         pub index: u64 = "withdrawal index";
-        /// Index of the validator.
         pub validator_index: u64 = "withdrawal validator index";
-        /// Recipient.
         pub address: Address = "withdrawal address";
         /// Amount in gwei.
         pub amount: u64 = "withdrawal amount";

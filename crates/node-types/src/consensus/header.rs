@@ -22,7 +22,6 @@ record! {
     /// fields before it are present.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub struct Header {
-        /// Hash of the parent's header.
         pub parent_hash: H256 = "header parent hash";
         /// Keccak of the RLP list of ommer headers.
         pub ommers_hash: H256 = "header ommers hash";

@@ -14,7 +14,6 @@ record! {
         pub address: Address = "log address";
         /// Up to four indexed words.
         pub topics: Vec<H256> = "log topics";
-        /// Unindexed data.
         pub data: Bytes = "log data";
     }
 }
@@ -31,9 +30,7 @@ pub enum ReceiptOutcome {
 /// The receipt of one transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Receipt {
-    /// Type of the transaction.
     pub transaction_type: TransactionType,
-    /// Outcome of the transaction.
     pub outcome: ReceiptOutcome,
     /// Gas used by this transaction and those before it in the block.
     pub cumulative_gas_used: u64,

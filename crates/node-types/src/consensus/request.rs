@@ -19,7 +19,6 @@ pub enum RequestType {
 /// All requests of one type in a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Kind of the requests.
     pub request_type: RequestType,
     /// The concatenated encoded requests.
     pub data: Bytes,

@@ -55,18 +55,13 @@ pub fn verify_proof<N: AsRef<[u8]>>(root: H256, key: &[u8], proof: &[N]) -> Resu
 /// Why a proof is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum ProofError {
-    /// The hash of a node differs from the one in its parent, or from `root`.
     #[error("proof node {index} has the hash {got:#x}, expected {expected:#x}")]
     HashMismatch { index: usize, got: H256, expected: H256 },
-    /// The proof ends before it shows whether the trie contains the key.
     #[error("the proof ends before the node with the hash {missing:#x}")]
     Incomplete { missing: H256 },
-    /// The proof continues after it has shown whether the trie contains the key.
     #[error("proof node {index} is not on the way to the key")]
     Surplus { index: usize },
-    /// A node, or a node embedded in it, is not the RLP of a trie node.
     #[error("proof node {index} is malformed")]
     Malformed { index: usize, source: MalformedNode },
 }
@@ -75,16 +70,12 @@ pub enum ProofError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MalformedNode {
-    /// They are not RLP.
     #[error("invalid RLP")]
     Rlp(#[from] DecoderError),
-    /// They are RLP, but not that of a trie node.
     #[error("neither a leaf, an extension nor a branch")]
     Shape,
-    /// A path is not in compact encoding, or has more than 64 nibbles.
     #[error("invalid path")]
     Path,
-    /// A reference is neither a hash nor a node that is shorter than one.
     #[error("invalid reference to a node")]
     Reference,
 }

@@ -1,6 +1,7 @@
 //! Blocks.
 
 use super::decode::wire_objects;
+use super::header::header_object;
 use super::{AddressData, BloomData, BytesData, Data, HashData, NonceData, Quantity64, Quantity256, Transaction};
 use crate::H256;
 use crate::consensus::{Header, HeaderField};
@@ -8,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 wire_objects! {
     /// The response of getBlockByNumber.
-    response GetBlockByNumberOutput as Output_getBlockByNumber {
+    response GetBlockByNumberOutput {
         /// The block; null if it does not exist.
         block: Option<Block>,
     }
@@ -17,55 +18,55 @@ wire_objects! {
 /// The response of getBlockByHash.
 pub type GetBlockByHashOutput = GetBlockByNumberOutput;
 
-wire_objects! {
+header_object! {
     /// A block.
-    response Block as Response_Block {
+    Block as Response_Block {
         /// Base fee in wei per gas; null before London (EIP-1559).
-        base_fee_per_gas: Option<Quantity64>,
+        base_fee_per_gas: Option<Quantity64> = base_fee_per_gas,
         /// Proof-of-work difficulty; zero since the merge.
-        difficulty: Quantity256,
+        difficulty: Quantity256 = difficulty,
         /// Up to 32 bytes that the producer chose.
-        extra_data: BytesData,
+        extra_data: BytesData = extra_data,
         /// Maximum gas of all transactions together.
-        gas_limit: Quantity64,
+        gas_limit: Quantity64 = gas_limit,
         /// Gas used by all transactions.
-        gas_used: Quantity64,
+        gas_used: Quantity64 = gas_used,
         /// Hash of the block; null while it is pending.
         hash: Option<HashData>,
         /// Bloom filter of the block's logs; null while it is pending.
-        logs_bloom: Option<BloomData>,
+        logs_bloom: Option<BloomData> = logs_bloom,
         /// Recipient of the fees.
-        miner: AddressData,
+        miner: AddressData = beneficiary,
         /// Proof-of-work mix hash as a number; PREVRANDAO since the merge (EIP-4399).
-        mix_hash: Quantity256,
+        mix_hash: Quantity256 = mix_hash,
         /// Proof-of-work nonce; null while the block is pending.
-        nonce: Option<NonceData>,
+        nonce: Option<NonceData> = nonce,
         /// Number of the block; null while it is pending.
-        number: Option<Quantity64>,
+        number: Option<Quantity64> = number,
         /// Hash of the parent.
-        parent_hash: HashData,
+        parent_hash: HashData = parent_hash,
         /// Root of the receipts trie.
-        receipts_root: HashData,
+        receipts_root: HashData = receipts_root,
         /// Keccak of the RLP list of ommer headers.
-        sha3_uncles: HashData,
+        sha3_uncles: HashData = ommers_hash,
         /// Length of the encoded block in bytes.
         size: Quantity64,
         /// Root of the state trie after the block.
-        state_root: HashData,
+        state_root: HashData = state_root,
         /// Unix time in seconds.
-        timestamp: Quantity64,
+        timestamp: Quantity64 = timestamp,
         /// Sum of the difficulties of all blocks up to and including this one.
         total_difficulty: Quantity256,
         /// Transactions in the order of execution.
         transactions: BlockTransactions,
         /// Root of the trie of transactions.
-        transactions_root: HashData,
+        transactions_root: HashData = transactions_root,
         /// Hashes of the ommers.
         uncles: Vec<HashData>,
         /// Withdrawals; null before Shanghai (EIP-4895).
         withdrawals: Option<Vec<Withdrawal>>,
         /// Root of the trie of withdrawals; null before Shanghai (EIP-4895).
-        withdrawals_root: Option<HashData>,
+        withdrawals_root: Option<HashData> = withdrawals_root,
     }
 }
 
@@ -79,87 +80,65 @@ impl Block {
     /// [`InvalidBlock`] if the block is pending, lacks a field of an earlier fork than one that it has, or has another
     /// hash.
     pub fn header(&self) -> Result<Header, InvalidBlock> {
-        let (Some(number), Some(logs_bloom), Some(nonce)) = (self.number, self.logs_bloom, self.nonce) else {
-            return Err(InvalidBlock::Pending);
-        };
-        let header = BlockHeader {
-            base_fee_per_gas: self.base_fee_per_gas,
-            difficulty: self.difficulty,
-            extra_data: self.extra_data.clone(),
-            gas_limit: self.gas_limit,
-            gas_used: self.gas_used,
-            hash: self.hash,
-            logs_bloom,
-            miner: self.miner,
-            mix_hash: self.mix_hash,
-            nonce,
-            number,
-            parent_hash: self.parent_hash,
-            receipts_root: self.receipts_root,
-            sha3_uncles: self.sha3_uncles,
-            state_root: self.state_root,
-            timestamp: self.timestamp,
-            transactions_root: self.transactions_root,
-            withdrawals_root: self.withdrawals_root,
-            ..BlockHeader::default()
-        };
-        header.header()
+        checked(self.unchecked_header(), self.hash)
     }
 }
 
 wire_objects! {
     /// The response of getHeader.
-    response GetHeaderOutput as Output_getHeader {
+    response GetHeaderOutput {
         /// The header; null if the block does not exist.
         header: Option<BlockHeader>,
     }
+}
 
+header_object! {
     /// A header with all fields. Those of later forks than the block's are null.
-    response BlockHeader as Response_Header {
+    BlockHeader as Response_Header {
         /// Base fee in wei per gas (EIP-1559).
-        base_fee_per_gas: Option<Quantity64>,
+        base_fee_per_gas: Option<Quantity64> = base_fee_per_gas,
         /// Blob gas used by all transactions (EIP-4844).
-        blob_gas_used: Option<Quantity64>,
+        blob_gas_used: Option<Quantity64> = blob_gas_used,
         /// Proof-of-work difficulty; zero since the merge.
-        difficulty: Quantity256,
+        difficulty: Quantity256 = difficulty,
         /// Blob gas above the target, summed over the blocks (EIP-4844).
-        excess_blob_gas: Option<Quantity64>,
+        excess_blob_gas: Option<Quantity64> = excess_blob_gas,
         /// Up to 32 bytes that the producer chose.
-        extra_data: BytesData,
+        extra_data: BytesData = extra_data,
         /// Maximum gas of all transactions together.
-        gas_limit: Quantity64,
+        gas_limit: Quantity64 = gas_limit,
         /// Gas used by all transactions.
-        gas_used: Quantity64,
+        gas_used: Quantity64 = gas_used,
         /// Hash of the block; null while it is pending.
         hash: Option<HashData>,
         /// Bloom filter of the block's logs.
-        logs_bloom: BloomData,
+        logs_bloom: BloomData = logs_bloom,
         /// Recipient of the fees.
-        miner: AddressData,
+        miner: AddressData = beneficiary,
         /// Proof-of-work mix hash as a number; PREVRANDAO since the merge (EIP-4399).
-        mix_hash: Quantity256,
+        mix_hash: Quantity256 = mix_hash,
         /// Proof-of-work nonce.
-        nonce: NonceData,
+        nonce: NonceData = nonce,
         /// Number of the block.
-        number: Quantity64,
+        number: Quantity64 = number,
         /// Root of the parent beacon block (EIP-4788).
-        parent_beacon_block_root: Option<HashData>,
+        parent_beacon_block_root: Option<HashData> = parent_beacon_block_root,
         /// Hash of the parent.
-        parent_hash: HashData,
+        parent_hash: HashData = parent_hash,
         /// Root of the receipts trie.
-        receipts_root: HashData,
+        receipts_root: HashData = receipts_root,
         /// Hash of the execution requests (EIP-7685).
-        requests_hash: Option<HashData>,
+        requests_hash: Option<HashData> = requests_hash,
         /// Keccak of the RLP list of ommer headers.
-        sha3_uncles: HashData,
+        sha3_uncles: HashData = ommers_hash,
         /// Root of the state trie after the block.
-        state_root: HashData,
+        state_root: HashData = state_root,
         /// Unix time in seconds.
-        timestamp: Quantity64,
+        timestamp: Quantity64 = timestamp,
         /// Root of the trie of transactions.
-        transactions_root: HashData,
+        transactions_root: HashData = transactions_root,
         /// Root of the trie of withdrawals (EIP-4895).
-        withdrawals_root: Option<HashData>,
+        withdrawals_root: Option<HashData> = withdrawals_root,
     }
 }
 
@@ -172,42 +151,23 @@ impl BlockHeader {
     /// [`InvalidBlock`] if the block is pending, lacks a field of an earlier fork than one that it has, or has another
     /// hash.
     pub fn header(&self) -> Result<Header, InvalidBlock> {
-        let header = Header {
-            parent_hash: *self.parent_hash,
-            ommers_hash: *self.sha3_uncles,
-            beneficiary: *self.miner,
-            state_root: *self.state_root,
-            transactions_root: *self.transactions_root,
-            receipts_root: *self.receipts_root,
-            logs_bloom: *self.logs_bloom,
-            difficulty: *self.difficulty,
-            number: *self.number,
-            gas_limit: *self.gas_limit,
-            gas_used: *self.gas_used,
-            timestamp: *self.timestamp,
-            extra_data: self.extra_data.0.clone(),
-            mix_hash: H256(self.mix_hash.to_big_endian()),
-            nonce: *self.nonce,
-            base_fee_per_gas: self.base_fee_per_gas.map(|fee| *fee),
-            withdrawals_root: self.withdrawals_root.map(|root| *root),
-            blob_gas_used: self.blob_gas_used.map(|gas| *gas),
-            excess_blob_gas: self.excess_blob_gas.map(|gas| *gas),
-            parent_beacon_block_root: self.parent_beacon_block_root.map(|root| *root),
-            requests_hash: self.requests_hash.map(|hash| *hash),
-        };
-        let claimed = *self.hash.ok_or(InvalidBlock::Pending)?;
-        if !HeaderField::ALL.is_sorted_by_key(|field| !field.is_present(&header)) {
-            return Err(InvalidBlock::MissingField);
-        }
-        let computed = header.hash();
-        if computed == claimed { Ok(header) } else { Err(InvalidBlock::OtherHash { computed, claimed }) }
+        checked(self.unchecked_header(), self.hash)
     }
+}
+
+/// Returns `header` if it has the hash `claimed` and the fields of one fork.
+fn checked(header: Option<Header>, claimed: Option<HashData>) -> Result<Header, InvalidBlock> {
+    let (Some(header), Some(Data(claimed))) = (header, claimed) else { return Err(InvalidBlock::Pending) };
+    if !HeaderField::ALL.is_sorted_by_key(|field| !field.is_present(&header)) {
+        return Err(InvalidBlock::MissingField);
+    }
+    let computed = header.hash();
+    if computed == claimed { Ok(header) } else { Err(InvalidBlock::OtherHash { computed, claimed }) }
 }
 
 /// Why the fields of a [`Block`] or a [`BlockHeader`] are not those of a header with its hash.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum InvalidBlock {
     /// A pending block has no hash.
     #[error("a pending block has no header")]

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 wire_objects! {
     /// The request body of call and estimateGas.
-    request CallInput as Input_call {
+    request CallInput {
         /// The block whose environment and resulting state are used; the latest if absent.
         #[cfg_attr(feature = "schema", schema(required = false))]
         block_number: BlockId = optional_or_default("BlockNumber"),
@@ -40,13 +40,13 @@ pub type EstimateGasInput = CallInput;
 
 wire_objects! {
     /// The response of call.
-    response CallOutput as Output_call {
+    response CallOutput {
         /// The return data; for a contract creation, the code that would be deployed.
         data: BytesData,
     }
 
     /// The response of estimateGas.
-    response EstimateGasOutput as Output_estimateGas {
+    response EstimateGasOutput {
         /// A gas limit with which the transaction succeeds.
         estimated_gas: Quantity64,
     }

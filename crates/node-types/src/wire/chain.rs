@@ -6,37 +6,37 @@ use serde::{Deserialize, Serialize};
 
 wire_objects! {
     /// The response of blockNumber.
-    response BlockNumberOutput as Output_blockNumber {
+    response BlockNumberOutput {
         /// Number of the head.
         block_number: Quantity64,
     }
 
     /// The response of chainId.
-    response ChainIdOutput as Output_chainId {
+    response ChainIdOutput {
         /// The chain's identifier (EIP-155).
         chain_id: Quantity64,
     }
 
     /// The response of gasPrice.
-    response GasPriceOutput as Output_gasPrice {
+    response GasPriceOutput {
         /// A price in wei per gas with which a transaction should be included soon.
         gas_price: Quantity256,
     }
 
     /// The response of maxPriorityFeePerGas.
-    response MaxPriorityFeePerGasOutput as Output_maxPriorityFeePerGas {
+    response MaxPriorityFeePerGasOutput {
         /// A tip in wei per gas with which a transaction should be included soon.
         max_priority_fee_per_gas: Quantity256,
     }
 
     /// The response of blobBaseFee.
-    response BlobBaseFeeOutput as Output_blobBaseFee {
+    response BlobBaseFeeOutput {
         /// Price in wei per blob gas in the next block (EIP-4844).
         base_fee: Quantity256,
     }
 
     /// The response of getAccount.
-    response GetAccountOutput as Output_getAccount {
+    response GetAccountOutput {
         /// Balance in wei.
         balance: Quantity256,
         /// Keccak-256 of the code.
@@ -48,37 +48,37 @@ wire_objects! {
     }
 
     /// The response of getBalance.
-    response GetBalanceOutput as Output_getBalance {
+    response GetBalanceOutput {
         /// Balance in wei.
         balance: Quantity256,
     }
 
     /// The response of getCode.
-    response GetCodeOutput as Output_getCode {
+    response GetCodeOutput {
         /// The code of the account; empty if it has none.
         bytecode: BytesData,
     }
 
     /// The response of getTransactionCount, getBlockTransactionCountByHash and getBlockTransactionCountByNumber.
-    response TransactionCountOutput as Output_getTransactionCount {
+    response TransactionCountOutput {
         /// The number of transactions sent by an account, or contained in a block.
         transaction_count: Quantity64,
     }
 
     /// The response of getUncleCountByBlockHash and getUncleCountByBlockNumber.
-    response UncleCountOutput as Output_getUncleCountByBlockHash {
+    response UncleCountOutput {
         /// The number of ommers of the block.
         uncle_count: Quantity64,
     }
 
     /// The response of syncing.
-    response SyncingOutput as Output_syncing {
+    response SyncingOutput {
         /// Progress of the import; null if none is running.
         sync_status: Option<SyncStatus>,
     }
 
     /// Progress of a node that is importing blocks.
-    response SyncStatus as SyncStatus {
+    response SyncStatus {
         /// Number of the head.
         current_block: Quantity64,
         /// Number of the last block of the import; that of the head if it is not known.
@@ -88,7 +88,7 @@ wire_objects! {
     }
 
     /// The response of clientVersion.
-    response ClientVersionOutput as Output_clientVersion {
+    response ClientVersionOutput {
         /// Name and version of the server.
         client_version: String,
     }
@@ -96,7 +96,7 @@ wire_objects! {
 
 /// The response of health.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_health))]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]
 pub struct HealthOutput {
     /// Always ok.
@@ -105,7 +105,7 @@ pub struct HealthOutput {
 
 /// The response of ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_ready))]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]
 pub struct ReadyOutput {
     /// Always ok.

@@ -5,7 +5,7 @@ use super::{AddressData, BytesData, HashData, Quantity, Quantity64, Quantity256,
 
 wire_objects! {
     /// The request body of mine.
-    request MineInput as Input_mine {
+    request MineInput {
         /// Number of blocks; 1 if absent.
         #[serde(skip_serializing_if = "Option::is_none")]
         blocks: Option<Quantity64> = optional("Blocks"),
@@ -18,7 +18,7 @@ wire_objects! {
     }
 
     /// The response of mine.
-    response MineOutput as Output_mine {
+    response MineOutput {
         /// Hash of the new head.
         block_hash: HashData,
         /// Number of the new head.
@@ -26,43 +26,43 @@ wire_objects! {
     }
 
     /// The request body of setNextBlockTimestamp.
-    request SetNextBlockTimestampInput as Input_setNextBlockTimestamp {
+    request SetNextBlockTimestampInput {
         /// Unix time in seconds; later than the timestamp of the head.
         timestamp: Quantity64 = required("Timestamp"),
     }
 
     /// The request body of increaseTime.
-    request IncreaseTimeInput as Input_increaseTime {
+    request IncreaseTimeInput {
         /// Number of seconds by which the clock of the chain advances.
         seconds: Quantity64 = required("Seconds"),
     }
 
     /// The request body of setNextBlockBaseFee.
-    request SetNextBlockBaseFeeInput as Input_setNextBlockBaseFee {
+    request SetNextBlockBaseFeeInput {
         /// New base fee in wei per gas.
         base_fee: Quantity64 = required("BaseFee"),
     }
 
     /// The response of operations that may have no effect.
-    response ControlOutput as Output_setBalance {
+    response ControlOutput {
         /// Whether the operation had an effect.
         result: bool,
     }
 
     /// The request body of revert, and the response of snapshot.
-    request SnapshotId as Output_snapshot {
+    request SnapshotId {
         /// Identifies the snapshot.
         snapshot_id: Quantity64 = required("SnapshotId"),
     }
 
     /// The request body of reorganize.
-    request ReorganizeInput as Input_reorganize {
+    request ReorganizeInput {
         /// Number of blocks to replace, counted from the head.
         blocks: Quantity64 = required("Blocks"),
     }
 
     /// The response of reorganize.
-    response ReorganizeOutput as Output_reorganize {
+    response ReorganizeOutput {
         /// Hashes of the blocks that joined the chain, oldest first.
         added: Vec<HashData>,
         /// Hashes of the blocks that left the chain, newest first.
@@ -70,19 +70,19 @@ wire_objects! {
     }
 
     /// The request body of impersonate and stopImpersonating.
-    request ImpersonateInput as Input_impersonate {
+    request ImpersonateInput {
         /// The account.
         address: AddressData = required("Address"),
     }
 
     /// The request body of sendTransaction.
-    request SendTransactionInput as Input_sendTransaction {
+    request SendTransactionInput {
         /// The transaction to send.
         transaction: UnsignedTransaction = required("Transaction"),
     }
 
     /// A transaction of an impersonated account, or of one whose key the node has.
-    request UnsignedTransaction as UnsignedTransaction {
+    request UnsignedTransaction {
         /// Call data; creation code if `To` is absent.
         #[serde(skip_serializing_if = "Option::is_none")]
         data: Option<BytesData> = optional("Data"),
@@ -109,7 +109,7 @@ wire_objects! {
     }
 
     /// The request body of setBalance.
-    request SetBalanceInput as Input_setBalance {
+    request SetBalanceInput {
         /// The account.
         address: AddressData = required("Address"),
         /// New balance in wei.
@@ -117,15 +117,15 @@ wire_objects! {
     }
 
     /// The request body of setNonce.
-    request SetNonceInput as Input_setNonce {
+    request SetNonceInput {
         /// The account.
         address: AddressData = required("Address"),
-        /// New nonce. It must not be lower than the current one.
+        /// New nonce.
         nonce: Quantity64 = required("Nonce"),
     }
 
     /// The request body of setCode.
-    request SetCodeInput as Input_setCode {
+    request SetCodeInput {
         /// The account.
         address: AddressData = required("Address"),
         /// New code; none if absent.
@@ -134,7 +134,7 @@ wire_objects! {
     }
 
     /// The request body of setStorage.
-    request SetStorageInput as Input_setStorage {
+    request SetStorageInput {
         /// The account.
         address: AddressData = required("Address"),
         /// Storage slot.
@@ -144,13 +144,13 @@ wire_objects! {
     }
 
     /// The request body of dropTransaction.
-    request DropTransactionInput as Input_dropTransaction {
+    request DropTransactionInput {
         /// Hash of the transaction.
         transaction_hash: HashData = required("TransactionHash"),
     }
 
     /// The response of poolContent.
-    response PoolContentOutput as Output_poolContent {
+    response PoolContentOutput {
         /// Transactions that the next block can contain, by sender and nonce.
         pending: Vec<Transaction>,
         /// Transactions that wait for a lower nonce or for balance.

@@ -15,6 +15,9 @@ use std::str::FromStr;
 
 /// A type that can be decoded from a request body.
 pub trait Decode: Sized {
+    /// The names of the properties, if it is an object with known ones.
+    const PROPERTIES: &'static [&'static str] = &[];
+
     /// Decodes the value and adds its faults to `faults`. Returns `None` only after adding a fault. If any fault was
     /// added, the value must not be used.
     fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self>;
@@ -22,7 +25,6 @@ pub trait Decode: Sized {
 
 /// Why a body is not a valid request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum BodyError {
     /// It is empty.
     #[error("the body is empty")]
@@ -96,11 +98,9 @@ macro_rules! decode_object {
     ($($object:ident {
         $($field:ident: $read:ident($name:literal $(, $default:expr)?) $(as $wrapper:ident)?),+ $(,)?
     } $(=> |$checked:ident| $check:block)?)+) => {$(
-        impl $object {
-            const PROPERTIES: &[&str] = &[$($name),+];
-        }
-
         impl $crate::wire::Decode for $object {
+            const PROPERTIES: &'static [&'static str] = &[$($name),+];
+
             fn decode(input: $crate::wire::Input<'_>, faults: &mut $crate::wire::Faults) -> Option<Self> {
                 let mut decoder = $crate::wire::ObjectDecoder::new(input, Self::PROPERTIES, faults)?;
                 $(let $field = decoder.$read($name $(, $default)?)$(.map(|$wrapper(value)| value))?;)+
@@ -114,28 +114,28 @@ macro_rules! decode_object {
 pub(super) use decode_object;
 
 /// Declares structs that are sent as objects, with property names in Pascal case. The name after `as` is that of the
-/// schema.
+/// schema to which others refer.
 ///
 /// A `response` is serialized and deserialized by serde alone. A `request` is decoded by [`decode_object`], whose
 /// notation follows the type of each field, also when it is deserialized.
 macro_rules! wire_objects {
     () => {};
     (
-        $(#[$about:meta])* response $object:ident as $schema:ident {
+        $(#[$about:meta])* response $object:ident $(as $schema:ident)? {
             $($(#[$field_about:meta])* $field:ident: $type:ty,)+
         }
         $($others:tt)*
     ) => {
         $(#[$about])*
         #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-        #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = $schema))]
+        #[cfg_attr(feature = "schema", derive(utoipa::ToSchema) $(, schema(as = $schema))?)]
         #[serde(rename_all = "PascalCase")]
         pub struct $object { $($(#[$field_about])* pub $field: $type,)+ }
 
         $crate::wire::decode::wire_objects! { $($others)* }
     };
     (
-        $(#[$about:meta])* request $object:ident as $schema:ident {
+        $(#[$about:meta])* request $object:ident $(as $schema:ident)? {
             $($(#[$field_about:meta])* $field:ident: $type:ty = $read:ident $arguments:tt $(as $wrapper:ident)?,)+
             $(=> |$checked:ident| $check:block)?
         }
@@ -143,7 +143,7 @@ macro_rules! wire_objects {
     ) => {
         $(#[$about])*
         #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
-        #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = $schema))]
+        #[cfg_attr(feature = "schema", derive(utoipa::ToSchema) $(, schema(as = $schema))?)]
         #[serde(rename_all = "PascalCase")]
         pub struct $object { $($(#[$field_about])* pub $field: $type,)+ }
 

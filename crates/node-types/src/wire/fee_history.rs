@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// The request body of feeHistory.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Input_feeHistory))]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]
 pub struct FeeHistoryInput {
     /// Number of blocks, from 1 to 1,024; 2 if absent.
@@ -23,7 +23,7 @@ pub struct FeeHistoryInput {
 
 /// The response of feeHistory.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_feeHistory))]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]
 pub struct FeeHistoryOutput {
     /// Base fee of each block in wei per gas, and of the block after the last one; zero before London.

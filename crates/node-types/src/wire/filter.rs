@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize, Serializer};
 
 wire_objects! {
     /// The request body of newFilter.
-    request NewFilterInput as Input_newFilter {
+    request NewFilterInput {
         /// The logs that the filter reports.
         filter_object: FilterObject = required("FilterObject"),
     }
 
     /// The criteria of a log filter.
-    request FilterObject as FilterObject {
+    request FilterObject {
         /// Contracts that emit the logs.
         address: AddressFilter = required("Address"),
         /// First block; the latest if empty. Not a hash.
@@ -37,7 +37,7 @@ pub struct EmptyInput;
 
 wire_objects! {
     /// The response of newFilter, newBlockFilter and newPendingTransactionFilter.
-    response FilterIdOutput as Output_newFilter {
+    response FilterIdOutput {
         /// Identifies the filter in later requests.
         filter_id: String,
     }
@@ -45,7 +45,7 @@ wire_objects! {
 
 /// The response of getFilterChanges.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_getFilterChanges))]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]
 pub struct GetFilterChangesOutput {
     /// What happened since the last poll.
@@ -64,13 +64,13 @@ pub enum FilterChanges {
 
 wire_objects! {
     /// The response of getFilterLogs.
-    response GetFilterLogsOutput as Output_getFilterLogs {
+    response GetFilterLogsOutput {
         /// All logs in the filter's range.
         logs: Vec<Log>,
     }
 
     /// The response of uninstallFilter.
-    response UninstallFilterOutput as Output_uninstallFilter {
+    response UninstallFilterOutput {
         /// Whether the filter existed.
         result: bool,
     }

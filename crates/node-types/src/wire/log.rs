@@ -10,7 +10,7 @@ use std::str::FromStr;
 
 wire_objects! {
     /// The request body of getLogs.
-    request GetLogsInput as Input_getLogs {
+    request GetLogsInput {
         /// Contracts that emitted the logs; any if absent.
         #[serde(skip_serializing_if = "AddressFilter::is_any")]
         address: AddressFilter = optional_or_default("Address"),
@@ -39,7 +39,7 @@ wire_objects! {
     }
 
     /// The response of getLogs.
-    response GetLogsOutput as Output_getLogs {
+    response GetLogsOutput {
         /// Logs, ordered by block and log index.
         logs: Vec<Log>,
     }

@@ -37,6 +37,7 @@ mod event;
 mod fault;
 mod fee_history;
 mod filter;
+mod header;
 mod json;
 mod log;
 mod parameters;
@@ -61,13 +62,10 @@ pub use decode::{BodyError, Decode, Faults, Faulty, Input, Location, ObjectDecod
 pub use event::*;
 pub use fee_history::*;
 pub use filter::*;
+pub use header::HeaderMember;
 pub use json::{JsonArray, JsonObject, append_data, append_json};
 pub use log::*;
-pub use parameters::{
-    AccountInput, BlockNumberInput, DecodeParameters, FilterIdInput, GetBlockByHashInput, GetBlockByNumberInput,
-    GetTransactionByBlockHashAndIndexInput, GetTransactionByBlockNumberAndIndexInput, HashInput, Parameter,
-    ParameterDecoder,
-};
+pub use parameters::*;
 pub use problem::*;
 pub use proof::*;
 pub use quantity::{Integer, Quantity};

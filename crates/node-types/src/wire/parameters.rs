@@ -3,8 +3,8 @@
 use super::decode::{Faults, Location};
 use super::problem::ErrorDetail;
 use super::text::TextError;
-use super::{Data, Quantity};
-use crate::{Address, BlockId, BlockNumberOrTag, H256};
+use super::{AddressData, HashData, Quantity64};
+use crate::{BlockId, BlockNumberOrTag};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
@@ -21,6 +21,9 @@ pub struct Parameter<'a> {
 
 /// A request that consists of named parameters.
 pub trait DecodeParameters: Sized {
+    /// The names of the parameters.
+    const NAMES: &'static [&'static str];
+
     /// Decodes the request. `find` returns the parameter with a name, or `None` if it is absent.
     ///
     /// # Errors
@@ -28,11 +31,20 @@ pub trait DecodeParameters: Sized {
     fn decode_parameters<'a>(find: impl Fn(&str) -> Option<Parameter<'a>>) -> Result<Self, Vec<ErrorDetail>>;
 }
 
-/// Implements [`DecodeParameters`]. For each field, the macro takes the method of [`ParameterDecoder`] that reads it
-/// and the name of its parameter.
-macro_rules! decode_parameters {
-    ($($request:ident { $($field:ident: $read:ident($name:literal)),+ })+) => {$(
+/// Declares requests that consist of parameters. The type of each field is followed by the method of
+/// [`ParameterDecoder`] that reads it and the name of its parameter.
+macro_rules! parameters {
+    ($($(#[$about:meta])* $request:ident {
+        $($(#[$field_about:meta])* $field:ident: $type:ty = $read:ident($name:tt),)+
+    })+) => {$(
+        $(#[$about])*
+        #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+        pub struct $request { $($(#[$field_about])* #[serde(rename = $name)] pub $field: $type),+ }
+
         impl DecodeParameters for $request {
+            const NAMES: &'static [&'static str] = &[$($name),+];
+
             fn decode_parameters<'a>(find: impl Fn(&str) -> Option<Parameter<'a>>) -> Result<Self, Vec<ErrorDetail>> {
                 let mut decoder = ParameterDecoder::default();
                 $(let $field = decoder.$read($name, find($name));)+
@@ -43,22 +55,93 @@ macro_rules! decode_parameters {
     )+};
 }
 
-decode_parameters! {
+parameters! {
+    /// The parameters of getBlockByNumber.
     GetBlockByNumberInput {
-        block_number: optional_or_default("BlockNumber"),
-        transaction_detail: flag("TransactionDetailFlag")
+        /// The block by number, decimal or hex, or by tag, but not a hash: for that, use getBlockByHash. The latest block
+        /// if absent.
+        #[serde(default)]
+        block_number: BlockNumberOrTag = optional_or_default("BlockNumber"),
+        /// Whether to return whole transactions rather than objects with only their hashes; false if absent. Also True,
+        /// TRUE, t, T, 1 and their opposites, as programming languages print booleans.
+        #[serde(default)]
+        transaction_detail: bool = flag("TransactionDetailFlag"),
     }
-    GetBlockByHashInput { hash: required("Hash"), transaction_detail: flag("TransactionDetailFlag") }
-    HashInput { hash: required("Hash") }
-    BlockNumberInput { block_number: optional_or_default("BlockNumber") }
-    GetTransactionByBlockHashAndIndexInput { hash: required("Hash"), index: required("Index") }
-    GetTransactionByBlockNumberAndIndexInput { block_number: required("BlockNumber"), index: required("Index") }
-    AccountInput { address: required("Address"), block_number: optional_or_default("BlockNumber") }
-    FilterIdInput { filter_id: required("FilterId") }
+
+    /// The parameters of getBlockByHash.
+    GetBlockByHashInput {
+        /// Hash of the block.
+        hash: HashData = required("Hash"),
+        /// Whether to return whole transactions rather than objects with only their hashes; false if absent. Also True,
+        /// TRUE, t, T, 1 and their opposites, as programming languages print booleans.
+        #[serde(default)]
+        transaction_detail: bool = flag("TransactionDetailFlag"),
+    }
+
+    /// The parameter of operations on a block with a given hash.
+    BlockHashInput {
+        /// Hash of the block.
+        hash: HashData = required("Hash"),
+    }
+
+    /// The parameter of operations on a transaction with a given hash.
+    TransactionHashInput {
+        /// Hash of the transaction.
+        hash: HashData = required("Hash"),
+    }
+
+    /// The parameter of operations on a block with a given number, tag or hash.
+    BlockNumberInput {
+        /// A block number, a block hash, or a tag: earliest, latest, pending, safe or finalized.
+        block_number: BlockId = required("BlockNumber"),
+    }
+
+    /// The parameters of getTransactionByBlockHashAndIndex.
+    GetTransactionByBlockHashAndIndexInput {
+        /// Hash of the block.
+        hash: HashData = required("Hash"),
+        /// Index of the transaction in the block, from 0.
+        index: Quantity64 = required("Index"),
+    }
+
+    /// The parameters of getTransactionByBlockNumberAndIndex.
+    GetTransactionByBlockNumberAndIndexInput {
+        /// The block by number, decimal or hex, or by tag, but not a hash: for that, use
+        /// getTransactionByBlockHashAndIndex.
+        block_number: BlockNumberOrTag = required("BlockNumber"),
+        /// Index of the transaction in the block, from 0.
+        index: Quantity64 = required("Index"),
+    }
+
+    /// The parameters of operations on an account.
+    AccountInput {
+        /// Address of the account.
+        address: AddressData = required("Address"),
+        /// The block whose state is read; the latest if absent. The pending block includes the
+        /// transactions of the pool.
+        #[serde(default)]
+        block_number: BlockId = optional_or_default("BlockNumber"),
+    }
+
+    /// The parameter of operations that read a filter.
+    FilterIdInput {
+        /// Id of the filter, as returned by the operation that created it.
+        #[cfg_attr(feature = "schema", schema(pattern = "^0x[0-9a-fA-F]{32}$"))]
+        filter_id: String = required("FilterId"),
+    }
+
+    /// The parameter of uninstallFilter.
+    UninstallFilterInput {
+        /// Id of the filter, as returned by the operation that created it. Any other text identifies no filter.
+        #[cfg_attr(feature = "schema", schema(min_length = 1))]
+        filter_id: String = required("FilterId"),
+    }
 }
 
 /// A request without parameters.
 impl DecodeParameters for () {
+    const NAMES: &'static [&'static str] = &[];
+
     fn decode_parameters<'a>(_: impl Fn(&str) -> Option<Parameter<'a>>) -> Result<Self, Vec<ErrorDetail>> {
         Ok(())
     }
@@ -130,82 +213,4 @@ impl ParameterDecoder {
         let json = serde_json::Value::from(text).to_string();
         self.faults.push(Location::Property(&Location::Part(part), name), message, Some(&json));
     }
-}
-
-/// The path parameters of getBlockByNumber.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Input_getBlockByNumber))]
-#[serde(rename_all = "PascalCase", default)]
-pub struct GetBlockByNumberInput {
-    /// The block. Not a hash: see getBlockByHash.
-    pub block_number: BlockNumberOrTag,
-    /// Whether to return whole transactions rather than their hashes.
-    #[serde(rename = "TransactionDetailFlag")]
-    pub transaction_detail: bool,
-}
-
-/// The path parameters of getBlockByHash.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-pub struct GetBlockByHashInput {
-    /// Hash of the block.
-    pub hash: Data<H256>,
-    /// Whether to return whole transactions rather than their hashes.
-    #[serde(rename = "TransactionDetailFlag", default)]
-    pub transaction_detail: bool,
-}
-
-/// The path parameter of operations on a block or a transaction with a given hash.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-pub struct HashInput {
-    /// The hash.
-    pub hash: Data<H256>,
-}
-
-/// The path parameter of operations on a block with a given number, tag or hash.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-pub struct BlockNumberInput {
-    /// The block.
-    pub block_number: BlockId,
-}
-
-/// The path parameters of getTransactionByBlockHashAndIndex.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-pub struct GetTransactionByBlockHashAndIndexInput {
-    /// Hash of the block.
-    pub hash: Data<H256>,
-    /// Index of the transaction in the block, from 0.
-    pub index: Quantity<u64>,
-}
-
-/// The path parameters of getTransactionByBlockNumberAndIndex.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-pub struct GetTransactionByBlockNumberAndIndexInput {
-    /// The block.
-    pub block_number: BlockNumberOrTag,
-    /// Index of the transaction in the block, from 0.
-    pub index: Quantity<u64>,
-}
-
-/// The parameters of getAccount, getBalance, getCode and getTransactionCount.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-pub struct AccountInput {
-    /// The account.
-    pub address: Data<Address>,
-    /// The block whose state is read.
-    #[serde(default)]
-    pub block_number: BlockId,
-}
-
-/// The path parameter of operations on a filter.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-pub struct FilterIdInput {
-    /// The id that was returned when the filter was created.
-    pub filter_id: String,
 }

@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 wire_objects! {
     /// The request body of getProof.
-    request GetProofInput as Input_getProof {
+    request GetProofInput {
         /// The account.
         address: AddressData = required("Address"),
         /// The block whose state is read; the latest if absent.
@@ -21,7 +21,7 @@ wire_objects! {
     }
 
     /// The response of getProof (EIP-1186).
-    response GetProofOutput as Output_getProof {
+    response GetProofOutput {
         /// RLP of the trie nodes from the state root towards the hashed address.
         account_proof: Vec<BytesData>,
         /// The account.
@@ -49,7 +49,7 @@ wire_objects! {
     }
 
     /// The request body of getStorageAt.
-    request GetStorageAtInput as Input_getStorageAt {
+    request GetStorageAtInput {
         /// The account.
         address: AddressData = required("Address"),
         /// The block whose state is read; the latest if absent.
@@ -60,7 +60,7 @@ wire_objects! {
     }
 
     /// The response of getStorageAt.
-    response GetStorageAtOutput as Output_getStorageAt {
+    response GetStorageAtOutput {
         /// The slot's value.
         value: Word,
     }

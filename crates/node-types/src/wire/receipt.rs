@@ -5,13 +5,13 @@ use super::{AddressData, BloomData, BytesData, HashData, Log, Quantity64, Quanti
 
 wire_objects! {
     /// The response of getTransactionReceipt.
-    response GetTransactionReceiptOutput as Output_getTransactionReceipt {
+    response GetTransactionReceiptOutput {
         /// The receipt; null if no transaction with this hash was mined.
         transaction_receipt: Option<TransactionReceipt>,
     }
 
     /// The response of getBlockReceipts.
-    response GetBlockReceiptsOutput as Output_getBlockReceipts {
+    response GetBlockReceiptsOutput {
         /// A receipt for each transaction of the block, in block order.
         transaction_receipts: Vec<TransactionReceipt>,
     }
@@ -50,7 +50,7 @@ wire_objects! {
     }
 
     /// The response of getRawReceipts.
-    response GetRawReceiptsOutput as Output_getRawReceipts {
+    response GetRawReceiptsOutput {
         /// The encoded receipts (EIP-2718) in block order.
         receipts: Vec<BytesData>,
     }

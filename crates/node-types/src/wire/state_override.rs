@@ -19,7 +19,7 @@ pub enum EstimateGasObject {
 
 wire_objects! {
     /// Overrides for one account. Absent fields keep their values.
-    request AccountOverride as AccountOverride {
+    request AccountOverride {
         /// Balance in wei.
         #[serde(skip_serializing_if = "Option::is_none")]
         balance: Option<Quantity256> = optional("Balance"),

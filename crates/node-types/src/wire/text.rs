@@ -13,7 +13,6 @@ use std::str::FromStr;
 /// Why a text is not the expected value. `Display` states what was expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum TextError {
     /// Neither decimal digits nor `0x` and hex digits.
     #[error("expected a number, decimal or 0x hex")]

@@ -6,25 +6,25 @@ use serde::{Deserialize, Serialize};
 
 wire_objects! {
     /// The request body of sendRawTransaction.
-    request SendRawTransactionInput as Input_sendRawTransaction {
+    request SendRawTransactionInput {
         /// The encoded, signed transaction (EIP-2718); one of type 3 with its sidecar.
         data: BytesData = required("Data"),
     }
 
     /// The response of sendRawTransaction.
-    response SendRawTransactionOutput as Output_sendRawTransaction {
+    response SendRawTransactionOutput {
         /// Hash of the transaction.
         transaction_hash: HashData,
     }
 
     /// The response of getTransactionByHash, getTransactionByBlockHashAndIndex and getTransactionByBlockNumberAndIndex.
-    response TransactionOutput as Output_getTransactionByHash {
+    response TransactionOutput {
         /// The transaction; null if it does not exist.
         transaction: Option<Transaction>,
     }
 
     /// The response of getRawTransaction.
-    response GetRawTransactionOutput as Output_getRawTransaction {
+    response GetRawTransactionOutput {
         /// The encoded, signed transaction (EIP-2718); null if it does not exist.
         data: Option<BytesData>,
     }
@@ -32,7 +32,7 @@ wire_objects! {
 
 /// The response of getTransactionStatus.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_getTransactionStatus))]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]
 pub struct GetTransactionStatusOutput {
     /// The status of the transaction.
@@ -104,7 +104,7 @@ wire_objects! {
     }
 
     /// An entry of an access list (EIP-2930).
-    response AccessListItem as AccessListItem {
+    response AccessListItem {
         /// The account.
         address: AddressData,
         /// Its storage slots.
@@ -112,7 +112,7 @@ wire_objects! {
     }
 
     /// An authorization that delegates an account to the code of another one (EIP-7702).
-    response Authorization as Authorization {
+    response Authorization {
         /// The account with the code; the zero address ends the delegation.
         address: AddressData,
         /// Id of the chain; zero for any chain.
@@ -128,7 +128,7 @@ wire_objects! {
     }
 
     /// The response of getTransactionExtras: fields that other responses with transactions lack.
-    response GetTransactionExtrasOutput as Output_getTransactionExtras {
+    response GetTransactionExtrasOutput {
         /// Authorizations (EIP-7702); null for types without them.
         authorization_list: Option<Vec<Authorization>>,
         /// Price paid in wei per blob gas (EIP-4844); null for types without blobs and for pending transactions.

@@ -12,8 +12,7 @@ mod requests;
 mod signatures;
 mod transaction;
 
-pub(crate) use requests::RequestLayer;
-
+use crate::logging::RequestLayer;
 use call_frame::CallFrame;
 use node_core::backend::{HeadChange, HeadListener};
 use node_core::block::BlockRef;
@@ -93,7 +92,13 @@ impl Terminal {
 
     /// Returns the layer of the log that observes requests.
     pub(crate) fn layer(&self) -> RequestLayer {
-        RequestLayer::new(self.counts.clone(), self.events.clone())
+        let (counts, events) = (self.counts.clone(), self.events.clone());
+        RequestLayer::new(move |request| {
+            if let Some(failed) = counts.count(request) {
+                // Skipped while too many events are waiting.
+                let _ = events.try_send(Event::Failed(failed));
+            }
+        })
     }
 
     /// Prints the events of the chain of `node` until the returned value is dropped.

@@ -3,7 +3,7 @@
 use super::state::States;
 use super::stored::StoredBlock;
 use crate::backend::candidates::Candidates;
-use crate::backend::{AccountProof, BackendError, FeeRow, HeadChange, LogFilter, StateView, View};
+use crate::backend::{AccountProof, BackendError, FeeRow, HeadChange, LogSearch, StateView, View};
 use crate::block::{
     BlockHashOrNumber, BlockLogs, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition,
 };
@@ -23,7 +23,6 @@ pub(super) struct MemoryChain {
     head: BlockRef,
     /// The canonical blocks by number.
     blocks: VectorSync<Arc<StoredBlock>>,
-    /// The numbers of the canonical blocks by hash.
     numbers: HashTrieMapSync<H256, BlockNumber>,
     transactions: HashTrieMapSync<H256, TransactionPosition>,
     code: HashTrieMapSync<H256, Bytes>,
@@ -214,17 +213,10 @@ impl View for MemoryChain {
         Ok(self.transactions.get(&hash).copied())
     }
 
-    fn log_candidates(
-        &self,
-        context: &Context,
-        filter: &LogFilter,
-        from: LogPosition,
-        to: BlockNumber,
-        limit: usize,
-    ) -> Result<Vec<LogPosition>, BackendError> {
-        self.check(to)?;
-        let mut candidates = Candidates::new(filter, from, limit);
-        for block in (from.block..=to).map_while(|number| self.canonical(number)) {
+    fn log_candidates(&self, context: &Context, search: LogSearch<'_>) -> Result<Vec<LogPosition>, BackendError> {
+        self.check(search.to)?;
+        let mut candidates = Candidates::new(search);
+        for block in (search.from.block..=search.to).map_while(|number| self.canonical(number)) {
             context.check()?;
             if candidates.is_full() {
                 break;

@@ -58,7 +58,6 @@ struct PackedAccount {
     address: Address,
     account: Option<AccountState>,
     storage_cleared: bool,
-    /// The number of slots of this account.
     slots: usize,
 }
 

@@ -25,7 +25,6 @@ pub type ModelState = BTreeMap<Address, ModelAccount>;
 /// An account with its storage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModelAccount {
-    /// The account.
     pub account: AccountState,
     /// The nonzero slots.
     pub storage: BTreeMap<H256, U256>,
@@ -34,9 +33,7 @@ pub struct ModelAccount {
 /// The contents of a block that a test chooses.
 #[derive(Clone, Debug, Default)]
 pub struct Content {
-    /// Changes of the state.
     pub changes: StateChanges,
-    /// Transactions.
     pub transactions: Vec<TestTransaction>,
     /// Base fee in wei per gas.
     pub base_fee: Option<u64>,
@@ -51,9 +48,7 @@ pub struct TestTransaction {
     pub tip_cap: u64,
     /// Fee cap in wei per gas.
     pub fee_cap: u64,
-    /// Gas used.
     pub gas_used: u64,
-    /// Emitted logs.
     pub logs: Vec<Log>,
 }
 

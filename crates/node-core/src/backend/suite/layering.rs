@@ -3,7 +3,7 @@
 use super::reading::{filled, one_change};
 use super::sentence::{Exists, Succeeds, equals, fails, returns};
 use super::{Content, Open, Random, TestChain, check_view};
-use crate::backend::{BackendError, LayeredView, LogFilter, View};
+use crate::backend::{BackendError, LayeredView, LogFilter, LogSearch, View};
 use crate::block::LogPosition;
 use crate::context::Context;
 use crate::state::{AccountChange, AccountState};
@@ -34,7 +34,8 @@ pub(super) fn layers_equal_appended_blocks(open: Open<'_>) {
         let context = Context::unbounded();
         for (from, to, limit) in [(0, 14, 1000), (0, 14, 5), (9, 12, 1000), (7, 10, 3), (12, 9, 1000)] {
             let from = LogPosition { block: from, log_index: 1 };
-            let logs = |view: &dyn View| view.log_candidates(&context, &LogFilter::default(), from, to, limit);
+            let search = LogSearch { filter: &LogFilter::default(), from, to, limit };
+            let logs = |view: &dyn View| view.log_candidates(&context, search);
             let what = format_args!("at most {limit} log candidates from {from:?} up to block {to}");
             returns(what, logs(&layered), logs(&*appended).succeeds());
         }

@@ -2,7 +2,7 @@
 
 use super::sentence::{Succeeds, equals, fails, returns};
 use super::{Content, Open, Random, TestChain, check_view};
-use crate::backend::{AccountProof, BackendError, StateBackend, View};
+use crate::backend::{AccountProof, BackendError, LogSearch, StateBackend, View};
 use crate::block::LogPosition;
 use crate::context::Context;
 use crate::state::{AccountChange, AccountState, StateChanges};
@@ -126,7 +126,8 @@ pub(super) fn blocks_above_the_head_are_unknown(open: Open<'_>) {
         let error = format!("UnknownBlock({at})");
         let is_right = |error: &BackendError| matches!(error, BackendError::UnknownBlock(number) if *number == at);
         fails(format_args!("the state as of block {at}"), view.state(at), &error, is_right);
-        let candidates = view.log_candidates(&Context::unbounded(), &Default::default(), from, at, 1);
+        let candidates = view
+            .log_candidates(&Context::unbounded(), LogSearch { filter: &Default::default(), from, to: at, limit: 1 });
         fails(format_args!("the log candidates up to block {at}"), candidates, &error, is_right);
         fails(format_args!("the fee rows of blocks 2 to {at}"), view.fee_rows(2..=at), &error, is_right);
         returns(format_args!("the header of block {at}"), view.header(at.into()), None);

@@ -3,7 +3,7 @@
 use super::reading::filled;
 use super::sentence::{Succeeds, equals, fails, returns};
 use super::{Content, Open, Random, TestChain, TestTransaction};
-use crate::backend::{BackendError, LogFilter};
+use crate::backend::{BackendError, LogFilter, LogSearch};
 use crate::block::LogPosition;
 use crate::context::{Context, Interrupted};
 use node_types::U256;
@@ -35,13 +35,10 @@ pub(super) fn log_candidates_are_complete(open: Open<'_>) {
     let mut random = Random(100);
     let chain = random.chain(60);
     let view = filled(open, &chain).view().succeeds();
-    check_candidates(random, &chain, &|filter, from, to, limit| {
-        view.log_candidates(&Context::unbounded(), filter, from, to, limit).succeeds()
-    });
+    check_candidates(random, &chain, &|search| view.log_candidates(&Context::unbounded(), search).succeeds());
 }
 
-/// A function that returns candidates for a filter, from a position up to a block, with a limit.
-type Candidates<'a> = &'a dyn Fn(&LogFilter, LogPosition, u64, usize) -> Vec<LogPosition>;
+type Candidates<'a> = &'a dyn Fn(LogSearch<'_>) -> Vec<LogPosition>;
 
 fn check_candidates(mut random: Random, chain: &TestChain, candidates: Candidates<'_>) {
     let logs = all_logs(chain);
@@ -53,8 +50,8 @@ fn check_candidates(mut random: Random, chain: &TestChain, candidates: Candidate
         };
         let from = LogPosition { block: random.below(61), log_index: random.below(4) };
         let (to, limit) = (random.below(61), random.below(12) as usize);
-        let got = candidates(&filter, from, to, limit);
-        let case = Case { filter: &filter, from, to, limit };
+        let search = LogSearch { filter: &filter, from, to, limit };
+        let (got, case) = (candidates(search), Case(search));
         let within = |position: &LogPosition| *position >= from && position.block <= to;
         assert!(got.len() <= limit, "{case}: the backend returned {} positions", got.len());
         if let Some(pair) = got.windows(2).find(|pair| pair[0] >= pair[1]) {
@@ -78,19 +75,14 @@ fn check_candidates(mut random: Random, chain: &TestChain, candidates: Candidate
     assert!(matches > 400, "the suite generated filters that match only {matches} logs; this is a defect of the suite");
 }
 
-/// The arguments of one search; displayed in words.
-struct Case<'a> {
-    filter: &'a LogFilter,
-    from: LogPosition,
-    to: u64,
-    limit: usize,
-}
+/// A search; displayed in words.
+struct Case<'a>(LogSearch<'a>);
 
 impl fmt::Display for Case<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { filter: LogFilter { addresses, topics }, from, to, limit } = self;
+        let LogSearch { filter: LogFilter { addresses, topics }, from, to, limit } = self.0;
         let (addresses, topics) = (addresses.len(), topics.len());
-        write!(f, "at most {limit} log candidates from {} up to block {to}, of ", At(*from))?;
+        write!(f, "at most {limit} log candidates from {} up to block {to}, of ", At(from))?;
         write!(f, "{addresses} addresses (0: any) with {topics} topics")
     }
 }
@@ -109,7 +101,8 @@ pub(super) fn log_scans_can_be_interrupted(open: Open<'_>) {
     let view = filled(open, &chain).view().succeeds();
     let context = Context::unbounded().with_timeout(Duration::ZERO);
     let from = LogPosition { block: 0, log_index: 0 };
-    let candidates = view.log_candidates(&context, &LogFilter::default(), from, 10, 100);
+    let candidates =
+        view.log_candidates(&context, LogSearch { filter: &LogFilter::default(), from, to: 10, limit: 100 });
     fails("log candidates after the deadline", candidates, "Interrupted(DeadlineExceeded)", |error| {
         matches!(error, BackendError::Interrupted(Interrupted::DeadlineExceeded))
     });
@@ -162,7 +155,7 @@ mod tests {
         let within = |from: LogPosition, to: u64, limit: usize| {
             all.iter().copied().filter(|at| *at >= from && at.block <= to).take(limit).collect::<Vec<_>>()
         };
-        check_candidates(random, &chain, &|_, from, to, limit| within(from, to, limit));
+        check_candidates(random, &chain, &|search| within(search.from, search.to, search.limit));
     }
 
     #[test]
@@ -170,6 +163,6 @@ mod tests {
     fn a_backend_must_not_leave_out_a_match() {
         let mut random = Random(100);
         let chain = random.chain(60);
-        check_candidates(random, &chain, &|_, _, _, _| Vec::new());
+        check_candidates(random, &chain, &|_| Vec::new());
     }
 }

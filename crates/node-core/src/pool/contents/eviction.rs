@@ -25,7 +25,6 @@ pub(super) struct EvictionKey {
 /// Protection from eviction, lowest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
-    /// It is queued.
     Queued,
     /// It, or a transaction before it, does not pay the base fee, so the next block cannot include it.
     Underpriced,

@@ -1,6 +1,6 @@
 //! Accounts with keys, and impersonated accounts.
 
-use super::{named, producer};
+use super::named;
 use crate::error::RpcError;
 use crate::method::Method;
 use crate::methods::transactions::{Waiting, wait_for_receipt};
@@ -124,7 +124,7 @@ fn impersonation() -> Vec<Method> {
             &["address"],
             "Starts impersonating an account: anyone may send transactions from it.",
             |scope, (address,): (AddressData,)| {
-                producer(scope)?.impersonate(address.0, true);
+                scope.control()?.impersonate(address.0, true);
                 Ok(())
             },
         ),
@@ -133,7 +133,7 @@ fn impersonation() -> Vec<Method> {
             &["address"],
             "Stops impersonating an account.",
             |scope, (address,): (AddressData,)| {
-                producer(scope)?.impersonate(address.0, false);
+                scope.control()?.impersonate(address.0, false);
                 Ok(())
             },
         ),
@@ -142,7 +142,7 @@ fn impersonation() -> Vec<Method> {
             &["enabled"],
             "Starts or stops impersonating all accounts.",
             |scope, (enabled,): (bool,)| {
-                producer(scope)?.impersonate_all(enabled);
+                scope.control()?.impersonate_all(enabled);
                 Ok(())
             },
         ),

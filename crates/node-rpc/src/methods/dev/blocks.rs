@@ -1,6 +1,6 @@
 //! Mining of blocks, and their contents.
 
-use super::{named, producer, refused};
+use super::named;
 use crate::error::RpcError;
 use crate::method::Method;
 use crate::scope::Scope;
@@ -71,37 +71,37 @@ fn making() -> Vec<Method> {
             &["anvil_getAutomine", "hardhat_getAutomine", "eth_mining"],
             &[],
             "Whether transactions are mined instantly.",
-            |scope, ()| Ok(producer(scope)?.mining().is_instant()),
+            |scope, ()| Ok(scope.control()?.mining().is_instant()),
         ),
         named(
             &["evm_setAutomine", "anvil_setAutomine"],
             &["automine"],
             "Turns instant mining on or off.",
             |scope, (automine,): (bool,)| {
-                producer(scope)?.set_automine(automine);
+                scope.control()?.set_automine(automine);
                 Ok(())
             },
         ),
         named(&["miner_start"], &["threads?"], "Turns instant mining on, as in Ganache.", |scope, (_,): Threads| {
-            producer(scope)?.set_automine(true);
+            scope.control()?.set_automine(true);
             Ok(true)
         }),
         named(&["miner_stop"], &[], "Turns instant mining off, as in Ganache.", |scope, ()| {
-            producer(scope)?.set_automine(false);
+            scope.control()?.set_automine(false);
             Ok(true)
         }),
         named(
             &["anvil_getIntervalMining"],
             &[],
             "The interval of mining in seconds; null without one.",
-            |scope, ()| Ok(producer(scope)?.mining().interval().map(|interval| interval.as_secs())),
+            |scope, ()| Ok(scope.control()?.mining().interval().map(|interval| interval.as_secs())),
         ),
         named(
             &["anvil_setIntervalMining"],
             &["seconds"],
             "Mines a block every given number of seconds; zero turns mining off.",
             |scope, (seconds,): (Loose<u64>,)| {
-                producer(scope)?.set_interval_mining(Duration::from_secs(seconds.0));
+                scope.control()?.set_interval_mining(Duration::from_secs(seconds.0));
                 Ok(())
             },
         ),
@@ -115,7 +115,7 @@ fn making() -> Vec<Method> {
                     seconds @ 0..LEAST_MILLISECONDS => Duration::from_secs(seconds),
                     milliseconds => Duration::from_millis(milliseconds),
                 };
-                producer(scope)?.set_interval_mining(interval);
+                scope.control()?.set_interval_mining(interval);
                 Ok(())
             },
         ),
@@ -131,12 +131,12 @@ fn mine_at(scope: Scope<'_>, options: Option<MineOptions>) -> Result<Vec<BlockRe
         Some(MineOptions::Timestamp(timestamp)) => (Some(timestamp), None),
         Some(MineOptions::Options { timestamp, blocks }) => (timestamp, blocks),
     };
-    let producer = producer(scope)?;
+    let producer = scope.control()?;
     if let Some(timestamp) = timestamp {
-        producer.set_next_timestamp(timestamp.0).map_err(refused)?;
+        producer.set_next_timestamp(timestamp.0)?;
     }
     let blocks = blocks.map_or(1, |blocks| blocks.0);
-    producer.mine_in(scope.context, blocks, None, Vec::new()).map_err(refused)
+    producer.mine_in(scope.context, blocks, None, Vec::new()).map_err(RpcError::from)
 }
 
 fn time() -> Vec<Method> {
@@ -145,33 +145,35 @@ fn time() -> Vec<Method> {
             &["evm_increaseTime", "anvil_increaseTime"],
             &["seconds"],
             "Moves the time ahead; returns by how many seconds it is ahead of the clock.",
-            |scope, (seconds,): (Loose<u64>,)| producer(scope)?.increase_time(seconds.0).map_err(refused),
+            |scope, (seconds,): (Loose<u64>,)| scope.control()?.increase_time(seconds.0).map_err(RpcError::from),
         ),
         named(
             &["evm_setTime", "anvil_setTime"],
             &["timestamp"],
             "Sets the time; returns by how many seconds it changed.",
-            |scope, (timestamp,): (Loose<u64>,)| producer(scope)?.set_time(timestamp.0).map_err(refused),
+            |scope, (timestamp,): (Loose<u64>,)| scope.control()?.set_time(timestamp.0).map_err(RpcError::from),
         ),
         named(
             &["evm_setNextBlockTimestamp", "anvil_setNextBlockTimestamp"],
             &["timestamp"],
             "Sets the timestamp of the next block, from which the time continues.",
-            |scope, (timestamp,): (Loose<u64>,)| producer(scope)?.set_next_timestamp(timestamp.0).map_err(refused),
+            |scope, (timestamp,): (Loose<u64>,)| {
+                scope.control()?.set_next_timestamp(timestamp.0).map_err(RpcError::from)
+            },
         ),
         named(
             &["anvil_setBlockTimestampInterval"],
             &["seconds"],
             "Sets the number of seconds between the timestamps of blocks.",
             |scope, (seconds,): (Loose<u64>,)| {
-                producer(scope)?.set_block_interval(Some(seconds.0)).map(drop).map_err(refused)
+                scope.control()?.set_block_interval(Some(seconds.0)).map(drop).map_err(RpcError::from)
             },
         ),
         named(
             &["anvil_removeBlockTimestampInterval"],
             &[],
             "Removes the interval between timestamps; returns whether there was one.",
-            |scope, ()| Ok(producer(scope)?.set_block_interval(None).map_err(refused)?.is_some()),
+            |scope, ()| Ok(scope.control()?.set_block_interval(None)?.is_some()),
         ),
     ]
     .into_iter()
@@ -185,14 +187,14 @@ fn contents() -> Vec<Method> {
             &["anvil_setNextBlockBaseFeePerGas", "hardhat_setNextBlockBaseFeePerGas"],
             &["baseFee"],
             "Sets the base fee of the next block.",
-            |scope, (base_fee,): (Loose<u64>,)| producer(scope)?.set_next_base_fee(base_fee.0).map_err(refused),
+            |scope, (base_fee,): (Loose<u64>,)| scope.control()?.set_next_base_fee(base_fee.0).map_err(RpcError::from),
         ),
         named(
             &["evm_setBlockGasLimit", "anvil_setBlockGasLimit"],
             &["gasLimit"],
             "Sets the gas limit of all blocks from now on.",
             |scope, (gas_limit,): (Loose<u64>,)| {
-                producer(scope)?.set_gas_limit(gas_limit.0).map_err(refused).map(|()| true)
+                scope.control()?.set_gas_limit(gas_limit.0).map_err(RpcError::from).map(|()| true)
             },
         ),
         named(
@@ -200,7 +202,7 @@ fn contents() -> Vec<Method> {
             &["address"],
             "Sets the fee recipient of all blocks from now on.",
             |scope, (address,): (AddressData,)| {
-                producer(scope)?.set_coinbase(address.0);
+                scope.control()?.set_coinbase(address.0);
                 Ok(())
             },
         ),
@@ -208,7 +210,9 @@ fn contents() -> Vec<Method> {
             &["anvil_setPrevRandao", "hardhat_setPrevRandao"],
             &["value"],
             "Sets PREVRANDAO of the next block.",
-            |scope, (value,): (HashData,)| producer(scope)?.set_prev_randao(value.0).map_err(refused).map(|()| true),
+            |scope, (value,): (HashData,)| {
+                scope.control()?.set_prev_randao(value.0).map_err(RpcError::from).map(|()| true)
+            },
         ),
         named(
             &["anvil_setMinGasPrice", "hardhat_setMinGasPrice"],

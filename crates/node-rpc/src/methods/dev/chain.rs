@@ -1,11 +1,11 @@
 //! The chain as a whole: information, snapshots, and reorganizations.
 
-use super::{named, producer, refused};
+use super::named;
 use crate::error::RpcError;
 use crate::method::Method;
 use crate::scope::Scope;
 use crate::wire::{Block32, Hex, Loose, Object, TransactionRequest};
-use node_core::node::ReplacementTransaction;
+use node_core::node::{NodeError, ReplacementTransaction};
 use node_core::pool::TransactionOrder;
 use node_types::consensus::PooledTransaction;
 use node_types::wire::{BytesData, Data, HashData};
@@ -130,7 +130,7 @@ pub(super) fn methods() -> Vec<Method> {
             },
         ),
         named(&["evm_snapshot", "anvil_snapshot"], &[], "Takes a snapshot of the chain.", |scope, ()| {
-            producer(scope)?.snapshot().map(Hex).map_err(refused)
+            scope.control()?.snapshot().map(Hex).map_err(RpcError::from)
         }),
         named(
             &["evm_revert", "anvil_revert"],
@@ -146,7 +146,7 @@ pub(super) fn methods() -> Vec<Method> {
                 if options.and_then(|Object(options)| options.forking?.json_rpc_url).is_some() {
                     return Err(no_forks());
                 }
-                producer(scope)?.reset().map(drop).map_err(refused)
+                scope.control()?.reset().map(drop).map_err(RpcError::from)
             },
         ),
         named(
@@ -154,7 +154,7 @@ pub(super) fn methods() -> Vec<Method> {
             &["blocks?"],
             "Removes the newest blocks, with their transactions and edits.",
             |scope, (blocks,): (Option<Loose<u64>>,)| {
-                producer(scope)?.rollback(blocks.map_or(1, |blocks| blocks.0)).map(drop).map_err(refused)
+                scope.control()?.rollback(blocks.map_or(1, |blocks| blocks.0)).map(drop).map_err(RpcError::from)
             },
         ),
         named(
@@ -199,8 +199,8 @@ fn no_forks() -> RpcError {
 }
 
 fn node_info(scope: Scope<'_>) -> Result<NodeInfo, RpcError> {
-    let producer = producer(scope)?;
-    let next = producer.next_header().map_err(|error| refused(error.into()))?;
+    let producer = scope.control()?;
+    let next = producer.next_header().map_err(NodeError::from)?;
     let head = scope.node.head(scope.context)?;
     Ok(NodeInfo {
         current_block_number: Hex(head.header.number),
@@ -222,7 +222,7 @@ fn node_info(scope: Scope<'_>) -> Result<NodeInfo, RpcError> {
 }
 
 fn metadata(scope: Scope<'_>) -> Result<Metadata, RpcError> {
-    let producer = producer(scope)?;
+    let producer = scope.control()?;
     let head = scope.node.head(scope.context)?;
     let snapshots = producer.snapshots().into_iter().map(|(id, block)| {
         let snapshot = SnapshotBlock { block_number: block.number, block_hash: Data(block.hash) };

@@ -1,6 +1,6 @@
 //! State dumps in anvil's format: gzipped JSON in hex. Accounts can be exchanged with anvil in both directions.
 
-use super::{named, producer, refused};
+use super::named;
 use crate::error::RpcError;
 use crate::method::Method;
 use crate::scope::Scope;
@@ -75,7 +75,7 @@ pub(super) fn methods() -> Vec<Method> {
 }
 
 fn dump(scope: Scope<'_>) -> Result<BytesData, RpcError> {
-    let json = write_dump(producer(scope)?.dump().map_err(refused)?);
+    let json = write_dump(scope.control()?.dump()?);
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     let bytes = json.map_err(io::Error::from).and_then(|json| encoder.write_all(&json)).and_then(|()| encoder.finish());
     bytes.map(|bytes| Data(Bytes::from(bytes))).map_err(|error| RpcError::internal(&error))
@@ -83,7 +83,7 @@ fn dump(scope: Scope<'_>) -> Result<BytesData, RpcError> {
 
 fn load(scope: Scope<'_>, dump: &[u8]) -> Result<bool, RpcError> {
     let accounts = read_dump(dump).map_err(|error| RpcError::argument(0, error))?;
-    producer(scope)?.load(accounts).map_err(refused)?;
+    scope.control()?.load(accounts)?;
     Ok(true)
 }
 

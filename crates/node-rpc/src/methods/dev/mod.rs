@@ -14,10 +14,7 @@ use crate::method::Method;
 use crate::methods::transactions::Waiting;
 use crate::parameters::Parameters;
 use crate::scope::Scope;
-use node_core::node::NodeError;
-use node_core::producer::{Producer, ProducerError};
 use serde::Serialize;
-use std::sync::Arc;
 
 pub(super) fn methods(waiting: &Waiting) -> Vec<Method> {
     let families = [accounts::methods(waiting), blocks::methods(), chain::methods(), pool::methods(), state::methods()];
@@ -32,14 +29,4 @@ fn named<P: Parameters + 'static, R: Serialize + 'static>(
     run: impl Fn(Scope<'_>, P) -> Result<R, RpcError> + Copy + Send + Sync + 'static,
 ) -> Vec<Method> {
     names.iter().map(|name| Method::new(name, parameters, about, run).controlling()).collect()
-}
-
-/// Returns the block producer.
-pub(super) fn producer(scope: Scope<'_>) -> Result<&Arc<Producer>, RpcError> {
-    Ok(scope.node.producer().ok_or(NodeError::NotProducing)?)
-}
-
-/// Converts an error of the producer.
-pub(super) fn refused(error: ProducerError) -> RpcError {
-    NodeError::from(error).into()
 }

@@ -1,10 +1,11 @@
 //! Removal of transactions from the pool.
 
-use super::{named, refused};
+use super::named;
 use crate::error::RpcError;
 use crate::method::Method;
 use crate::scope::Scope;
 use crate::wire::Block32;
+use node_core::node::NodeError;
 use node_core::pool::{DropReason, PoolTransaction};
 use node_types::wire::AddressData;
 
@@ -38,9 +39,14 @@ pub(super) fn methods() -> Vec<Method> {
 }
 
 fn drop_one(scope: Scope<'_>, hash: Block32) -> Result<bool, RpcError> {
-    scope.node.pool().remove(hash.0).map_err(|error| refused(error.into()))
+    scope.node.pool().remove(hash.0).map_err(|error| NodeError::from(error).into())
 }
 
 fn drop_where(scope: Scope<'_>, is_dropped: impl Fn(&PoolTransaction) -> bool) -> Result<(), RpcError> {
-    scope.node.pool().drop_where(DropReason::Requested, is_dropped).map(drop).map_err(|error| refused(error.into()))
+    scope
+        .node
+        .pool()
+        .drop_where(DropReason::Requested, is_dropped)
+        .map(drop)
+        .map_err(|error| NodeError::from(error).into())
 }

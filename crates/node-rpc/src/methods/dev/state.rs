@@ -1,6 +1,7 @@
 //! Edits to accounts.
 
-use super::{named, producer, refused};
+use super::named;
+use crate::error::RpcError;
 use crate::method::Method;
 use crate::wire::{Loose, Slot};
 use node_types::U256;
@@ -13,7 +14,7 @@ pub(super) fn methods() -> Vec<Method> {
             &["address", "balance"],
             "Sets an account's balance in wei.",
             |scope, (address, balance): (AddressData, Loose<U256>)| {
-                producer(scope)?.set_balance(address.0, balance.0).map_err(refused)
+                scope.control()?.set_balance(address.0, balance.0).map_err(RpcError::from)
             },
         ),
         named(
@@ -21,7 +22,7 @@ pub(super) fn methods() -> Vec<Method> {
             &["address", "wei"],
             "Adds to an account's balance.",
             |scope, (address, more): (AddressData, Loose<U256>)| {
-                producer(scope)?.add_balance(address.0, more.0).map(drop).map_err(refused)
+                scope.control()?.add_balance(address.0, more.0).map(drop).map_err(RpcError::from)
             },
         ),
         named(
@@ -29,7 +30,7 @@ pub(super) fn methods() -> Vec<Method> {
             &["address", "nonce"],
             "Sets an account's nonce.",
             |scope, (address, nonce): (AddressData, Loose<u64>)| {
-                producer(scope)?.set_nonce(address.0, nonce.0).map_err(refused)
+                scope.control()?.set_nonce(address.0, nonce.0).map_err(RpcError::from)
             },
         ),
         named(
@@ -37,7 +38,7 @@ pub(super) fn methods() -> Vec<Method> {
             &["address", "code"],
             "Sets an account's code.",
             |scope, (address, code): (AddressData, BytesData)| {
-                producer(scope)?.set_code(address.0, code.0).map_err(refused)
+                scope.control()?.set_code(address.0, code.0).map_err(RpcError::from)
             },
         ),
         named(
@@ -45,7 +46,7 @@ pub(super) fn methods() -> Vec<Method> {
             &["address", "slot", "value"],
             "Sets a storage slot of an account.",
             |scope, (address, slot, value): (AddressData, Slot, Loose<U256>)| {
-                producer(scope)?.set_storage(address.0, slot.key, value.0).map_err(refused).map(|()| true)
+                scope.control()?.set_storage(address.0, slot.key, value.0).map_err(RpcError::from).map(|()| true)
             },
         ),
     ];

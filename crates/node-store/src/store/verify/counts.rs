@@ -9,19 +9,19 @@ use crate::{postings, rows::Value};
 use node_types::{BlockNumber, keccak256};
 use std::collections::HashSet;
 
-/// A table in which a block may have any number of rows. Of postings, logs are counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Counted {
-    Accounts,
-    Storage,
-    Trie,
-    Transactions,
-    Postings,
+node_types::listed_enum! {
+    /// A table in which a block may have any number of rows. Of postings, logs are counted.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(super) enum Counted {
+        Accounts,
+        Storage,
+        Trie,
+        Transactions,
+        Postings,
+    }
 }
 
 impl Counted {
-    const ALL: [Self; 5] = [Self::Accounts, Self::Storage, Self::Trie, Self::Transactions, Self::Postings];
-
     /// The tables of the state.
     const STATE: [Self; 3] = [Self::Accounts, Self::Storage, Self::Trie];
 

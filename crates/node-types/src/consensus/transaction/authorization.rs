@@ -22,7 +22,6 @@ record! {
         pub y_parity: u8 = "authorization y parity";
         /// The signature's r.
         pub r: U256 = "authorization r";
-        /// The signature's s.
         pub s: U256 = "authorization s";
     }
 }

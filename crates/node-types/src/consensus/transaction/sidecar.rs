@@ -41,7 +41,6 @@ pub enum BlobSidecar {
 /// The network form of a transaction: a blob transaction includes its sidecar.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PooledTransaction {
-    /// The signed transaction.
     pub transaction: Transaction,
     /// The blobs. `None` for other types, and for a blob transaction that was decoded from the encoding used in block
     /// bodies.

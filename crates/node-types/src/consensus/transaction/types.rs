@@ -8,9 +8,7 @@ record! {
     /// An entry of an access list: an account and some of its storage slots (EIP-2930).
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub struct AccessListItem {
-        /// The account.
         pub address: Address = "access list address";
-        /// Its slots.
         pub storage_keys: Vec<H256> = "access list storage keys";
     }
 }
@@ -23,11 +21,9 @@ record! {
     pub struct LegacyTransaction {
         /// Chain id, which is encoded as part of `v`. `None` without replay protection (EIP-155).
         pub chain_id: Option<u64>;
-        /// Nonce of the sender.
         pub nonce: u64 = "transaction nonce";
         /// Price in wei per gas.
         pub gas_price: U256 = "transaction gas price";
-        /// Gas limit.
         pub gas_limit: u64 = "transaction gas limit";
         /// Recipient. `None` for a contract creation.
         pub to: Option<Address> = "transaction to";
@@ -42,13 +38,10 @@ record! {
     /// Type 1: with an access list (EIP-2930).
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub struct AccessListTransaction {
-        /// Chain id.
         pub chain_id: u64 = "transaction chain id";
-        /// Nonce of the sender.
         pub nonce: u64 = "transaction nonce";
         /// Price in wei per gas.
         pub gas_price: U256 = "transaction gas price";
-        /// Gas limit.
         pub gas_limit: u64 = "transaction gas limit";
         /// Recipient. `None` for a contract creation.
         pub to: Option<Address> = "transaction to";
@@ -74,15 +67,12 @@ macro_rules! fee_market {
             $(#[$meta])*
             #[derive(Clone, Debug, Default, PartialEq, Eq)]
             pub struct $name {
-                /// Chain id.
                 pub chain_id: u64 = "transaction chain id";
-                /// Nonce of the sender.
                 pub nonce: u64 = "transaction nonce";
                 /// Maximum priority fee in wei per gas.
                 pub max_priority_fee_per_gas: U256 = "transaction max priority fee per gas";
                 /// Maximum of base fee and priority fee together, in wei per gas.
                 pub max_fee_per_gas: U256 = "transaction max fee per gas";
-                /// Gas limit.
                 pub gas_limit: u64 = "transaction gas limit";
                 $(#[$to_meta])*
                 pub to: $to = "transaction to" $(, $read)?;
@@ -113,7 +103,6 @@ fee_market! {
         pub to: Address, |items, name| recipient(items, name, TransactionType::Blob);
         /// Maximum blob base fee in wei per blob gas.
         pub max_fee_per_blob_gas: U256 = "transaction max fee per blob gas";
-        /// A versioned hash for each blob.
         pub blob_versioned_hashes: Vec<H256> = "transaction blob versioned hashes";
     }
 }

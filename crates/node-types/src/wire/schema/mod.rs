@@ -4,13 +4,13 @@
 //! wrapper types are encoded as text, that objects are closed, and where `$schema` may appear.
 
 mod codec;
-mod text;
+mod parameter;
 
 use super::*;
 use codec::codec;
+pub use parameter::{ParameterSchema, empty_or, parameters, text};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
-pub use text::TextParameter;
 pub use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;

@@ -1,0 +1,4 @@
+//! The chain on which a command operates, and the parts that serve it.
+
+pub(crate) mod open;
+pub(crate) mod wiring;

@@ -1,0 +1,278 @@
+//! Opening the chain on which a command operates.
+
+use crate::error::CommandError;
+use crate::files;
+use crate::options::data_dir::{DataDir, default_folder};
+use crate::options::{CacheOptions, ExistingChain, StorageOptions};
+use crate::server::notify::{self, LongStart};
+use node_chain::genesis::{ContinueError, Continued, ForkChange, LargeGenesis};
+use node_chain::{Genesis, dev_genesis};
+use node_core::backend::{BackendError, StateBackend, View};
+use node_core::context::Context;
+use node_core::protocol::ChainSpec;
+use node_evm::EvmExecutor;
+use node_store::files::{DiskFolder, Folder, MemoryFolder};
+use node_store::{Options, Store, StoreError, SyncPolicy};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Reads a genesis file. Returns the built-in development genesis if `path` is `None`.
+pub(crate) fn read_genesis(path: Option<&Path>, context: &Context) -> Result<Genesis, CommandError> {
+    let Some(path) = path else { return Ok(dev_genesis()) };
+    notify::starting(format_args!("reading {}", path.display()));
+    let json = files::read(path, context)?;
+    Genesis::parse(&json).map_err(|source| CommandError::Genesis { path: path.to_owned(), source })
+}
+
+/// Size of a genesis file in bytes at which its accounts are sorted in temporary files instead of in memory, and are
+/// not recorded again beside the genesis state. The record is part of every manifest.
+const LARGE_GENESIS: u64 = 1 << 20;
+
+/// The genesis of a chain.
+pub(crate) struct Start {
+    /// The genesis. If it is large, it does not include the accounts.
+    pub(crate) genesis: Genesis,
+    large: Option<LargeGenesis>,
+}
+
+impl From<Genesis> for Start {
+    fn from(genesis: Genesis) -> Self {
+        Self { genesis, large: None }
+    }
+}
+
+/// A file that is read during the start.
+struct Watched<R> {
+    file: R,
+    start: LongStart,
+}
+
+impl<R: Read> Read for Watched<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.start.progress();
+        self.file.read(buffer)
+    }
+}
+
+impl Start {
+    /// Reads a genesis file of any size. Returns the built-in development genesis if `path` is `None`.
+    fn read(path: Option<&Path>, context: &Context) -> Result<Self, CommandError> {
+        let Some(path) = path else { return Ok(dev_genesis().into()) };
+        let (file, length) = files::open(path, context)?;
+        if length < LARGE_GENESIS {
+            return read_genesis(Some(path), context).map(Self::from);
+        }
+        let status = format!("sorting the accounts of {}", path.display());
+        tracing::info!(bytes = length, "{status}");
+        let file = Watched { file, start: LongStart::begin(status) };
+        let large = LargeGenesis::read(file, context, tempfile::tempfile).map_err(|source| match context.check() {
+            Ok(()) => CommandError::Genesis { path: path.to_owned(), source },
+            Err(_) => CommandError::Interrupted,
+        })?;
+        Ok(Self { genesis: large.genesis().clone(), large: Some(large) })
+    }
+
+    /// Opens the chain in `folder`, or creates it there. Fails if `context` is cancelled.
+    fn open(&self, folder: Arc<dyn Folder>, context: &Context, options: Options) -> Result<Store, BackendError> {
+        let block = self.genesis.block();
+        match &self.large {
+            None => Store::open_in(folder, block, options),
+            Some(large) => {
+                let status = "writing the accounts of the genesis file";
+                let mut start = None;
+                let state = large.state().map(|part| {
+                    context.check()?;
+                    start.get_or_insert_with(|| LongStart::begin(status.to_owned())).progress();
+                    part.map_err(|error| BackendError::Storage(error.into()))
+                });
+                Store::open_large_in(folder, block, state, options)
+            }
+        }
+    }
+}
+
+/// Returns the genesis of the chain to open: that of the file; without a file, the one recorded in the folder;
+/// without a record, the built-in development genesis.
+pub(crate) fn start(file: Option<&Path>, storage: &StorageOptions, context: &Context) -> Result<Start, CommandError> {
+    match (file, &storage.data_dir) {
+        (None, Some(DataDir::Folder(folder))) => {
+            Ok(recorded_genesis(folder, &storage.caches)?.unwrap_or_else(dev_genesis).into())
+        }
+        (file, Some(DataDir::Folder(folder))) if Store::exists(folder) => {
+            // A folder that is in use is refused at once, not after a large file was read.
+            DiskFolder::open(folder).map_err(|error| CommandError::store(folder, StoreError::from(error).into()))?;
+            Start::read(file, context)
+        }
+        (file, _) => Start::read(file, context),
+    }
+}
+
+/// Returns the genesis that is recorded in a folder, or `None` if there is no chain, or one with a large genesis.
+pub(crate) fn recorded_genesis(folder: &Path, caches: &CacheOptions) -> Result<Option<Genesis>, CommandError> {
+    if !Store::exists(folder) {
+        return Ok(None);
+    }
+    let failed = |error| CommandError::store(folder, error);
+    let store = Store::open_existing(folder, store_options(caches)).map_err(failed)?;
+    let Some(file) = store.genesis_file() else { return Ok(None) };
+    let genesis = Genesis::parse(&file).map_err(ContinueError::Record);
+    Ok(Some(genesis.map_err(|error| failed(BackendError::Storage(error.into())))?))
+}
+
+/// Continues the chain of a folder under the rules of `genesis`, and records the genesis there. Logs the forks that
+/// are scheduled differently than before, which are all after the head.
+fn continue_with(store: &Store, genesis: &Genesis) -> Result<(), BackendError> {
+    let view = store.view()?;
+    let expected = genesis.block().header.hash;
+    let found = view.canonical_hash(0)?.ok_or(BackendError::UnknownBlock(0))?;
+    if found != expected {
+        return Err(StoreError::OtherGenesis { found, expected }.into());
+    }
+    let head = view.head();
+    let header = view.header(head.hash.into())?.ok_or(BackendError::UnknownBlock(head.number))?;
+    let continued = genesis.continue_from(store.genesis_file().as_deref(), &header);
+    let Continued { is_new, changes } = continued.map_err(|error| BackendError::Storage(error.into()))?;
+    if !changes.is_empty() {
+        check_side_blocks(store, &*view, &changes)?;
+    }
+    if is_new {
+        store.record_genesis_file(&genesis.to_json())?;
+    }
+    for change in changes {
+        tracing::warn!("the fork schedule changes after the head: {change}");
+    }
+    Ok(())
+}
+
+/// Refuses changes of the schedule that concern side blocks: they would not be executed again if they became canonical.
+fn check_side_blocks(store: &Store, view: &dyn View, changes: &[ForkChange]) -> Result<(), BackendError> {
+    for block in store.side_blocks() {
+        let header = view.header(block.hash.into())?.ok_or(BackendError::UnknownBlock(block.number))?;
+        if let Some(change) = changes.iter().find(|change| change.concerns(&header)) {
+            let (number, time) = (block.number, header.header.timestamp);
+            let refused = ContinueError::SideBlock { number, time, change: Box::new(change.clone()) };
+            return Err(BackendError::Storage(refused.into()));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the data folder of the chain with this genesis; `None` for a chain in memory.
+pub(crate) fn folder(options: &StorageOptions, genesis: &Genesis) -> Result<Option<PathBuf>, CommandError> {
+    match &options.data_dir {
+        Some(DataDir::Memory) => Ok(None),
+        Some(DataDir::Folder(path)) => Ok(Some(path.clone())),
+        None => default_folder(genesis.block().header.hash).map(Some),
+    }
+}
+
+/// Logs which chain was opened.
+pub(crate) fn log_chain(
+    folder: Option<&Path>,
+    genesis: &Genesis,
+    backend: &dyn StateBackend,
+) -> Result<(), CommandError> {
+    let (chain_id, view) = (genesis.spec.chain_id, backend.view()?);
+    // The backend has the hash; computing it again would require the root of the whole genesis state.
+    let (head, first) = (view.head(), view.canonical_hash(0)?.ok_or(BackendError::UnknownBlock(0))?);
+    let (genesis, number, hash) = (format!("{first:#x}"), head.number, format!("{:#x}", head.hash));
+    let place = folder.map_or_else(
+        || "the chain is kept in memory and lost when the server stops".to_owned(),
+        |path| format!("data folder {}", path.display()),
+    );
+    tracing::info!(chain_id, genesis, head = number, head_hash = hash, "{place}");
+    Ok(())
+}
+
+/// Opens the chain in `folder`, or creates it there; without a folder, starts a chain in memory. This is the only place
+/// that chooses a backend.
+pub(crate) fn store(
+    folder: Option<&Path>,
+    start: &Start,
+    caches: &CacheOptions,
+    sync: SyncPolicy,
+    context: &Context,
+) -> Result<Arc<Store>, CommandError> {
+    let store = match folder {
+        Some(path) => create_store(path, start, caches, sync, context)?,
+        None => {
+            let options = Options { cache_bytes: caches.cache_bytes(), ..Options::in_memory() };
+            start.open(Arc::new(MemoryFolder::default()), context, options)?
+        }
+    };
+    Ok(Arc::new(store))
+}
+
+/// Opens the chain in a folder, or creates it there.
+pub(crate) fn create_store(
+    path: &Path,
+    start: &Start,
+    caches: &CacheOptions,
+    sync: SyncPolicy,
+    context: &Context,
+) -> Result<Store, CommandError> {
+    let options = match sync {
+        SyncPolicy::Always => Options { cache_bytes: caches.cache_bytes(), ..Options::default() },
+        SyncPolicy::OnDemand => store_options(caches),
+    };
+    let open = || {
+        let folder = DiskFolder::open(path).map_err(StoreError::from)?;
+        let store = start.open(Arc::new(folder), context, options)?;
+        continue_with(&store, &start.genesis)?;
+        Ok(store)
+    };
+    open().map_err(|error| CommandError::store(path, error))
+}
+
+/// Creates the executor. This is the only place that chooses one.
+pub(crate) fn evm(spec: &Arc<ChainSpec>, caches: &CacheOptions) -> Arc<EvmExecutor> {
+    Arc::new(EvmExecutor::with_code_cache(spec.clone(), caches.code_cache_bytes()))
+}
+
+/// Opens a snapshot of an existing chain for `command`, whose name appears in errors. A server may continue to use
+/// the folder.
+pub(crate) fn open_snapshot(chain: &ExistingChain, command: &'static str) -> Result<Store, CommandError> {
+    open_snapshot_with(chain, command, store_options(&chain.storage.caches))
+}
+
+/// Like [`open_snapshot`], but rows that are only in the log stay in memory until the store is flushed.
+pub(crate) fn open_snapshot_of_files(chain: &ExistingChain, command: &'static str) -> Result<Store, CommandError> {
+    let options = Options { commit_rows: usize::MAX, memory_bytes: usize::MAX, ..store_options(&chain.storage.caches) };
+    open_snapshot_with(chain, command, options)
+}
+
+fn open_snapshot_with(chain: &ExistingChain, command: &'static str, options: Options) -> Result<Store, CommandError> {
+    let path = existing_folder(chain, command)?;
+    continued(Store::open_snapshot(&path, options), &path, chain)
+}
+
+/// Opens the chain in `path` with the options of `chain`.
+pub(crate) fn open_folder(path: &Path, chain: &ExistingChain) -> Result<Store, CommandError> {
+    continued(Store::open_existing(path, store_options(&chain.storage.caches)), path, chain)
+}
+
+/// Continues the chain under the rules of the genesis file, if one was given, and records it.
+fn continued(store: Result<Store, BackendError>, path: &Path, chain: &ExistingChain) -> Result<Store, CommandError> {
+    let store = store.map_err(|error| CommandError::store(path, error))?;
+    if let Some(genesis) = &chain.genesis {
+        let Start { genesis, .. } = Start::read(Some(genesis), &Context::unbounded())?;
+        continue_with(&store, &genesis).map_err(|error| CommandError::store(path, error))?;
+    }
+    Ok(store)
+}
+
+/// Returns the data folder of an existing chain.
+pub(crate) fn existing_folder(chain: &ExistingChain, command: &'static str) -> Result<PathBuf, CommandError> {
+    match &chain.storage.data_dir {
+        Some(DataDir::Memory) => Err(CommandError::InMemory { needed_by: command }),
+        Some(DataDir::Folder(path)) => Ok(path.clone()),
+        None => {
+            default_folder(Start::read(chain.genesis.as_deref(), &Context::unbounded())?.genesis.block().header.hash)
+        }
+    }
+}
+
+fn store_options(caches: &CacheOptions) -> Options {
+    Options { cache_bytes: caches.cache_bytes(), ..Options::for_import() }
+}

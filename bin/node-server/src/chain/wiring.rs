@@ -1,0 +1,66 @@
+//! Assembles the parts of an imported chain: backend, executor, importer and node.
+
+use super::open::{self, Start};
+use crate::error::CommandError;
+use crate::options::{CacheOptions, ServerOptions};
+use node_chain::BlockImporter;
+use node_core::context::Context;
+use node_core::node::{Finality, Node};
+use node_core::protocol::ChainSpec;
+use node_evm::EvmExecutor;
+use node_store::{Store, SyncPolicy};
+use std::path::Path;
+use std::sync::Arc;
+
+/// The value of clientVersion.
+const CLIENT_VERSION: &str = concat!("ethnode/", env!("CARGO_PKG_VERSION"));
+
+/// The parts that are needed to import and serve a chain.
+pub(crate) struct Wiring {
+    pub(crate) store: Arc<Store>,
+    evm: Arc<EvmExecutor>,
+    spec: Arc<ChainSpec>,
+}
+
+impl Wiring {
+    /// Opens or creates the store in `folder`, or creates a chain in memory. Logs which of the two.
+    pub(crate) fn open(
+        start: Start,
+        folder: Option<&Path>,
+        caches: &CacheOptions,
+        context: &Context,
+    ) -> Result<Self, CommandError> {
+        let store = open::store(folder, &start, caches, SyncPolicy::OnDemand, context)?;
+        open::log_chain(folder, &start.genesis, &*store)?;
+        let spec = Arc::new(start.genesis.spec);
+        let evm = open::evm(&spec, caches);
+        Ok(Self { store, evm, spec })
+    }
+
+    pub(crate) fn importer(&self) -> BlockImporter {
+        BlockImporter::new(self.store.clone(), self.evm.clone(), self.evm.clone(), self.spec.clone())
+    }
+
+    /// Opens the node.
+    pub(crate) fn node(&self, options: &ServerOptions, finality: Finality) -> Result<Node, CommandError> {
+        let node = Node::builder(self.store.clone(), self.evm.clone(), self.spec.clone())
+            .finality(finality)
+            .limits(options.limits())
+            .pool_limits(options.pool)
+            .filter_limits(options.filter_limits())
+            .client_version(CLIENT_VERSION)
+            .open()?;
+        Ok(node)
+    }
+
+    /// Makes the store sync every further change.
+    pub(crate) fn sync_changes(&self) -> Result<(), CommandError> {
+        Ok(self.store.set_sync_policy(SyncPolicy::Always)?)
+    }
+
+    /// Makes everything in the folder durable. Dropping the backend may not do this, because requests that exceeded
+    /// their deadline may still hold it.
+    pub(crate) fn flush(&self) -> Result<(), CommandError> {
+        Ok(self.store.flush()?)
+    }
+}

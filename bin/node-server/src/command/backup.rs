@@ -1,0 +1,49 @@
+//! `ethnode backup`: copies a folder, which a server may be using.
+
+use crate::chain::open;
+use crate::command::report::{self, Report};
+use crate::error::CommandError;
+use crate::options::{ExistingChain, OutputOptions};
+use clap::Args;
+use node_http::{Shutdown, lower_priority};
+use node_store::{Backup, BackupError, BackupProgress};
+use serde_json::json;
+use std::path::PathBuf;
+
+/// Options of `backup`.
+#[derive(Args, Debug)]
+pub(crate) struct BackupOptions {
+    /// Folder to create; an existing one must be empty
+    #[arg(value_name = "DEST")]
+    dest: PathBuf,
+    #[command(flatten)]
+    chain: ExistingChain,
+    #[command(flatten)]
+    pub(crate) output: OutputOptions,
+}
+
+/// Makes the copy. If a signal arrives, removes the incomplete copy.
+pub(crate) fn run(options: &BackupOptions) -> Result<(), CommandError> {
+    let shutdown = Shutdown::on_signals()?;
+    let (json, dest) = (options.output.json, &options.dest);
+    let mut report = Report::start("backup", json, format!("copying to {}", dest.display()), 0);
+    let progress = |BackupProgress { rows, of }| {
+        report.bar().set_length(of);
+        report.bar().set_position(rows);
+        report.progress(|| format!("{rows} of {of} rows"), || json!({"rows": rows, "of": of}));
+    };
+    let store = open::open_snapshot(&options.chain, "backup")?;
+    lower_priority();
+    let copied = store.backup(dest, shutdown.context(), progress);
+    report.finish();
+    let Backup { head, rows, .. } = copied.map_err(|error| match error {
+        BackupError::Interrupted(_) => CommandError::Interrupted,
+        error => error.into(),
+    })?;
+    let seconds = report.elapsed().as_secs_f64();
+    let text = format!("copied {rows} rows to {} in {seconds:.2} s; head {}", dest.display(), head.number);
+    let value = json!({
+        "dest": dest.display().to_string(), "head": report::block(head), "rows": rows, "seconds": seconds,
+    });
+    report::result("backup", json, text, value)
+}

@@ -1,0 +1,244 @@
+//! `ethnode run`: imports chain files and serves the chain until a signal arrives.
+
+use crate::chain::open;
+use crate::chain::wiring::Wiring;
+use crate::command::progress::{ImportReporter, Rates};
+use crate::command::prune::{check_floor, prune};
+use crate::error::{CommandError, Sources};
+use crate::files::{self, Input};
+use crate::logging;
+use crate::options::{GenesisOptions, PruneBefore, ServerOptions, StorageOptions};
+use crate::server::{metrics, notify, reload, write_failure};
+use clap::Args;
+use node_chain::{BlockImporter, FileError, ImportSummary, dev_genesis, import_file};
+use node_core::backend::StateBackend;
+use node_core::context::Context;
+use node_core::node::{Finality, Node};
+use node_http::{HttpConfig, Metrics, Shutdown, check, serve};
+use node_types::{BlockNumber, H256};
+use std::fs::File;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, mpsc};
+use std::thread::{self, JoinHandle};
+
+/// The namespaces that are served by default: those that geth serves over HTTP.
+const API: [&str; 3] = ["eth", "net", "web3"];
+
+/// Options of `run`.
+#[derive(Args, Debug)]
+pub(crate) struct RunOptions {
+    #[command(flatten)]
+    pub(crate) chain: ChainOptions,
+    #[command(flatten)]
+    pub(crate) storage: StorageOptions,
+    #[command(flatten)]
+    pub(crate) prune: PruneBefore,
+    #[command(flatten)]
+    pub(crate) server: ServerOptions,
+}
+
+/// The chain to serve.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Chain")]
+pub(crate) struct ChainOptions {
+    #[command(flatten)]
+    pub(crate) genesis: GenesisOptions,
+    /// Chain file of RLP blocks to import; may be repeated
+    #[arg(long, value_name = "FILE")]
+    pub(crate) import: Vec<PathBuf>,
+    /// Serve reads from the blocks imported so far during the import; until it ends, /ready returns 503 and
+    /// transactions are refused
+    #[arg(long)]
+    pub(crate) serve_while_importing: bool,
+    /// Block to make the head after the import, if the files contain several branches
+    #[arg(long, value_name = "HASH")]
+    pub(crate) head: Option<H256>,
+    /// Fail if a chain file is truncated or contains an invalid block, instead of serving the blocks before it
+    #[arg(long)]
+    pub(crate) strict: bool,
+}
+
+/// Imports and serves the chain until SIGINT or SIGTERM, which also end the import.
+pub(crate) fn run(options: &RunOptions) -> Result<(), CommandError> {
+    let shutdown = Shutdown::on_signals_then(notify::stopping)?;
+    let mut http = options.server.http_config()?;
+    if http.api.is_empty() {
+        http.api = API.iter().filter_map(|name| name.parse().ok()).collect();
+    }
+    // Before the folder is created, and a large genesis is sorted.
+    check(&http)?;
+    options.chain.import.iter().try_for_each(|path| files::check(path))?;
+    reload::register(&http);
+    let _metrics = metrics::serve(&options.server, &http)?;
+    let genesis_file = options.chain.genesis.genesis.as_deref();
+    let start = open::start(genesis_file, &options.storage, shutdown.context())?;
+    let folder = open::folder(&options.storage, &start.genesis)?;
+    metrics::include_folder(&http, folder.as_deref());
+    let is_built_in = genesis_file.is_none() && start.genesis == dev_genesis();
+    let wiring = Wiring::open(start, folder.as_deref(), &options.storage.caches, shutdown.context())?;
+    write_failure::watch(&options.server.operation, wiring.store.clone())?;
+    let served = if options.chain.import.is_empty() {
+        build(options, &wiring, &http, shutdown.context()).and_then(|()| {
+            let node = node(options, &wiring, is_built_in)?;
+            wiring.sync_changes()?;
+            serve(node, http.clone(), shutdown, |address| {
+                announce(&http, address);
+                Ok(())
+            })
+        })
+    } else {
+        serve_during_import(options, &wiring, node(options, &wiring, false)?, http, shutdown)
+    };
+    match served {
+        Err(stopped @ CommandError::Stopped { .. }) => tracing::info!("{stopped}"),
+        served => served?,
+    }
+    wiring.flush()
+}
+
+/// Opens the node of a chain. The built-in chain counts as a development chain as long as it has no blocks.
+fn node(options: &RunOptions, wiring: &Wiring, is_built_in: bool) -> Result<Arc<Node>, CommandError> {
+    // No consensus client reports which blocks are final. The blocks of an imported chain are never reorganized.
+    let development = is_built_in && wiring.store.view()?.head().number == 0;
+    let finality = if development { Finality::DEVELOPMENT } else { Finality::Head };
+    Ok(Arc::new(wiring.node(&options.server, finality)?))
+}
+
+/// Announces that the server is ready.
+fn announce(http: &HttpConfig, address: SocketAddr) {
+    logging::announce("", &format!("{}://{address}{}", http.scheme(), http.base_path));
+    notify::ready(address);
+}
+
+/// Imports the chain files, while a thread serves health checks and, depending on the options, reads; serves
+/// everything after that.
+fn serve_during_import(
+    options: &RunOptions,
+    wiring: &Wiring,
+    node: Arc<Node>,
+    mut http: HttpConfig,
+    shutdown: Shutdown,
+) -> Result<(), CommandError> {
+    http.serve_while_starting = options.chain.serve_while_importing;
+    node.begin_import()?;
+    let (starting, context) = (http.starting.clone(), shutdown.context().clone());
+    starting.set("the import begins".to_owned());
+    let (sender, bound) = mpsc::channel();
+    let (serving, served) = (http.clone(), node.clone());
+    let serve = move || {
+        serve(served, serving, shutdown, |address| {
+            // Sending cannot fail, because the receiver waits for the address.
+            let _ = sender.send(address);
+            Ok::<_, CommandError>(())
+        })
+    };
+    let server = thread::Builder::new().name("server".to_owned()).spawn(serve).map_err(CommandError::Thread)?;
+    if let Ok(address) = bound.recv() {
+        if http.serve_while_starting {
+            tracing::info!("serving the blocks imported so far on {}://{address}", http.scheme());
+            starting.set("looking for the end of the chain files".to_owned());
+            node.set_highest_block(highest_block(&options.chain.import, &context));
+        }
+        // If the import fails, the program exits, which ends the thread.
+        match build(options, wiring, &http, &context) {
+            // The signal ends the server as well, after the requests in progress.
+            Err(stopped @ CommandError::Stopped { .. }) if http.serve_while_starting => {
+                join(server)?;
+                return Err(stopped);
+            }
+            built => built?,
+        }
+        let failed_writes = wiring.store.health().failed_writes;
+        while let Err(error) = wiring.sync_changes() {
+            write_failure::outlast(error, failed_writes, &*wiring.store, &starting, &context)?;
+        }
+        node.end_import();
+        starting.finish();
+        // A signal may have arrived when nothing was left to import.
+        if context.check().is_ok() {
+            announce(&http, address);
+        }
+    }
+    join(server)
+}
+
+/// Waits for the end of the server.
+fn join(server: JoinHandle<Result<(), CommandError>>) -> Result<(), CommandError> {
+    server.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// Returns the highest block number in the chain files, or 0 if they have no blocks. Skips pipes, which cannot be read
+/// twice, and files that cannot be read, which the import reports.
+fn highest_block(paths: &[PathBuf], context: &Context) -> BlockNumber {
+    let files = paths.iter().filter(|path| path.is_file()).filter_map(|path| File::open(path).ok());
+    files.map_while(|file| node_chain::highest_block(file, context).ok()).flatten().max().unwrap_or_default()
+}
+
+/// Imports the chain files, and then drops old states.
+fn build(options: &RunOptions, wiring: &Wiring, http: &HttpConfig, context: &Context) -> Result<(), CommandError> {
+    import(&wiring.importer(), &options.chain, http, context)?;
+    if let Some(floor) = options.prune.prune_before {
+        check_floor(&wiring.store, "--prune-before", floor)?;
+        tracing::info!("{}", prune(&wiring.store, floor)?);
+    }
+    Ok(())
+}
+
+fn import(
+    chain: &BlockImporter,
+    options: &ChainOptions,
+    http: &HttpConfig,
+    context: &Context,
+) -> Result<(), CommandError> {
+    let backend = &**chain.backend();
+    let mut paths = options.import.iter().peekable();
+    while let Some(path) = paths.peek() {
+        tracing::info!("importing {}", path.display());
+        let (file, length) = files::open(path, context)?;
+        let failed_writes = backend.health().failed_writes;
+        match import_opened(chain, file, ImportReporter::start(path, length, http), &http.metrics, context) {
+            Ok(summary) => {
+                let ImportSummary { imported, gas, elapsed, .. } = summary;
+                tracing::info!("imported {}: {imported} blocks, {}", path.display(), Rates(imported, gas, elapsed));
+            }
+            Err(source) => {
+                let head = backend.view()?.head().number;
+                if context.check().is_err() {
+                    return Err(CommandError::Stopped { head });
+                }
+                let error = CommandError::Import { path: path.to_path_buf(), head, source };
+                match write_failure::outlast(error, failed_writes, backend, &http.starting, context) {
+                    // Imports the file again. Known blocks are skipped.
+                    Ok(()) => continue,
+                    Err(error) if options.strict => return Err(error),
+                    Err(error) => tracing::error!("{}", Sources(&error)),
+                }
+            }
+        }
+        paths.next();
+    }
+    if let Some(hash) = options.head {
+        chain.set_head(hash).map_err(CommandError::Head)?;
+    }
+    Ok(())
+}
+
+/// Imports one file, and shows its progress.
+fn import_opened(
+    chain: &BlockImporter,
+    file: Input,
+    mut progress: ImportReporter,
+    metrics: &Metrics,
+    context: &Context,
+) -> Result<ImportSummary, FileError> {
+    let reader = progress.count(file);
+    let (mut blocks, mut gas) = (0, 0);
+    let imported = import_file(chain, context, reader, |state| {
+        metrics.record_import(state.blocks - blocks, state.gas - gas);
+        (blocks, gas) = (state.blocks, state.gas);
+        progress.update(state);
+    });
+    progress.finish();
+    imported
+}

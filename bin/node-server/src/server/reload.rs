@@ -1,0 +1,95 @@
+//! Replacement of settings while a server runs: certificate, tokens and log filter.
+
+use crate::error::{CommandError, Sources};
+use crate::logging;
+use crate::options::ServerOptions;
+use node_http::{HttpConfig, Tls, Tokens};
+use std::collections::BTreeSet;
+use std::sync::OnceLock;
+use tracing_subscriber::filter::Targets;
+
+/// The settings at startup that are not defaults.
+static SETTINGS: OnceLock<Vec<String>> = OnceLock::new();
+
+/// The options that [`reload`] applies.
+const APPLIED: [&str; 4] = ["log", "tls-cert", "tls-key", "token-file"];
+
+/// The replaceable objects that the running server uses. A process has only one server.
+static USED: OnceLock<Used> = OnceLock::new();
+
+struct Used {
+    tls: Option<Tls>,
+    tokens: Option<Tokens>,
+}
+
+/// Makes certificate and tokens of `http` replaceable.
+pub(crate) fn register(http: &HttpConfig) {
+    let _ = USED.set(Used { tls: http.tls.clone(), tokens: http.tokens.clone() });
+}
+
+/// Records the settings, for comparison with those that are read later.
+pub(crate) fn remember(settings: Vec<String>) {
+    let _ = SETTINGS.set(settings);
+}
+
+/// Returns the options that differ from `before` and need a restart to take effect.
+fn needing_a_restart(before: &[String], now: &[String]) -> Vec<String> {
+    let differing =
+        before.iter().filter(|one| !now.contains(one)).chain(now.iter().filter(|one| !before.contains(one)));
+    let names = differing.filter_map(|setting| setting.split('=').next()).filter(|name| !APPLIED.contains(name));
+    let names: BTreeSet<_> = names.map(|name| format!("--{name}")).collect();
+    names.into_iter().collect()
+}
+
+/// Applies the filter `log`, and reads the files of `options`. If a file cannot be used, this is logged, and the old one
+/// stays in use.
+pub(crate) fn reload(options: &ServerOptions, log: Targets, settings: &[String]) {
+    let changed = needing_a_restart(SETTINGS.get().map_or(&[], Vec::as_slice), settings);
+    if !changed.is_empty() {
+        tracing::warn!("SIGHUP: {} changed, which takes effect at the next start", changed.join(", "));
+    }
+    logging::set_filter(log);
+    let failures = USED.get().map_or_else(Vec::new, |used| used.replace(options));
+    for error in &failures {
+        tracing::error!("SIGHUP: a file was not reloaded: {}", Sources(error));
+    }
+    if failures.is_empty() {
+        tracing::info!("SIGHUP: reloaded the certificate, the tokens and the filter of the log");
+    }
+}
+
+impl Used {
+    /// Returns why files cannot be used.
+    fn replace(&self, options: &ServerOptions) -> Vec<CommandError> {
+        let (tls, tokens) = (options.tls(), options.tokens());
+        if let (Some(old), Ok(Some(new))) = (&self.tokens, &tokens) {
+            old.replace(new);
+        }
+        if let (Some(old), Ok(Some(new))) = (&self.tls, &tls) {
+            old.replace(new);
+        }
+        for (option, old, new) in [
+            ("--tls-cert", self.tls.is_some(), tls.as_ref().map(Option::is_some)),
+            ("--token-file", self.tokens.is_some(), tokens.as_ref().map(Option::is_some)),
+        ] {
+            if new.is_ok_and(|new| old != new) {
+                tracing::warn!("SIGHUP: {option} was added or removed, which takes effect at the next start");
+            }
+        }
+        tls.err().into_iter().chain(tokens.err()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_that_only_a_restart_applies_are_named() {
+        let settings = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        let before = settings(&["log=info", "max-logs=5", "port=1"]);
+        let now = settings(&["log=debug", "max-logs=6", "host=\"::\"", "port=1"]);
+        assert_eq!(needing_a_restart(&before, &now), ["--host", "--max-logs"]);
+        assert!(needing_a_restart(&before, &before).is_empty());
+    }
+}
