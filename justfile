@@ -16,6 +16,13 @@ test:
 test-all:
     cargo test --workspace -- --include-ignored
 
+# What runs in half a minute before a commit: format, layers, the unit tests of the two lowest crates, and whether everything compiles.
+quick:
+    cargo fmt --all --check
+    scripts/check_layers.py
+    cargo check --workspace --all-targets --all-features --quiet
+    cargo test -p node-types -p node-core --lib --quiet
+
 # Format, lints, docs, layers, licences: what CI checks before it runs tests.
 check:
     cargo fmt --all --check
@@ -34,7 +41,7 @@ generate *ARGS:
 
 # Run the Criterion benchmarks, all or those whose name contains FILTER.
 bench FILTER="":
-    cargo bench -p node-tests -- {{FILTER}}
+    cargo bench -p node-benches -- {{FILTER}}
 
 # Measure the server: `just measure --list` shows the scenarios. Needs wrk.
 measure *ARGS:

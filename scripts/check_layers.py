@@ -18,7 +18,7 @@ LAYERS = {
     "node-rpc": {"node-types", "node-core"}, "node-http": {"node-types", "node-core", "node-rpc"}, "node-store": {"node-types", "node-core"},
     "node-dev": {"node-types", "node-core", "node-evm", "node-chain", "node-rpc", "node-http", "node-store"},
     "node-server": {"node-types", "node-core", "node-evm", "node-chain", "node-rpc", "node-http", "node-store", "node-dev"},
-    "node-tests": {"node-types", "node-core", "node-evm", "node-chain", "node-rpc", "node-http", "node-store", "node-dev"},
+    "node-tests": {"node-types", "node-core", "node-evm", "node-chain", "node-rpc", "node-http", "node-store", "node-dev"}, "node-benches": set(),
 }
 
 # External dependencies that only some crates may use.
