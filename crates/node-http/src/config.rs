@@ -1,13 +1,13 @@
 //! Configuration of the HTTP interface.
 
-use crate::api::ApiName;
-use crate::forwarded::{ProxyHeaders, ProxyNetwork};
-use crate::hosts::AllowedHost;
+use crate::admission::api::ApiName;
+use crate::admission::forwarded::{ProxyHeaders, ProxyNetwork};
+use crate::admission::hosts::AllowedHost;
+use crate::admission::rate::RateLimit;
+use crate::admission::tokens::Tokens;
 use crate::metrics::Metrics;
-use crate::rate::RateLimit;
-use crate::starting::Starting;
-use crate::tls::Tls;
-use crate::tokens::Tokens;
+use crate::transport::phase::Starting;
+use crate::transport::tls::Tls;
 use crate::url::{BasePath, Origin, PublicUrl};
 #[cfg(feature = "clap")]
 use crate::values;

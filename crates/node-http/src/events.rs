@@ -4,19 +4,19 @@
 //! Between batches a stream sleeps until the chain or the pool changes.
 
 use crate::admission;
-use crate::clients::Permit;
+use crate::admission::clients::Permit;
+use crate::admission::sender::Sender;
+use crate::admission::tokens::Grant;
 use crate::convert;
-use crate::dispatch;
 use crate::exchange::Exchange;
-use crate::phase::Closing;
+use crate::exchange::streaming::streaming_body;
+use crate::exchange::transfer::CompleteBody;
 use crate::problem::HttpError;
-use crate::report::Reporter;
-use crate::sender::Sender;
+use crate::problem::report::Reporter;
+use crate::scheduling;
+use crate::scheduling::signal::Signal;
 use crate::service::Service;
-use crate::signal::Signal;
-use crate::streaming::streaming_body;
-use crate::tokens::Grant;
-use crate::transfer::CompleteBody;
+use crate::transport::phase::Closing;
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderName, HeaderValue};
@@ -55,7 +55,7 @@ pub(crate) async fn respond(exchange: Exchange, input: Result<EventsInput, HttpE
     let opening = service.clone();
     let query = convert::event::query(input);
     let open = Box::new(move |context: &Context| Ok(opening.node.events(context, &query)?));
-    let stream = match dispatch::run(&service.pools, Cost::Instant, exchange.context(), open).await {
+    let stream = match scheduling::run(&service.pools, Cost::Instant, exchange.context(), open).await {
         Ok(stream) => stream,
         Err(error) => return exchange.fail(&error),
     };
@@ -168,7 +168,7 @@ impl EventBody {
             Ok((CompleteBody::new(write(&events)?, &service, &client)?, stream))
         });
         let context = self.service.context(&self.sender.client);
-        let (text, stream) = dispatch::run(&self.service.pools, Cost::Brief, context, work).await?;
+        let (text, stream) = scheduling::run(&self.service.pools, Cost::Brief, context, work).await?;
         self.stream = stream;
         Ok(text.send(&self.service, &self.sender))
     }

@@ -1,7 +1,7 @@
 //! The HTTP interface of an Ethereum execution node.
 //!
 //! This is the only library of the workspace that knows about HTTP. A route decodes a request into an input of
-//! node-types, `dispatch` runs an operation of [`Node`](node_core::node::Node) on a thread that suits its cost, and the
+//! node-types, `scheduling` runs an operation of [`Node`](node_core::node::Node) on a thread that suits its cost, and the
 //! output is serialized on the same thread. Every error becomes a problem (RFC 9457) in one place, `problem`.
 //!
 //! There are three ways to serve a node: [`serve`] and [`Server`] listen themselves, [`configure`] adds the routes to
@@ -38,82 +38,39 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod admission;
-mod api;
-mod bare;
-mod body;
-mod caching;
-mod clients;
-mod compress;
 mod config;
-mod connection;
-mod connection_handle;
 mod convert;
-mod cors;
-mod dispatch;
-mod encode;
 mod events;
 mod exchange;
-mod fallback;
-mod forwarded;
-mod framing;
-mod gauge_readings;
-mod hosts;
-mod listen;
 mod metrics;
-mod mount;
-mod notices;
 mod openapi;
-mod parameters;
-mod phase;
-mod pool;
-mod priority;
 mod problem;
-mod problem_page;
-mod rate;
-mod report;
-mod request_id;
-mod request_log;
 mod routes;
 mod rpc;
-mod sender;
-mod sent;
-mod serve;
-mod server;
+mod scheduling;
 mod service;
-mod shutdown;
-mod signal;
-mod starting;
-mod streaming;
-mod tls;
-mod tokens;
-#[cfg(feature = "tower")]
-mod tower;
-mod transfer;
-mod unix_signals;
-mod unpack;
+mod transport;
 mod url;
 #[cfg(feature = "clap")]
 pub mod values;
 mod websocket;
 
-pub use api::{ApiName, InvalidApiName};
+pub use admission::api::{ApiName, InvalidApiName};
+pub use admission::forwarded::{InvalidNetwork, ProxyHeaders, ProxyNetwork};
+pub use admission::hosts::{AllowedHost, InvalidHost};
+pub use admission::rate::{InvalidRate, RateLimit};
+pub use admission::tokens::{InvalidTokens, Tokens};
 pub use config::HttpConfig;
-pub use forwarded::{InvalidNetwork, ProxyHeaders, ProxyNetwork};
-pub use hosts::{AllowedHost, InvalidHost};
 pub use metrics::Metrics;
 pub use metrics::server::{MetricsError, MetricsServer};
-pub use mount::{Routes, check, configure};
 pub use openapi::openapi;
-pub use priority::lower as lower_priority;
-pub use rate::{InvalidRate, RateLimit};
-pub use report::ProblemResponse;
-pub use serve::serve;
-pub use server::{Handle, ServeError, Server};
-pub use shutdown::Shutdown;
-pub use starting::Starting;
-pub use tls::{InvalidTls, Tls};
-pub use tokens::{InvalidTokens, Tokens};
+pub use problem::report::ProblemResponse;
+pub use scheduling::priority::lower as lower_priority;
+pub use transport::mount::{Routes, check, configure};
+pub use transport::phase::Starting;
+pub use transport::server::{Handle, ServeError, Server, serve};
+pub use transport::signals::{Shutdown, UnixSignal};
+pub use transport::tls::{InvalidTls, Tls};
 #[cfg(feature = "tower")]
-pub use tower::{NodeService, ResponseBody};
-pub use unix_signals::UnixSignal;
+pub use transport::tower::{NodeService, ResponseBody};
 pub use url::{BasePath, InvalidUrl, Origin, PublicUrl};

@@ -1,13 +1,13 @@
 //! JSON-RPC over HTTP, with one message in the request body and one in the response.
 
 use crate::admission;
-use crate::clients::Client;
-use crate::dispatch;
+use crate::admission::clients::Client;
+use crate::admission::sender::Sender;
 use crate::exchange::Exchange;
+use crate::exchange::transfer::CompleteBody;
 use crate::problem::HttpError;
-use crate::sender::Sender;
+use crate::scheduling;
 use crate::service::Service;
-use crate::transfer::CompleteBody;
 use actix_web::http::StatusCode;
 use actix_web::web::{self, Bytes};
 use actix_web::{HttpRequest, HttpResponse};
@@ -128,10 +128,10 @@ pub(crate) enum Unread {
 
 /// Parses a message.
 pub(crate) async fn read(service: &web::Data<Service>, context: Context, body: Bytes) -> Result<Arc<Message>, Unread> {
-    let cost = dispatch::decoding_cost(body.len());
+    let cost = scheduling::decoding_cost(body.len());
     let reader = service.clone();
     let read = Box::new(move |_: &Context| Ok(reader.rpc.read(&body)));
-    let message = dispatch::run(&service.pools, cost, context, read).await.map_err(Unread::Refused)?;
+    let message = scheduling::run(&service.pools, cost, context, read).await.map_err(Unread::Refused)?;
     message.map(Arc::new).map_err(Unread::Invalid)
 }
 
@@ -159,7 +159,7 @@ pub(crate) async fn run(
         let body = body.map(|body| CompleteBody::new(body, &worker, &client)).transpose();
         Ok(Response { body: body.inspect_err(|_| context.results_are_lost())?, calls })
     });
-    dispatch::run(&service.pools, cost, context, work).await
+    scheduling::run(&service.pools, cost, context, work).await
 }
 
 /// Returns the next notifications for the subscriptions of a session; empty if there are no new events. `context`
@@ -176,5 +176,5 @@ pub(crate) async fn notifications(
             HttpError::Overloaded
         })
     });
-    dispatch::run(&service.pools, Cost::Long, context, work).await
+    scheduling::run(&service.pools, Cost::Long, context, work).await
 }

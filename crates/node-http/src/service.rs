@@ -1,16 +1,16 @@
 //! The state that all request handlers share.
 
-use crate::api;
-use crate::clients::{Client, Clients, Limit, Resource};
-use crate::compress::CompressedDocuments;
+use crate::admission::api;
+use crate::admission::clients::{Client, Clients, Limit, Resource};
+use crate::admission::notices::Notices;
+use crate::admission::rate::RateLimiter;
 use crate::config::HttpConfig;
-use crate::dispatch::Pools;
+use crate::exchange::compress::CompressedDocuments;
 use crate::metrics::Metrics;
-use crate::notices::Notices;
-use crate::phase::Phases;
-use crate::rate::RateLimiter;
-use crate::signal::Signal;
-use crate::tls::Tls;
+use crate::scheduling::Pools;
+use crate::scheduling::signal::Signal;
+use crate::transport::phase::Phases;
+use crate::transport::tls::Tls;
 use actix_web::HttpRequest;
 use actix_web::web::{self, Bytes};
 use node_core::context::Context;

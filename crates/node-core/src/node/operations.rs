@@ -283,6 +283,9 @@ impl Node {
     /// # Errors
     /// [`NodeError::TooManyLogs`] if more than [`Limits::logs`] match, [`NodeError::TooManyBlocks`] if the range is
     /// longer than [`Limits::block_range`], and [`NodeError::Invalid`] if the range or filter is invalid.
+    ///
+    /// [`Limits::logs`]: super::Limits::logs
+    /// [`Limits::block_range`]: super::Limits::block_range
     pub fn get_logs(&self, context: &Context, query: &LogQuery) -> Result<Vec<FoundLog>, NodeError> {
         logs::get_logs(self, context, query)
     }
@@ -307,6 +310,8 @@ impl Node {
     /// # Errors
     /// Those of [`get_logs`](Self::get_logs), [`NodeError::Invalid`] if the cursor belongs to another query, and
     /// [`NodeError::BlockNotFound`] if the block of the cursor is no longer canonical.
+    ///
+    /// [`Limits::logs`]: super::Limits::logs
     pub fn get_logs_page(
         &self,
         context: &Context,

@@ -99,7 +99,7 @@ pub(super) fn simulate(
     let Simulation { blocks, trace_transfers, validation } = simulation;
     let planned = plan(&*snapshot.header(base)?, blocks)?;
     let context = node.call_context(context);
-    let mut run = Run { node: node, gas_left: context.gas_budget(), context, output: 0, trace_transfers, validation };
+    let mut run = Run { node, gas_left: context.gas_budget(), context, output: 0, trace_transfers, validation };
     let mut branch = GrowingBranch::new(snapshot.view.clone(), base)?;
     let mut simulated = Vec::with_capacity(planned.len());
     for planned in planned {

@@ -1,11 +1,11 @@
 //! Reading the body and the parameters of a request.
 
 use super::{Exchange, Job, negotiation};
-use crate::body;
-use crate::dispatch;
-use crate::parameters::Parameters;
+use crate::exchange::body;
+use crate::exchange::parameters::Parameters;
 use crate::problem::HttpError;
-use crate::sent::Sent;
+use crate::problem::sent::Sent;
+use crate::scheduling;
 use actix_web::web::Bytes;
 use node_core::context::Context;
 use node_core::node::Node;
@@ -41,9 +41,9 @@ impl Exchange {
             }
         };
         let service = self.service.clone();
-        let cost = dispatch::decoding_cost(body.len());
+        let cost = scheduling::decoding_cost(body.len());
         let decode = Box::new(move |_: &Context| decode(&service.node, &body));
-        dispatch::run(&self.service.pools, cost, self.context(), decode).await
+        scheduling::run(&self.service.pools, cost, self.context(), decode).await
     }
 
     /// Reads an input from path and query parameters.

@@ -3,26 +3,35 @@
 //! [`input`] reads the request, [`operation`] runs an operation of the node and responds with its output, and
 //! [`response`] writes responses of every kind.
 
+pub(crate) mod body;
+pub(crate) mod caching;
+pub(crate) mod compress;
+pub(crate) mod encode;
 mod input;
 mod negotiation;
 mod operation;
+pub(crate) mod parameters;
+pub(crate) mod request_id;
+pub(crate) mod request_log;
 mod response;
+pub(crate) mod streaming;
+pub(crate) mod transfer;
+mod unpack;
 
 pub(crate) use input::DecodeBody;
 pub(crate) use operation::Job;
 
+use crate::admission::clients::Permit;
+use crate::admission::sender::{self, Sender};
 use crate::admission::{self, Access};
-use crate::caching::Caching;
-use crate::clients::Permit;
 use crate::config::HttpConfig;
-use crate::encode;
-use crate::phase::Phase;
+use crate::exchange::caching::Caching;
+use crate::exchange::request_id::{RequestId, Trace};
 use crate::problem::HttpError;
-use crate::report::Reporter;
-use crate::request_id::{RequestId, Trace};
-use crate::sender::{self, Sender};
-use crate::sent::Sent;
+use crate::problem::report::Reporter;
+use crate::problem::sent::Sent;
 use crate::service::Service;
+use crate::transport::phase::Phase;
 use actix_web::http::Method;
 use actix_web::http::header::{HeaderName, HeaderValue, VARY};
 use actix_web::web::Bytes;

@@ -3,11 +3,11 @@
 use super::Exchange;
 use super::response::{JSON, described_by};
 use crate::convert::output;
-use crate::dispatch;
-use crate::encode;
+use crate::exchange::encode;
+use crate::exchange::transfer::CompleteBody;
 use crate::problem::HttpError;
+use crate::scheduling;
 use crate::service::Service;
-use crate::transfer::CompleteBody;
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderValue, LINK};
@@ -112,7 +112,7 @@ impl Exchange {
             let output = CompleteBody::new(output, &service, &client).inspect_err(|_| context.results_are_lost())?;
             Ok(Reply { output, next })
         });
-        let result = dispatch::run(&self.service.pools, cost, context.clone(), work).await;
+        let result = scheduling::run(&self.service.pools, cost, context.clone(), work).await;
         self.set_context(context);
         match result {
             Ok(Reply { output, next }) => {

@@ -2,15 +2,15 @@
 
 use super::Exchange;
 use crate::admission;
-use crate::caching::{self, Caching};
-use crate::compress;
-use crate::cors;
+use crate::admission::cors;
+use crate::exchange::caching::{self, Caching};
+use crate::exchange::compress;
+use crate::exchange::request_id::{REQUEST_ID, TRACEPARENT};
+use crate::exchange::request_log::Responded;
+use crate::exchange::streaming;
+use crate::exchange::transfer::CompleteBody;
+use crate::problem::report::{self, PROBLEM_JSON};
 use crate::problem::{self, ENCODINGS, HttpError};
-use crate::report::{self, PROBLEM_JSON};
-use crate::request_id::{REQUEST_ID, TRACEPARENT};
-use crate::request_log::Responded;
-use crate::streaming;
-use crate::transfer::CompleteBody;
 use actix_http::ConnectionType;
 use actix_web::HttpResponse;
 use actix_web::body::{BodySize, MessageBody};

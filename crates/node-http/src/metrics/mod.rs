@@ -7,6 +7,7 @@ mod folder;
 mod gauges;
 #[cfg(target_os = "linux")]
 mod process;
+pub(crate) mod readings;
 pub(crate) mod server;
 mod text;
 

@@ -2,7 +2,7 @@
 
 use super::Metrics;
 use super::text::{self, OPEN_METRICS, PLAIN};
-use crate::tokens::{Role, Tokens};
+use crate::admission::tokens::{Role, Tokens};
 use actix_web::dev::ServerHandle;
 use actix_web::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, rt, web};

@@ -1,6 +1,6 @@
 //! The headers of responses.
 
-use super::reference::reference;
+use super::reference;
 use serde_json::{Map, Value, json};
 
 /// Every header that a response may have: name, description, pattern of its value, example.

@@ -6,7 +6,6 @@
 mod headers;
 mod operation;
 pub(crate) mod problems;
-mod reference;
 
 use crate::config::HttpConfig;
 use crate::routes::operation::Method;
@@ -14,7 +13,6 @@ use crate::routes::{self, DEVELOPMENT, TAGS};
 use crate::service::InterfaceDocuments;
 use crate::url::BasePath;
 use node_types::wire::schema::Form;
-use reference::reference;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -103,6 +101,11 @@ fn components(schemas: BTreeMap<String, Value>) -> Value {
         (name, schema)
     };
     schemas.into_iter().map(component).collect::<Map<_, _>>().into()
+}
+
+/// Returns a reference to the component `name` of this kind.
+pub(super) fn reference(kind: &str, name: &str) -> Value {
+    json!({ "$ref": format!("#/components/{kind}/{name}") })
 }
 
 /// Rewrites references between schema documents, `<Name>.json`, to references to components.

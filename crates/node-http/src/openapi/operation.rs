@@ -2,8 +2,8 @@
 
 use super::headers;
 use super::problems;
-use super::reference::reference;
-use crate::problem_page::ProblemPage;
+use super::reference;
+use crate::problem::page::ProblemPage;
 use crate::routes::operation::{Content, Declaration, DeclaredBody, Link, Method, Parameter};
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;

@@ -1,14 +1,14 @@
 //! The problems, each with an example that is generated like a real problem.
 
 use super::headers;
-use super::reference::reference;
+use super::reference;
+use crate::admission::rate::TooFast;
 use crate::config::HttpConfig;
+use crate::exchange::request_id::RequestId;
+use crate::problem::page::ProblemPage;
+use crate::problem::report;
+use crate::problem::sent::Sent;
 use crate::problem::{self, HttpError};
-use crate::problem_page::ProblemPage;
-use crate::rate::TooFast;
-use crate::report;
-use crate::request_id::RequestId;
-use crate::sent::Sent;
 use node_core::executor::CallFailure;
 use node_core::node::{Field, Limits, NodeError};
 use node_core::pool::{PoolError, Rejection};

@@ -4,7 +4,7 @@ use super::operation::Operation;
 use crate::convert::output;
 use crate::exchange::{Exchange, Job};
 use crate::problem::HttpError;
-use crate::problem_page::ProblemPage::{self, BlockNotFound, ExecutionFailed, LimitExceeded, StatePruned};
+use crate::problem::page::ProblemPage::{self, BlockNotFound, ExecutionFailed, LimitExceeded, StatePruned};
 use actix_web::HttpResponse;
 use node_core::block::Body;
 use node_core::cost::Cost;

@@ -2,7 +2,7 @@
 
 use super::operation::Operation;
 use crate::convert;
-use crate::problem_page::ProblemPage::{
+use crate::problem::page::ProblemPage::{
     self, BlockNotFound, ExecutionFailed, ExecutionReverted, LimitExceeded, StatePruned,
 };
 use node_core::cost::Cost;

@@ -2,7 +2,7 @@
 
 use super::operation::Operation;
 use crate::convert::output;
-use crate::problem_page::ProblemPage::{BlockNotFound, LimitExceeded};
+use crate::problem::page::ProblemPage::{BlockNotFound, LimitExceeded};
 use node_core::cost::Cost;
 use node_core::node::{ImportProgress, Node};
 use node_types::wire::{

@@ -4,7 +4,7 @@
 use super::operation::Operation;
 use super::transactions::SENT;
 use crate::convert::{self, output};
-use crate::problem_page::ProblemPage::{ExecutionFailed, ExecutionReverted, TransactionRejected};
+use crate::problem::page::ProblemPage::{ExecutionFailed, ExecutionReverted, TransactionRejected};
 use node_core::backend::HeadChange;
 use node_core::block::BlockRef;
 use node_core::cost::Cost;

@@ -1,11 +1,11 @@
 //! The documents to which responses refer.
 
 use super::operation::{Content, Operation};
-use crate::encode;
 use crate::exchange::Exchange;
+use crate::exchange::encode;
 use crate::openapi::problems;
 use crate::problem::HttpError;
-use crate::problem_page::ProblemPage;
+use crate::problem::page::ProblemPage;
 use actix_web::HttpResponse;
 use serde_json::{Value, json};
 

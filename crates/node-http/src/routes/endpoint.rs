@@ -1,11 +1,11 @@
 //! Endpoints: a handler for some methods of a path, with the checks that precede it.
 
+use super::fallback;
 use super::operation::{Handler, Method, Operation};
 use crate::admission::Access;
-use crate::api;
-use crate::body;
+use crate::admission::api;
 use crate::exchange::Exchange;
-use crate::fallback;
+use crate::exchange::body;
 use crate::problem::HttpError;
 use actix_web::dev::RequestHead;
 use actix_web::http::header::UPGRADE;

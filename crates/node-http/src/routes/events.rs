@@ -3,8 +3,8 @@
 use super::operation::{Content, Operation};
 use crate::events;
 use crate::exchange::Exchange;
-use crate::parameters::Parameters;
-use crate::problem_page::ProblemPage::BlockNotFound;
+use crate::exchange::parameters::Parameters;
+use crate::problem::page::ProblemPage::BlockNotFound;
 use actix_web::{HttpRequest, HttpResponse};
 use node_types::BlockNumberOrTag;
 use node_types::wire::{AddressFilter, ErrorDetail, EventsInput, TopicFilter, schema};

@@ -5,7 +5,7 @@ use super::logs::write_logs;
 use super::operation::{Declaration, Link, Operation};
 use crate::convert::{self, output};
 use crate::exchange::{Exchange, Job};
-use crate::problem_page::ProblemPage::{BlockNotFound, FilterNotFound, LimitExceeded};
+use crate::problem::page::ProblemPage::{BlockNotFound, FilterNotFound, LimitExceeded};
 use node_core::cost::Cost;
 use node_core::filters::{FilterId, InvalidFilterId};
 use node_types::wire::{

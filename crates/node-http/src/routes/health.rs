@@ -1,9 +1,9 @@
 //! Liveness and readiness of the server.
 
 use super::operation::Operation;
-use crate::dispatch;
 use crate::exchange::{Exchange, Job};
 use crate::problem::HttpError;
+use crate::scheduling;
 use actix_web::HttpResponse;
 use node_core::backend::BackendHealth;
 use node_core::context::Context;
@@ -43,7 +43,7 @@ async fn ready(exchange: Exchange) -> HttpResponse {
     let service = exchange.service().clone();
     let read = Box::new(move |context: &Context| Ok(service.node.head(context)?));
     let service = exchange.service();
-    let head = dispatch::run(&service.pools, Cost::Long, exchange.context(), read).await;
+    let head = scheduling::run(&service.pools, Cost::Long, exchange.context(), read).await;
     let BackendHealth { write_failure, read_failure, .. } = exchange.service().node.backend().health();
     if let Some(reason) = write_failure {
         return exchange.fail(&HttpError::NotReady(format!("changes cannot be stored: {reason}")));

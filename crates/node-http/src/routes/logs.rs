@@ -4,7 +4,7 @@ use super::operation::Operation;
 use crate::convert::{self, output};
 use crate::exchange::{Exchange, Job};
 use crate::problem::HttpError;
-use crate::problem_page::ProblemPage::{BlockNotFound, ExecutionFailed, LimitExceeded};
+use crate::problem::page::ProblemPage::{BlockNotFound, ExecutionFailed, LimitExceeded};
 use actix_web::HttpResponse;
 use node_core::block::LogRef;
 use node_core::context::Context;

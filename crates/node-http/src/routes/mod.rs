@@ -9,10 +9,10 @@ mod development;
 mod documents;
 mod endpoint;
 mod events;
+mod fallback;
 mod filters;
 mod health;
 mod logs;
-mod messages;
 pub(crate) mod operation;
 mod pages;
 pub(crate) mod spelling;
@@ -21,9 +21,10 @@ mod state;
 mod tests;
 mod transactions;
 
-use crate::fallback;
+use crate::admission::Access;
+use crate::{rpc, websocket};
 use actix_web::{HttpRequest, web};
-use endpoint::{Endpoint, Routes};
+use endpoint::{Endpoint, Methods, Routes};
 use node_types::wire::schema::{Documents, Form};
 use operation::{Content, Operation};
 use serde_json::Value;
@@ -87,7 +88,7 @@ pub(crate) fn schemas(operations: &[Operation], requests: Form) -> BTreeMap<Stri
 /// set.
 pub(crate) fn configure(app: &mut web::ServiceConfig, base: &str, producing: bool) {
     let mut routes = Routes { app, base };
-    messages::register(&mut routes);
+    register_messages(&mut routes);
     let mut paths = BTreeMap::<_, Vec<_>>::new();
     for operation in operations().into_iter().filter(|operation| producing || !operation.controls()) {
         for path in operation.paths() {
@@ -118,4 +119,21 @@ pub(crate) fn configure(app: &mut web::ServiceConfig, base: &str, producing: boo
     routes.app.default_service(web::to(|request: HttpRequest, payload: web::Payload| {
         fallback::refuse(request, payload, None)
     }));
+}
+
+/// Registers JSON-RPC: by POST to `/`, which is also the home page, and to `/rpc`; over WebSocket at `/ws` and `/`.
+fn register_messages(routes: &mut Routes<'_>) {
+    // The operation is known once the message is decoded.
+    let post = || Endpoint::new("rpc", Methods::Post, Access::Guarded, rpc::post);
+    // Clients of other development nodes expect WebSocket at the root.
+    let upgrade = Endpoint::new("ws", Methods::Upgrade, Access::Guarded, websocket::upgrade);
+    routes.serve("/", vec![upgrade.clone(), Endpoint::new("home", Methods::Get, Access::Open, pages::home), post()]);
+    // The base path, or the path of a scope, without the trailing slash.
+    routes.serve("", vec![upgrade, Endpoint::new("home", Methods::Get, Access::Open, pages::add_slash), post()]);
+    for path in ["/rpc", "/rpc/"] {
+        routes.serve(path, vec![post()]);
+    }
+    for path in ["/ws", "/ws/"] {
+        routes.serve(path, vec![Endpoint::new("ws", Methods::GetOnly, Access::Guarded, websocket::upgrade)]);
+    }
 }

@@ -4,10 +4,10 @@
 //! OpenAPI document, and the names in metrics and logs are derived from it.
 
 use crate::admission::Access;
+use crate::exchange::parameters;
 use crate::exchange::{DecodeBody, Exchange, Job};
-use crate::parameters;
 use crate::problem::HttpError;
-use crate::problem_page::ProblemPage;
+use crate::problem::page::ProblemPage;
 use actix_web::HttpResponse;
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;

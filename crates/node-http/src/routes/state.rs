@@ -2,7 +2,7 @@
 
 use super::operation::Operation;
 use crate::convert::output;
-use crate::problem_page::ProblemPage::{self, BlockNotFound, ExecutionFailed, LimitExceeded, StatePruned};
+use crate::problem::page::ProblemPage::{self, BlockNotFound, ExecutionFailed, LimitExceeded, StatePruned};
 use node_core::cost::Cost;
 use node_core::node::Node;
 use node_types::wire::{

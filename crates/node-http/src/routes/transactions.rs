@@ -2,7 +2,7 @@
 
 use super::operation::{Link, Operation};
 use crate::convert::output;
-use crate::problem_page::ProblemPage::{ExecutionFailed, LimitExceeded, TransactionRejected};
+use crate::problem::page::ProblemPage::{ExecutionFailed, LimitExceeded, TransactionRejected};
 use node_core::cost::Cost;
 use node_core::node::{FoundTransaction, Node};
 use node_types::wire::{

@@ -1,7 +1,7 @@
 //! Messages from the client.
 
-use crate::clients::{Exhausted, Permit};
-use crate::transfer::SHORT;
+use crate::admission::clients::{Exhausted, Permit};
+use crate::exchange::transfer::SHORT;
 use actix_http::ws::{CloseReason, Codec, Frame, Item, ProtocolError};
 use actix_web::web::{Bytes, BytesMut, Payload};
 use futures_util::StreamExt;

@@ -8,19 +8,19 @@ mod incoming;
 
 use self::incoming::{Ended, Incoming, Received};
 use crate::admission;
-use crate::clients::Permit;
-use crate::dispatch;
+use crate::admission::clients::Permit;
+use crate::admission::sender::Sender;
+use crate::admission::tokens::Grant;
 use crate::exchange::Exchange;
-use crate::phase::Closing;
+use crate::exchange::request_id::{RequestId, Trace};
+use crate::exchange::request_log::{Responded, UNKNOWN_METHOD};
+use crate::exchange::streaming::streaming_body;
+use crate::exchange::transfer::CompleteBody;
 use crate::problem::{self, HttpError};
-use crate::request_id::{RequestId, Trace};
-use crate::request_log::{Responded, UNKNOWN_METHOD};
 use crate::rpc::{self, Response, Unread};
-use crate::sender::Sender;
+use crate::scheduling;
 use crate::service::Service;
-use crate::streaming::streaming_body;
-use crate::tokens::Grant;
-use crate::transfer::CompleteBody;
+use crate::transport::phase::Closing;
 use actix_http::ConnectionType;
 use actix_http::ws::{self, CloseCode, CloseReason, Codec, Message as Outgoing};
 use actix_web::HttpResponse;
@@ -314,7 +314,7 @@ impl Socket {
         let admitted = admission::count_requests(&self.sender, service, 1);
         let permit = admitted.and_then(|()| Ok(service.requests.take(&self.sender.client, 1)?));
         let permit = match permit {
-            Err(error) if body.len() > dispatch::SHORT_BODY => return unread(error),
+            Err(error) if body.len() > scheduling::SHORT_BODY => return unread(error),
             permit => permit,
         };
         // A refused message is read for the ids of its requests.

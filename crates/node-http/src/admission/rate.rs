@@ -1,6 +1,6 @@
 //! Rate limits for each client.
 
-use crate::sender::Sender;
+use crate::admission::sender::Sender;
 use governor::clock::{Clock, DefaultClock};
 use governor::{DefaultKeyedRateLimiter, Quota};
 use std::fmt;

@@ -1,11 +1,11 @@
 //! Limits on responses that are being sent: on their total memory for all clients, and on the time that a client may
 //! take to read them.
 
-use crate::clients::{Client, Permit};
+use crate::admission::clients::{Client, Permit};
+use crate::admission::sender::Sender;
 use crate::config::HttpConfig;
 use crate::metrics::Metrics;
 use crate::problem::HttpError;
-use crate::sender::Sender;
 use crate::service::Service;
 use actix_web::rt;
 use actix_web::web::Bytes;

@@ -1,9 +1,13 @@
 //! Errors of requests, and one exhaustive match from errors to HTTP statuses.
 
-use crate::clients::Exhausted;
-use crate::problem_page::ProblemPage;
-use crate::rate::TooFast;
-use crate::sent::Sent;
+pub(crate) mod page;
+pub(crate) mod report;
+pub(crate) mod sent;
+
+use crate::admission::clients::Exhausted;
+use crate::admission::rate::TooFast;
+use crate::problem::page::ProblemPage;
+use crate::problem::sent::Sent;
 use actix_web::http::StatusCode;
 use node_core::node::{ErrorKind, Limit, NodeError};
 use node_rpc::options;

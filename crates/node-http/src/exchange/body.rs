@@ -1,12 +1,12 @@
 //! Reading the body of a request, within limits on size and time.
 
-use crate::clients::{Client, Limit};
+use crate::admission::clients::{Client, Limit};
 use crate::config::HttpConfig;
-use crate::dispatch;
+use crate::exchange::transfer::SHORT;
+use crate::exchange::unpack::Packing;
 use crate::problem::HttpError;
+use crate::scheduling;
 use crate::service::Service;
-use crate::transfer::SHORT;
-use crate::unpack::Packing;
 use actix_web::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap};
 use actix_web::web::{Bytes, BytesMut, Payload};
 use actix_web::{HttpMessage, HttpRequest, mime};
@@ -39,7 +39,7 @@ pub(crate) async fn read_json(
     let mut body = within(config, collect(payload, limit, &service.transfers, client)).await?;
     if let Some(packing) = packing {
         let unpack = Box::new(move |_: &Context| packing.unpack(&body, limit));
-        body = dispatch::run(&service.pools, Cost::Long, service.context(client), unpack).await?;
+        body = scheduling::run(&service.pools, Cost::Long, service.context(client), unpack).await?;
     }
     Ok(body)
 }

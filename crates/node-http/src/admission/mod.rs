@@ -1,14 +1,22 @@
 //! Checks that every request must pass before any work is done for it.
 
-use crate::clients::Permit;
+pub(crate) mod api;
+pub(crate) mod clients;
+pub(crate) mod cors;
+pub(crate) mod forwarded;
+pub(crate) mod hosts;
+pub(crate) mod notices;
+pub(crate) mod rate;
+pub(crate) mod sender;
+pub(crate) mod tokens;
+
+use crate::admission::clients::Permit;
+use crate::admission::sender::{Origin, Sender};
+use crate::admission::tokens::{Grant, Role, Tokens};
 use crate::config::HttpConfig;
-use crate::cors;
-use crate::encode;
-use crate::hosts;
+use crate::exchange::encode;
 use crate::problem::HttpError;
-use crate::sender::{Origin, Sender};
 use crate::service::Service;
-use crate::tokens::{Grant, Role, Tokens};
 use crate::url::{PublicUrl, host_of};
 use actix_web::HttpRequest;
 use actix_web::http::header::{AUTHORIZATION, CONTENT_LENGTH, HOST, HeaderMap, HeaderValue, ORIGIN};

@@ -2,11 +2,11 @@
 //! axum.
 
 use crate::config::HttpConfig;
-use crate::mount;
-use crate::phase::Phase;
-use crate::report::ProblemResponse;
-use crate::server::{self, ServeError};
+use crate::problem::report::ProblemResponse;
 use crate::service::Service;
+use crate::transport::mount;
+use crate::transport::phase::Phase;
+use crate::transport::server::{self, ServeError};
 use actix_http::error::PayloadError;
 use actix_http::{Payload, Request as ActixRequest};
 use actix_service::ServiceFactory as _;

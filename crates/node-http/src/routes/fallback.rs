@@ -1,9 +1,9 @@
 //! Responses to requests that no route accepts.
 
 use crate::admission::Access;
-use crate::cors;
+use crate::admission::cors;
 use crate::exchange::Exchange;
-use crate::parameters::is_decodable;
+use crate::exchange::parameters::is_decodable;
 use crate::problem::HttpError;
 use actix_web::http::header::{ALLOW, HeaderValue};
 use actix_web::http::{Method, StatusCode};

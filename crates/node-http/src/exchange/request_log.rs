@@ -1,7 +1,7 @@
 //! Recording of requests in the log and in the metrics.
 
+use crate::exchange::request_id::{RequestId, Trace};
 use crate::metrics::Metrics;
-use crate::request_id::{RequestId, Trace};
 use actix_web::http::StatusCode;
 use node_rpc::CallReport;
 use std::net::IpAddr;

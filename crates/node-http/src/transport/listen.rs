@@ -3,11 +3,11 @@
 //! This replaces actix-web's own acceptor. It limits the number of connections and the time to the first byte, and
 //! handles TLS.
 
+use crate::admission::sender::Peer;
 use crate::config::HttpConfig;
-use crate::connection::{Connection, MAX_UNSENT, Stream, canned_response};
 use crate::problem::HttpError;
-use crate::sender::Peer;
 use crate::service::Service;
+use crate::transport::connection::{Connection, MAX_UNSENT, Stream, canned_response};
 use actix_http::error::DispatchError;
 use actix_web::rt::net::TcpStream;
 use actix_web::web;

@@ -1,21 +1,22 @@
-//! The server: binds the listener and passes its connections to the routes.
+//! The server: binds the listener, passes its connections to the routes, and runs until it is shut down.
 
+use crate::admission::sender::Peer;
+use crate::admission::tokens::Role;
 use crate::config::HttpConfig;
-use crate::connection::Connection;
-use crate::listen;
-use crate::mount;
-use crate::phase::Phase;
 use crate::routes::{self, spelling::Spellings};
-use crate::sender::Peer;
 use crate::service::{MAX_REJECTIONS, Service};
-use crate::tokens::Role;
+use crate::transport::connection::Connection;
+use crate::transport::listen;
+use crate::transport::mount;
+use crate::transport::phase::Phase;
+use crate::transport::signals::Shutdown;
 use actix_http::{ConnectionType, HttpService, Request};
 use actix_server::ServerHandle;
 use actix_service::{IntoServiceFactory, ServiceFactory, ServiceFactoryExt, fn_service, map_config};
 use actix_web::body::MessageBody;
 use actix_web::dev::{AppConfig, Service as _, ServiceResponse};
 use actix_web::rt::time::sleep;
-use actix_web::{App, Error, web};
+use actix_web::{App, Error, rt, web};
 use node_core::node::Node;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -183,6 +184,51 @@ pub(crate) fn app(
         .app_data(service)
         .configure(|app| routes::configure(app, base, producing));
     map_config(app.into_factory(), |()| AppConfig::default())
+}
+
+/// Serves `node` on this thread and on the worker threads of `config` until `shutdown` is triggered and
+/// `shutdown_delay` has passed or a second signal has arrived; then waits for requests in progress. `ready` is called
+/// once the server listens; if it fails, nothing is served.
+///
+/// # Errors
+/// Those of [`Server::bind`] and [`Server::run`], and the error of `ready`.
+///
+/// # Examples
+/// ```
+/// use node_core::node::Node;
+/// use node_http::{HttpConfig, ServeError, Shutdown, serve};
+/// use std::sync::Arc;
+///
+/// fn run(node: Arc<Node>) -> Result<(), ServeError> {
+///     serve(node, HttpConfig::default(), Shutdown::on_signals()?, |address| {
+///         println!("listening on {address}");
+///         Ok(())
+///     })
+/// }
+/// ```
+pub fn serve<E: From<ServeError>>(
+    node: Arc<Node>,
+    config: HttpConfig,
+    mut shutdown: Shutdown,
+    ready: impl FnOnce(SocketAddr) -> Result<(), E>,
+) -> Result<(), E> {
+    rt::System::new().block_on(async move {
+        let delay = config.shutdown_delay;
+        let server = Server::bind(node, config)?;
+        let handle = server.handle();
+        rt::spawn(async move {
+            shutdown.wait(1).await;
+            handle.drain();
+            if !delay.is_zero() {
+                tracing::info!("shutting down: requests are served for {} ms more", delay.as_millis());
+                let _ = rt::time::timeout(delay, shutdown.wait(2)).await;
+            }
+            tracing::info!("shutting down: waiting for requests in progress");
+            handle.stop(true).await;
+        });
+        ready(server.address())?;
+        Ok(server.run().await?)
+    })
 }
 
 fn nonblocking(listener: TcpListener) -> io::Result<TcpListener> {

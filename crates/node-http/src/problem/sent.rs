@@ -1,6 +1,6 @@
 //! The content of a request: the locations of its fields, and their values as they were written.
 
-use crate::parameters;
+use crate::exchange::parameters;
 use actix_web::HttpRequest;
 use actix_web::http::Method;
 use actix_web::web::Bytes;

@@ -1,14 +1,14 @@
 //! Mounting the routes in another actix-web application.
 
-use crate::api::{self, ApiName};
+use crate::admission::api::{self, ApiName};
 use crate::config::HttpConfig;
-use crate::gauge_readings;
+use crate::metrics::readings;
 use crate::openapi;
-use crate::phase::Phase;
-use crate::report::ProblemResponse;
+use crate::problem::report::ProblemResponse;
 use crate::routes::{self, spelling::Spellings};
-use crate::server::ServeError;
 use crate::service::Service;
+use crate::transport::phase::Phase;
+use crate::transport::server::ServeError;
 use actix_web::dev::{HttpServiceFactory, Service as _, ServiceRequest};
 use actix_web::http::StatusCode;
 use actix_web::{ResponseError, web};
@@ -64,7 +64,7 @@ pub(crate) fn shared(
     check_values(&options)?;
     let interface = openapi::documents(&options, node.producer().is_some());
     let service = web::Data::new(Service::new(node, options, address, interface).map_err(ServeError::Start)?);
-    gauge_readings::register(&metrics, &service);
+    readings::register(&metrics, &service);
     Ok(service)
 }
 

@@ -1,7 +1,7 @@
 //! Compression of responses.
 
-use crate::clients::Permit;
-use crate::streaming::Pieces;
+use crate::admission::clients::Permit;
+use crate::exchange::streaming::Pieces;
 use actix_http::encoding::Encoder;
 use actix_web::body::{BodySize, BoxBody, MessageBody, to_bytes};
 use actix_web::dev::ResponseHead;

@@ -11,10 +11,13 @@
 //! endless calls use only CPU time that nothing else needs, and do not delay reads, transactions, filters or blocks.
 //! Most calls are short, so while that pool is idle, a call starts on the receiving thread as well.
 
+mod pool;
+pub(crate) mod priority;
+pub(crate) mod signal;
+
 use crate::config::HttpConfig;
-use crate::pool::{Pool, PoolUsage};
-use crate::priority;
 use crate::problem::HttpError;
+use crate::scheduling::pool::{Pool, PoolUsage};
 use node_core::context::Context;
 use node_core::cost::Cost;
 use node_core::waiting::without_waiting;

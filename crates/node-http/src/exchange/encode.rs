@@ -1,8 +1,8 @@
 //! Serialization of responses, with the URL of their schema as the first key.
 
+use crate::admission::forwarded::Forwarded;
+use crate::admission::hosts;
 use crate::config::HttpConfig;
-use crate::forwarded::Forwarded;
-use crate::hosts;
 use crate::problem::HttpError;
 use crate::url::is_authority;
 use actix_web::HttpRequest;

@@ -2,13 +2,9 @@
 
 #[cfg(feature = "tls")]
 mod acceptor;
-#[cfg(not(feature = "tls"))]
-mod unsupported;
 
 #[cfg(feature = "tls")]
 pub use acceptor::Tls;
-#[cfg(not(feature = "tls"))]
-pub use unsupported::Tls;
 
 use actix_web::rt::net::TcpStream;
 use std::error::Error;
@@ -39,4 +35,29 @@ pub enum InvalidTls {
     /// The crate was built without the feature `tls`.
     #[error("this program was built without TLS; build it with `--features tls`")]
     NotBuilt,
+}
+
+/// A TLS configuration. This type has no values, because the feature `tls` is disabled.
+#[cfg(not(feature = "tls"))]
+#[derive(Clone, Debug)]
+pub enum Tls {}
+
+#[cfg(not(feature = "tls"))]
+impl Tls {
+    /// Always fails; with the feature `tls`, it would read a certificate and a key.
+    ///
+    /// # Errors
+    /// Always [`InvalidTls::NotBuilt`].
+    pub fn from_pem(_certificates: &[u8], _key: &[u8]) -> Result<Self, InvalidTls> {
+        Err(InvalidTls::NotBuilt)
+    }
+
+    /// Cannot be called, because this type has no values.
+    pub fn replace(&self, _other: &Self) {
+        match *self {}
+    }
+
+    pub(crate) async fn accept(&self, _socket: TcpStream) -> std::io::Result<Box<dyn Encrypted>> {
+        match *self {}
+    }
 }

@@ -1,9 +1,9 @@
 //! Turning errors into problem responses (RFC 9457), and logging those that are the server's fault.
 
-use crate::encode;
+use crate::exchange::encode;
+use crate::exchange::request_id::RequestId;
+use crate::problem::sent::Sent;
 use crate::problem::{self, Description, HttpError};
-use crate::request_id::RequestId;
-use crate::sent::Sent;
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, ResponseError};
 use node_core::node::NodeError;

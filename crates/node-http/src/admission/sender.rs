@@ -1,9 +1,9 @@
 //! The sender of a request, and the route it took: directly or through a proxy.
 
-use crate::clients::{Client, Clients};
+use crate::admission::clients::{Client, Clients};
+use crate::admission::forwarded::{self, Forwarded, ProxyNetwork};
 use crate::config::HttpConfig;
-use crate::connection_handle::ConnectionHandle;
-use crate::forwarded::{self, Forwarded, ProxyNetwork};
+use crate::transport::handle::ConnectionHandle;
 use actix_web::HttpRequest;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;

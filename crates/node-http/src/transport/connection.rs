@@ -3,19 +3,19 @@
 //! A connection limits what actix-http does not: how much is read before it is processed, and how long a
 //! client may take to read what was written.
 
-use crate::bare;
-use crate::clients::Permit;
-use crate::encode;
-use crate::framing::Framing;
+use crate::admission::clients::Permit;
+use crate::admission::sender::Peer;
+use crate::exchange::encode;
+use crate::exchange::request_id::RequestId;
+use crate::exchange::request_log::Responded;
+use crate::exchange::transfer;
+use crate::problem::report::Reporter;
+use crate::problem::sent::Sent;
 use crate::problem::{self, HttpError};
-use crate::report::Reporter;
-use crate::request_id::RequestId;
-use crate::request_log::Responded;
-use crate::sender::Peer;
-use crate::sent::Sent;
 use crate::service::Service;
-use crate::tls::Encrypted;
-use crate::transfer;
+use crate::transport::bare;
+use crate::transport::framing::Framing;
+use crate::transport::tls::Encrypted;
 use actix_web::rt::net::TcpStream;
 use actix_web::web;
 use socket2::SockRef;
