@@ -79,7 +79,7 @@ fn main() -> ExitCode {
     if let Some(server) = server {
         let (version, commit) = (env!("CARGO_PKG_VERSION"), env!("COMMIT"));
         tracing::info!(version, commit, settings = changed.join(" "), "starting");
-        process::raise_open_files(server.http.max_connections);
+        process::raise_open_files(server.http.clients.max_connections);
     }
     reload::remember(changed);
     let result = execute(&command, terminal);

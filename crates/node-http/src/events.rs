@@ -144,7 +144,7 @@ impl EventBody {
                 tokio::select! {
                     biased;
                     _ = self.changes.changed() => self.state = State::MustRead,
-                    () = sleep(self.service.config.stream_keep_alive) => return Bytes::from_static(b": keep-alive\n\n"),
+                    () = sleep(self.service.config.requests.stream_keep_alive) => return Bytes::from_static(b": keep-alive\n\n"),
                 }
             }
             match self.next_batch().await {

@@ -60,7 +60,9 @@ pub use admission::forwarded::{InvalidNetwork, ProxyHeaders, ProxyNetwork};
 pub use admission::hosts::{AllowedHost, InvalidHost};
 pub use admission::rate::{InvalidRate, RateLimit};
 pub use admission::tokens::{InvalidTokens, Tokens};
-pub use config::HttpConfig;
+pub use config::{
+    AccessOptions, ClientLimits, HttpConfig, LifecycleOptions, ListenOptions, PerformanceOptions, RequestLimits,
+};
 pub use metrics::Metrics;
 pub use metrics::server::{MetricsError, MetricsServer};
 pub use openapi::openapi;

@@ -85,20 +85,20 @@ impl Service {
             rpc: Rpc::with_methods(
                 node.clone(),
                 config.rpc_limits(),
-                node_rpc::table_of(|name| api::has_method(&config.api, name)),
+                node_rpc::table_of(|name| api::has_method(&config.access.api, name)),
             ),
             node,
             pools,
             metrics,
             clients: Clients::default(),
-            connections: Limit::new(Resource::Connections, config.max_connections),
+            connections: Limit::new(Resource::Connections, config.clients.max_connections),
             rejections: Semaphore::new(MAX_REJECTIONS),
-            requests: Limit::new(Resource::Requests, config.max_requests),
-            transfers: Limit::new(Resource::Transfers, config.transfer_memory),
-            streams: Limit::new(Resource::Streams, config.max_streams),
-            rate_limiter: RateLimiter::new(config.rate_limit),
+            requests: Limit::new(Resource::Requests, config.clients.max_requests),
+            transfers: Limit::new(Resource::Transfers, config.clients.transfer_memory),
+            streams: Limit::new(Resource::Streams, config.clients.max_streams),
+            rate_limiter: RateLimiter::new(config.access.rate_limit),
             notices: Notices::default(),
-            tls: config.tls.clone(),
+            tls: config.listen.tls.clone(),
             documents: CompressedDocuments::new(),
             head_changes,
             pool_arrivals,
@@ -116,11 +116,11 @@ impl Service {
 
     /// Returns a context for a request of `client` that starts now, with the configured deadline.
     pub(crate) fn context(&self, client: &Client) -> Context {
-        Context::unbounded().with_timeout(self.config.call_timeout).on_behalf_of(client.id())
+        Context::unbounded().with_timeout(self.config.requests.call_timeout).on_behalf_of(client.id())
     }
 
     /// Like [`context`](Self::context), for several reads, such as those of a batch: all of them read the same view.
     pub(crate) fn consistent_context(&self, client: &Client) -> Context {
-        Context::holding_view().with_timeout(self.config.call_timeout).on_behalf_of(client.id())
+        Context::holding_view().with_timeout(self.config.requests.call_timeout).on_behalf_of(client.id())
     }
 }

@@ -33,7 +33,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// The parts that all workers share.
 fn parts() -> Result<(Arc<Node>, Routes), Box<dyn std::error::Error>> {
     let chain = DevNode::spawn()?;
-    let options = HttpConfig { base_path: "/node".parse()?, ..HttpConfig::default() };
+    let mut options = HttpConfig::default();
+    options.listen.base_path = "/node".parse()?;
     Ok((chain.node().clone(), node_http::configure(chain.node().clone(), options)?))
 }
 

@@ -26,7 +26,10 @@ async fn own_routes_stand_beside_those_of_the_node() {
 async fn a_scope_has_the_routes_with_their_limits() {
     let chain = DevNode::spawn().unwrap();
     let (base_path, rate_limit) = ("/api/node".parse().unwrap(), "2".parse().unwrap());
-    let options = HttpConfig { base_path, rate_limit, max_body: 64, ..HttpConfig::default() };
+    let mut options = HttpConfig::default();
+    options.listen.base_path = base_path;
+    options.access.rate_limit = rate_limit;
+    options.requests.max_body = 64;
     let routes = node_http::configure(chain.node().clone(), options).unwrap();
     let node = web::scope("/node").configure(|scope| routes.add_to_scope(scope));
     let app = init_service(App::new().service(web::scope("/api").service(node))).await;
@@ -65,7 +68,8 @@ async fn a_scope_has_the_routes_with_their_limits() {
 async fn a_base_path_that_is_not_that_of_the_scope_is_reported() {
     let chain = DevNode::spawn().unwrap();
     let routes = |base: &str| {
-        let options = HttpConfig { base_path: base.parse().unwrap(), ..HttpConfig::default() };
+        let mut options = HttpConfig::default();
+        options.listen.base_path = base.parse().unwrap();
         node_http::configure(chain.node().clone(), options).unwrap()
     };
     let [wrong, empty, below, right] = ["/node", "", "/node", "/d/node"].map(routes);

@@ -34,7 +34,9 @@ fn router(path: Option<String>) -> Result<(Router, NodeService), Box<dyn Error>>
         Some(folder) => Arc::new(node_store::Store::open(folder, genesis.block(), Default::default())?),
     };
     let node = Arc::new(node_evm::builder(backend, genesis.spec).open()?);
-    let service = NodeService::new(node.clone(), HttpConfig { base_path: "/node".parse()?, ..Default::default() })?;
+    let mut options = HttpConfig::default();
+    options.listen.base_path = "/node".parse()?;
+    let service = NodeService::new(node.clone(), options)?;
     let router = Router::new().route("/balance/{address}", get(balance)).nest_service("/node", service.clone());
     Ok((router.with_state(node), service))
 }

@@ -64,7 +64,8 @@ async fn event_streams_are_sent_as_they_are_read() {
 #[tokio::test]
 async fn the_rate_is_that_of_the_address_in_the_extensions() {
     let chain = node_dev::DevNode::spawn().unwrap();
-    let options = HttpConfig { rate_limit: "1".parse().unwrap(), ..HttpConfig::default() };
+    let mut options = HttpConfig::default();
+    options.access.rate_limit = "1".parse().unwrap();
     let mut service = NodeService::new(chain.node().clone(), options).unwrap();
     for (peer, of_axum, status) in
         [("10.0.0.1:1", false, 200), ("10.0.0.1:2", true, 429), ("10.0.0.2:1", true, 200), ("10.0.0.2:2", false, 429)]
@@ -135,10 +136,12 @@ async fn a_service_outlives_its_chain_and_its_clones_and_requests_that_are_dropp
 #[test]
 fn a_service_refuses_options_with_which_it_could_serve_nothing() {
     let chain = node_dev::DevNode::spawn().unwrap();
-    let options = HttpConfig { api: vec!["nothing".parse().unwrap()], ..HttpConfig::default() };
+    let mut options = HttpConfig::default();
+    options.access.api = vec!["nothing".parse().unwrap()];
     let error = NodeService::new(chain.node().clone(), options).err().unwrap();
     assert!(matches!(&error, node_http::ServeError::UnknownApi { name, .. } if name == "nothing"), "{error}");
-    let options = HttpConfig { max_requests: 0, ..HttpConfig::default() };
+    let mut options = HttpConfig::default();
+    options.clients.max_requests = 0;
     let error = NodeService::new(chain.node().clone(), options).err().unwrap();
     assert_eq!(error.to_string(), "`max_requests` must be at least 1");
 }

@@ -3,7 +3,7 @@
 use crate::server::{Duplex, Response, Server, Transport, free_port, node_server, run_to_end};
 use crate::wallet::{hex, sign, transfer};
 use crate::websocket::Socket;
-use node_http::HttpConfig;
+use node_http::{ClientLimits, HttpConfig, RequestLimits};
 use node_types::consensus::TransactionBody;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -397,7 +397,11 @@ fn until_closed(stream: &mut dyn Duplex) -> Vec<u8> {
 fn disconnects_silent_clients() {
     let (header_timeout, keep_alive) = (Duration::from_secs(2), Duration::from_secs(2));
     for transport in Transport::ALL {
-        let config = HttpConfig { header_timeout, keep_alive, ..HttpConfig::default() };
+        let config = HttpConfig {
+            requests: RequestLimits { header_timeout, ..Default::default() },
+            clients: ClientLimits { keep_alive, ..Default::default() },
+            ..HttpConfig::default()
+        };
         let (_chain, server) = super::in_process::serve_dev_over(transport, config);
         let silent: Box<dyn Duplex> = Box::new(server.connect());
         let mut slow = server.connect_securely();
@@ -767,8 +771,10 @@ fn limits_streams() {
 fn closes_idle_connections() {
     let keep_alive = Duration::from_millis(300);
     for transport in Transport::ALL {
-        let (_chain, server) =
-            super::in_process::serve_dev_over(transport, HttpConfig { keep_alive, ..HttpConfig::default() });
+        let (_chain, server) = super::in_process::serve_dev_over(
+            transport,
+            HttpConfig { clients: ClientLimits { keep_alive, ..Default::default() }, ..HttpConfig::default() },
+        );
         let mut idle = server.connect_securely();
         idle.write_all(b"GET /chainId/ HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
         let bytes = until_closed(&mut *idle);
@@ -779,7 +785,10 @@ fn closes_idle_connections() {
 #[test]
 fn keeps_streams_alive() {
     let stream_keep_alive = Duration::from_millis(50);
-    let (_chain, server) = super::in_process::serve_dev(HttpConfig { stream_keep_alive, ..HttpConfig::default() });
+    let (_chain, server) = super::in_process::serve_dev(HttpConfig {
+        requests: RequestLimits { stream_keep_alive, ..Default::default() },
+        ..HttpConfig::default()
+    });
     let mut stream = server.connect();
     write!(stream, "GET /events/ HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
     let mut reported = Vec::new();

@@ -2,7 +2,7 @@
 
 use crate::server::{Response, Server};
 use crate::wallet::{ALICE, CHAIN_ID, hex, sign, transfer, with_high_s};
-use node_http::HttpConfig;
+use node_http::{HttpConfig, RequestLimits};
 use node_types::U256;
 use node_types::consensus::{LegacyTransaction, TransactionBody};
 use serde_json::json;
@@ -146,7 +146,10 @@ fn media_types() {
 #[test]
 fn requests_that_are_not_http() {
     let body_timeout = Duration::from_millis(200);
-    let (_chain, server) = super::in_process::serve_dev(HttpConfig { body_timeout, ..HttpConfig::default() });
+    let (_chain, server) = super::in_process::serve_dev(HttpConfig {
+        requests: RequestLimits { body_timeout, ..Default::default() },
+        ..HttpConfig::default()
+    });
     let slow =
         b"POST /getLogs/ HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{";
     let cases: [(&str, &[u8], Option<u16>); 4] = [

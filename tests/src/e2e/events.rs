@@ -9,7 +9,7 @@ use node_core::backend::{MemoryBackend, StateBackend};
 use node_core::context::Context;
 use node_core::node::Node;
 use node_evm::EvmExecutor;
-use node_http::HttpConfig;
+use node_http::{HttpConfig, RequestLimits};
 use node_types::consensus::{Block, TransactionBody};
 use serde_json::{Value, json};
 use std::fs::File;
@@ -272,7 +272,10 @@ fn open_streams_get_events_at_once() {
 #[test]
 fn idle_streams_get_comments() {
     let stream_keep_alive = Duration::from_millis(1);
-    let (_chain, url) = importing(HttpConfig { stream_keep_alive, ..HttpConfig::default() });
+    let (_chain, url) = importing(HttpConfig {
+        requests: RequestLimits { stream_keep_alive, ..Default::default() },
+        ..HttpConfig::default()
+    });
     let mut events = Events::listen(&format!("{url}/events/"), None);
     assert!(events.next_event().is_some());
     for line in [": keep-alive", "", ": keep-alive", ""] {

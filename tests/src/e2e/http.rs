@@ -2,7 +2,7 @@
 
 use crate::server::Server;
 use crate::wallet::{ALICE, hex, sign, transfer};
-use node_http::HttpConfig;
+use node_http::{HttpConfig, RequestLimits};
 use node_types::consensus::TransactionBody;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
@@ -183,7 +183,10 @@ fn ids_of_requests_are_taken_over() {
 
 #[test]
 fn framing_and_media_types_of_bodies() {
-    let limits = HttpConfig { max_body: 1_000, body_timeout: Duration::from_secs(1), ..HttpConfig::default() };
+    let limits = HttpConfig {
+        requests: RequestLimits { max_body: 1_000, body_timeout: Duration::from_secs(1), ..Default::default() },
+        ..HttpConfig::default()
+    };
     let (_chain, server) = super::in_process::serve_dev(limits);
     let long = format!("3e9\r\n{}\r\n0\r\n\r\n", " ".repeat(1001));
     let chunked = ("Transfer-Encoding", "chunked");
@@ -300,7 +303,10 @@ fn each_of_pipelined_responses_belongs_to_its_request() {
 /// The time for the headers is that of each request, not only of the first one.
 #[test]
 fn half_of_a_head_ends_the_connection() {
-    let config = HttpConfig { header_timeout: Duration::from_millis(500), ..HttpConfig::default() };
+    let config = HttpConfig {
+        requests: RequestLimits { header_timeout: Duration::from_millis(500), ..Default::default() },
+        ..HttpConfig::default()
+    };
     let (_chain, server) = super::in_process::serve_dev(config);
     for half in ["G", "GET /chainId/ HTTP/1.1\r\n", "\r\n"] {
         let mut stream = server.connect();
@@ -330,7 +336,10 @@ fn pipelined_responses_are_in_order() {
 
 #[test]
 fn long_values_are_not_echoed() {
-    let (_chain, server) = super::in_process::serve_dev(HttpConfig { max_headers: 100_000, ..HttpConfig::default() });
+    let (_chain, server) = super::in_process::serve_dev(HttpConfig {
+        requests: RequestLimits { max_headers: 100_000, ..Default::default() },
+        ..HttpConfig::default()
+    });
     let long = "x".repeat(20_000);
     let pairs: Vec<_> = (0..5_000).map(|number| format!("x{number}=")).collect();
     let cases = [

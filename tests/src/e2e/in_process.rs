@@ -5,7 +5,7 @@ use crate::tls::Identity;
 use actix_web::rt::System;
 use node_core::node::Node;
 use node_dev::DevNode;
-use node_http::{HttpConfig, Tls};
+use node_http::{HttpConfig, ListenOptions, Tls};
 use std::net::SocketAddr;
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -20,7 +20,11 @@ fn listen(node: Arc<Node>, config: HttpConfig) -> SocketAddr {
     let (sender, address) = mpsc::channel();
     thread::spawn(move || {
         System::new().block_on(async move {
-            let server = node_http::Server::bind(node, HttpConfig { port: 0, ..config }).unwrap();
+            let server = node_http::Server::bind(
+                node,
+                HttpConfig { listen: ListenOptions { port: 0, ..config.listen }, ..config },
+            )
+            .unwrap();
             sender.send(server.address()).unwrap();
             server.run().await.unwrap();
         });
@@ -41,6 +45,7 @@ pub(crate) fn serve_dev_over(transport: Transport, config: HttpConfig) -> (DevNo
         Tls::from_pem(&certificates, &key).unwrap()
     });
     let chain = DevNode::builder().client_version("ethnode/0.1.0").spawn().unwrap();
-    let address = listen(Arc::clone(chain.node()), HttpConfig { tls, ..config });
+    let address =
+        listen(Arc::clone(chain.node()), HttpConfig { listen: ListenOptions { tls, ..config.listen }, ..config });
     (chain, Server::at_over(address, transport, identity))
 }

@@ -2,7 +2,7 @@
 
 use crate::server::{Response, Server};
 use crate::wallet::ALICE;
-use node_http::HttpConfig;
+use node_http::{ClientLimits, HttpConfig, RequestLimits};
 use serde_json::{Value, json};
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -179,9 +179,8 @@ fn expensive_code_gets_a_response() {
 #[test]
 fn endless_bodies_use_bounded_memory() {
     let limits = HttpConfig {
-        max_body: 100_000,
-        transfer_memory: 2_000_000,
-        body_timeout: Duration::from_mins(10),
+        requests: RequestLimits { max_body: 100_000, body_timeout: Duration::from_mins(10), ..Default::default() },
+        clients: ClientLimits { transfer_memory: 2_000_000, ..Default::default() },
         ..HttpConfig::default()
     };
     let (_chain, server) = super::in_process::serve_dev(limits);

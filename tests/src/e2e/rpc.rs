@@ -2,7 +2,7 @@
 
 use crate::server::{Response, Server};
 use crate::wallet::{ALICE, BOB, hex, sign, transfer};
-use node_http::HttpConfig;
+use node_http::{HttpConfig, RequestLimits};
 use node_types::consensus::{PooledTransaction, TransactionBody};
 use node_types::wire::BytesData;
 use serde_json::{Value, json};
@@ -115,7 +115,10 @@ fn limits_of_http_apply() {
     let shown = guarded.send("POST", "/", &[json_type, ("authorization", "Bearer a-token-of-the-tests")], &chain_id);
     assert_eq!(shown.status, 200);
 
-    let limits = HttpConfig { max_body: 1_000, max_batch: 4, max_batch_bytes: 3_000, ..HttpConfig::default() };
+    let limits = HttpConfig {
+        requests: RequestLimits { max_body: 1_000, max_batch: 4, max_batch_bytes: 3_000, ..Default::default() },
+        ..HttpConfig::default()
+    };
     let (_chain, server) = super::in_process::serve_dev(limits);
     assert_eq!(server.send("POST", "/", &[("content-type", "text/plain")], &chain_id).status, 415);
     assert_eq!(server.send("POST", "/", &[json_type, ("host", "foe.example")], &chain_id).status, 403);

@@ -4,7 +4,7 @@
 
 use crate::server::Server;
 use crate::wallet::{ALICE, hex, sign, transfer};
-use node_http::HttpConfig;
+use node_http::{HttpConfig, RequestLimits};
 use node_rpc::{Method, table};
 use node_types::consensus::TransactionBody;
 use serde_json::{Value, json};
@@ -251,7 +251,10 @@ fn batches_of_ten_thousand() {
     assert_eq!(strict.post("/", &nested).body[0]["error"]["code"], -32600);
     let call = request("eth_getBalance", json!([])).to_string().replace("[]", &nested);
     assert_eq!(strict.post("/", call).body["error"]["code"], -32602);
-    let limits = HttpConfig { max_batch: 10_000, max_batch_bytes: 1_000_000, ..HttpConfig::default() };
+    let limits = HttpConfig {
+        requests: RequestLimits { max_batch: 10_000, max_batch_bytes: 1_000_000, ..Default::default() },
+        ..HttpConfig::default()
+    };
     let (_chain, wide) = super::in_process::serve_dev(limits);
     let begun = wide.peak_memory();
     let block = json!(["0x0", true]);

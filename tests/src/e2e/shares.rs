@@ -4,7 +4,7 @@ use crate::events::Events;
 use crate::server::{Response, Server, Transport};
 use crate::wallet::{BOB, hex, sign, transfer};
 use crate::websocket::Socket;
-use node_http::HttpConfig;
+use node_http::{ClientLimits, HttpConfig, RequestLimits};
 use node_types::consensus::{LegacyTransaction, TransactionBody};
 use serde_json::json;
 use std::io::{ErrorKind, Read, Write};
@@ -170,8 +170,8 @@ fn a_response_larger_than_the_transfer_memory() {
 #[test]
 fn short_responses_must_be_read_at_the_least_rate() {
     let config = HttpConfig {
-        write_timeout: Duration::from_millis(500),
-        least_read_rate: NonZero::<u32>::MAX,
+        requests: RequestLimits { write_timeout: Duration::from_millis(500), ..Default::default() },
+        clients: ClientLimits { least_read_rate: NonZero::<u32>::MAX, ..Default::default() },
         ..HttpConfig::default()
     };
     let (_chain, server) = super::in_process::serve_dev(config);
@@ -201,8 +201,8 @@ fn short_responses_must_be_read_at_the_least_rate() {
 #[test]
 fn a_response_must_be_read_at_the_least_rate() {
     let config = HttpConfig {
-        write_timeout: Duration::from_millis(500),
-        least_read_rate: NonZero::<u32>::MAX,
+        requests: RequestLimits { write_timeout: Duration::from_millis(500), ..Default::default() },
+        clients: ClientLimits { least_read_rate: NonZero::<u32>::MAX, ..Default::default() },
         ..HttpConfig::default()
     };
     let body = long_request();

@@ -3,7 +3,7 @@
 use crate::server::Server;
 use crate::wallet::{BOB, hex, log_writer, sign};
 use crate::websocket::Socket;
-use node_http::HttpConfig;
+use node_http::{HttpConfig, RequestLimits};
 use node_types::consensus::TransactionBody;
 use serde_json::{Value, json};
 use std::fs;
@@ -167,7 +167,10 @@ fn refuses_handshakes_without_a_token_or_of_other_origins() {
 
 #[test]
 fn limits_of_a_connection() {
-    let limits = HttpConfig { max_body: 2_000, max_subscriptions: 2, max_batch: 3, ..HttpConfig::default() };
+    let limits = HttpConfig {
+        requests: RequestLimits { max_body: 2_000, max_subscriptions: 2, max_batch: 3, ..Default::default() },
+        ..HttpConfig::default()
+    };
     let (_chain, server) = super::in_process::serve_dev(limits);
     let mut socket = connect(&server);
     for _ in 0..2 {
@@ -257,7 +260,10 @@ fn no_subscription_misses_a_block() {
 #[test]
 fn an_idle_subscriber_gets_pings() {
     let stream_keep_alive = Duration::from_millis(100);
-    let (_chain, server) = super::in_process::serve_dev(HttpConfig { stream_keep_alive, ..HttpConfig::default() });
+    let (_chain, server) = super::in_process::serve_dev(HttpConfig {
+        requests: RequestLimits { stream_keep_alive, ..Default::default() },
+        ..HttpConfig::default()
+    });
     let mut socket = connect(&server);
     socket.call("eth_subscribe", json!(["logs", {"address": format!("0x{}", "07".repeat(20))}]));
     assert!(matches!(socket.inner().read(), Ok(Message::Ping(_))));

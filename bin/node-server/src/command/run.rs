@@ -63,8 +63,8 @@ pub(crate) struct ChainOptions {
 pub(crate) fn run(options: &RunOptions) -> Result<(), CommandError> {
     let shutdown = Shutdown::on_signals_then(notify::stopping)?;
     let mut http = options.server.http_config()?;
-    if http.api.is_empty() {
-        http.api = API.iter().filter_map(|name| name.parse().ok()).collect();
+    if http.access.api.is_empty() {
+        http.access.api = API.iter().filter_map(|name| name.parse().ok()).collect();
     }
     // Before the folder is created, and a large genesis is sorted.
     check(&http)?;
@@ -107,7 +107,7 @@ fn node(options: &RunOptions, wiring: &Wiring, is_built_in: bool) -> Result<Arc<
 
 /// Announces that the server is ready.
 fn announce(http: &HttpConfig, address: SocketAddr) {
-    logging::announce("", &format!("{}://{address}{}", http.scheme(), http.base_path));
+    logging::announce("", &format!("{}://{address}{}", http.scheme(), http.listen.base_path));
     notify::ready(address);
 }
 

@@ -23,7 +23,7 @@ use node_core::clock::SystemClock;
 use node_core::context::Context;
 use node_core::pool::PoolLimits;
 use node_dev::{AccountOptions, Accounts, DevGenesis, DevNode, DevNodeError};
-use node_http::{HttpConfig, Origin, Shutdown, check, serve};
+use node_http::{Origin, Shutdown, check, serve};
 use node_store::SyncPolicy;
 use state_file::StateFile;
 use std::sync::Arc;
@@ -33,10 +33,11 @@ use summary::Summary;
 /// transactions and failures.
 pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<(), CommandError> {
     let shutdown = Shutdown::on_signals_then(notify::stopping)?;
-    let mut http = HttpConfig { remote_control: options.force_control, ..options.server.http_config()? };
-    if http.cors_origins.is_empty() {
+    let mut http = options.server.http_config()?;
+    http.access.remote_control = options.force_control;
+    if http.access.cors_origins.is_empty() {
         // For pages under development, and for wallets.
-        http.cors_origins = vec![Origin::Loopback, Origin::Extensions];
+        http.access.cors_origins = vec![Origin::Loopback, Origin::Extensions];
     }
     // Before the folder is created.
     check(&http)?;
@@ -102,7 +103,7 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
     let following = terminal.map(|terminal| terminal.follow(chain.node().clone()));
     let following = following.transpose().map_err(CommandError::Output)?;
     let gas_price = chain.gas_price(&Context::unbounded())?;
-    let (scheme, base_path, picks_port) = (http.scheme(), http.base_path.clone(), http.port == 0);
+    let (scheme, base_path, picks_port) = (http.scheme(), http.listen.base_path.clone(), http.listen.port == 0);
     serve(chain.node().clone(), http, shutdown, |address| {
         let url = format!("{scheme}://{}{}", reachable(address), base_path.as_str());
         let summary = Summary::new(chain.accounts(), chain.genesis(), gas_price, folder, url);

@@ -66,8 +66,11 @@ impl ServerOptions {
     /// Returns the configuration of the HTTP interface. Reads the files of tokens, certificate and key, and takes the
     /// socket that systemd opened, if there is one.
     pub(crate) fn http_config(&self) -> Result<HttpConfig, CommandError> {
-        let listener = ListenFd::from_env().take_tcp_listener(0).map_err(CommandError::Socket)?.map(Arc::new);
-        Ok(HttpConfig { tokens: self.tokens()?, tls: self.tls()?, listener, ..self.http.clone() })
+        let mut http = self.http.clone();
+        http.listen.listener = ListenFd::from_env().take_tcp_listener(0).map_err(CommandError::Socket)?.map(Arc::new);
+        http.access.tokens = self.tokens()?;
+        http.listen.tls = self.tls()?;
+        Ok(http)
     }
 
     /// Reads the file of tokens.
@@ -92,7 +95,7 @@ impl ServerOptions {
 
     /// Returns the limits of the node's operations.
     pub(crate) fn limits(&self) -> Limits {
-        Limits { call_timeout: self.http.call_timeout, ..self.limits.clone() }
+        Limits { call_timeout: self.http.requests.call_timeout, ..self.limits.clone() }
     }
 
     /// Limits of the filters. One poll returns at most as many entries as any response may contain logs.

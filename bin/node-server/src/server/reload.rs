@@ -24,7 +24,7 @@ struct Used {
 
 /// Makes certificate and tokens of `http` replaceable.
 pub(crate) fn register(http: &HttpConfig) {
-    let _ = USED.set(Used { tls: http.tls.clone(), tokens: http.tokens.clone() });
+    let _ = USED.set(Used { tls: http.listen.tls.clone(), tokens: http.access.tokens.clone() });
 }
 
 /// Records the settings, for comparison with those that are read later.

@@ -49,14 +49,14 @@ pub(crate) fn admit(
     let config = &service.config;
     check_form(request)?;
     check_host(request, service)?;
-    if length > config.max_headers {
-        return Err(HttpError::HeadersTooLong { limit: config.max_headers });
+    if length > config.requests.max_headers {
+        return Err(HttpError::HeadersTooLong { limit: config.requests.max_headers });
     }
     if access != Access::Probe {
         count_requests(sender, service, 1)?;
     }
     if matches!(access, Access::Guarded | Access::Sending)
-        && let Some(tokens) = &config.tokens
+        && let Some(tokens) = &config.access.tokens
     {
         match granted(request, tokens) {
             None => return Err(HttpError::Unauthorized),
@@ -85,7 +85,7 @@ fn granted(request: &HttpRequest, tokens: &Tokens) -> Option<Role> {
 
 /// Returns what the token of a request that stays open grants, or `None` if it needs no token.
 pub(crate) fn grant(request: &HttpRequest, service: &Service) -> Result<Option<Grant>, HttpError> {
-    let Some(tokens) = &service.config.tokens else { return Ok(None) };
+    let Some(tokens) = &service.config.access.tokens else { return Ok(None) };
     let header = request.headers().get(AUTHORIZATION);
     // The tokens may have been replaced since the request was admitted.
     header.and_then(|header| tokens.grant(header.as_bytes())).map(Some).ok_or(HttpError::Unauthorized)
@@ -93,7 +93,7 @@ pub(crate) fn grant(request: &HttpRequest, service: &Service) -> Result<Option<G
 
 /// Returns whether the request needs a token, and its token does not allow sending transactions.
 pub(crate) fn reads_only(request: &HttpRequest, service: &Service) -> bool {
-    service.config.tokens.as_ref().is_some_and(|tokens| granted(request, tokens) <= Some(Role::Read))
+    service.config.access.tokens.as_ref().is_some_and(|tokens| granted(request, tokens) <= Some(Role::Read))
 }
 
 /// Allows operations that control the chain only for programs on this machine: not over the network, unless
@@ -104,20 +104,20 @@ pub(crate) fn may_control(request: &HttpRequest, service: &Service, sender: &Sen
     if !has_origin(request, sender, config, cors::may_control) {
         return Err(HttpError::ControlFromPage);
     }
-    if config.no_control {
+    if config.access.no_control {
         return Err(HttpError::ControlOff);
     }
-    if config.control_listen.is_some() && !sender.is_at_control {
+    if config.access.control_listen.is_some() && !sender.is_at_control {
         return Err(HttpError::ControlOnOtherAddress);
     }
-    if let Some(tokens) = config.tokens.as_ref().filter(|tokens| tokens.have(Role::Control)) {
+    if let Some(tokens) = config.access.tokens.as_ref().filter(|tokens| tokens.have(Role::Control)) {
         let may = granted(request, tokens) == Some(Role::Control);
         return if may { Ok(()) } else { Err(HttpError::RoleMissing("control")) };
     }
-    if config.remote_control || sender.is_at_control {
+    if config.access.remote_control || sender.is_at_control {
         return Ok(());
     }
-    if !config.host.is_loopback() {
+    if !config.listen.host.is_loopback() {
         return Err(HttpError::ControlExposed);
     }
     match sender.origin {
@@ -164,10 +164,10 @@ fn has_origin(
     let mut origins = request.headers().get_all(ORIGIN);
     match (origins.next(), origins.next()) {
         (Some(origin), None) => {
-            is_own(origin, request, sender, config) || is_allowed(&config.cors_origins, origin.as_bytes())
+            is_own(origin, request, sender, config) || is_allowed(&config.access.cors_origins, origin.as_bytes())
         }
         // Browsers send no origin with requests for images, links and similar.
-        (None, _) => !is_of_another_site(request.headers()) || is_allowed(&config.cors_origins, b""),
+        (None, _) => !is_of_another_site(request.headers()) || is_allowed(&config.access.cors_origins, b""),
         // No browser sends two, and only one of them could be the true one.
         (Some(_), Some(_)) => false,
     }
@@ -183,7 +183,7 @@ fn is_own(origin: &HeaderValue, request: &HttpRequest, sender: &Sender, config: 
         return false;
     }
     let is_same = |own: &str| own.eq_ignore_ascii_case(authority);
-    let public = config.public_url.as_ref().filter(|url| is_same(url.authority())).map(PublicUrl::scheme);
+    let public = config.listen.public_url.as_ref().filter(|url| is_same(url.authority())).map(PublicUrl::scheme);
     if public == Some(scheme) {
         return true;
     }
@@ -274,7 +274,8 @@ fn check_host(request: &HttpRequest, service: &Service) -> Result<(), HttpError>
     let config = &service.config;
     match encode::requested_authority(request) {
         Some(name)
-            if !name.is_empty() && !hosts::is_allowed(&config.allowed_hosts, name, config.public_url.as_ref()) =>
+            if !name.is_empty()
+                && !hosts::is_allowed(&config.access.allowed_hosts, name, config.listen.public_url.as_ref()) =>
         {
             let host = excerpt(name);
             service.notices.warn(host, || {

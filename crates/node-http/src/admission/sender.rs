@@ -67,7 +67,7 @@ impl Sender {
             // An application that mounts the routes accepts the connections itself.
             None => {
                 let address = request.peer_addr().map(|peer| peer.ip());
-                let peer = Peer::new(address, clients, &config.trusted_proxies);
+                let peer = Peer::new(address, clients, &config.listen.trusted_proxies);
                 Self::of_peer(&peer, request, None, is_forwarded, config, clients)
             }
         }
@@ -83,8 +83,9 @@ impl Sender {
         config: &HttpConfig,
         clients: &Clients,
     ) -> Self {
-        let forwarded = (is_forwarded && peer.is_proxy)
-            .then(|| Box::new(Forwarded::read(request.headers(), config.proxy_headers, &config.trusted_proxies)));
+        let forwarded = (is_forwarded && peer.is_proxy).then(|| {
+            Box::new(Forwarded::read(request.headers(), config.listen.proxy_headers, &config.listen.trusted_proxies))
+        });
         let origin = match &forwarded {
             None if is_forwarded => Origin::UntrustedProxy(peer.address),
             // A proxy that does not identify its client may act for anyone. So may the local proxy that usually
@@ -107,7 +108,7 @@ impl Sender {
 
 /// Returns whether clients on other machines reach the server at its public URL.
 fn is_public(config: &HttpConfig) -> bool {
-    config.public_url.as_ref().is_some_and(|url| {
+    config.listen.public_url.as_ref().is_some_and(|url| {
         let host = url.host();
         !host.eq_ignore_ascii_case("localhost") && !host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
     })
@@ -129,6 +130,7 @@ pub(crate) fn measure_head(request: &HttpRequest) -> (usize, bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::ListenOptions;
     use actix_web::test::TestRequest;
 
     #[test]
@@ -159,8 +161,11 @@ mod tests {
         ];
         for (trusted, public_url, peer, header, origin, client) in cases {
             let config = HttpConfig {
-                trusted_proxies: trusted.split(',').filter_map(|network| network.parse().ok()).collect(),
-                public_url: public_url.map(|url| url.parse().unwrap()),
+                listen: ListenOptions {
+                    trusted_proxies: trusted.split(',').filter_map(|network| network.parse().ok()).collect(),
+                    public_url: public_url.map(|url| url.parse().unwrap()),
+                    ..Default::default()
+                },
                 ..HttpConfig::default()
             };
             let mut request = TestRequest::default().peer_addr(peer.parse().unwrap());

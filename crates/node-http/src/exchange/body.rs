@@ -25,7 +25,7 @@ pub(crate) async fn read_json(
     client: &Arc<Client>,
 ) -> Result<Bytes, HttpError> {
     let (headers, config) = (request.headers(), &service.config);
-    let limit = config.max_body;
+    let limit = config.requests.max_body;
     if !is_json(request) {
         let untyped = !headers.contains_key(CONTENT_TYPE);
         // A missing body is reported as missing, not as a wrong media type.
@@ -46,7 +46,7 @@ pub(crate) async fn read_json(
 
 /// Applies the time limit for receiving a body.
 async fn within(config: &HttpConfig, body: impl Future<Output = Result<Bytes, HttpError>>) -> Result<Bytes, HttpError> {
-    tokio::time::timeout(config.body_timeout, body).await.unwrap_or(Err(HttpError::BodyTimeout))
+    tokio::time::timeout(config.requests.body_timeout, body).await.unwrap_or(Err(HttpError::BodyTimeout))
 }
 
 /// Returns whether the request declares a body of length zero, whose media type does not matter.

@@ -21,13 +21,13 @@ pub(crate) fn base_url(
     listening: &str,
 ) -> String {
     // The host is written into JSON strings and headers unescaped, so it must be a valid authority.
-    let is_usable = |name: &&str| is_authority(name) && hosts::is_allowed(&config.allowed_hosts, name, None);
+    let is_usable = |name: &&str| is_authority(name) && hosts::is_allowed(&config.access.allowed_hosts, name, None);
     let addressed = || requested_authority(request).filter(is_usable).unwrap_or(listening);
-    match (&config.public_url, forwarded) {
+    match (&config.listen.public_url, forwarded) {
         (None, Some(Forwarded { scheme, host, prefix, .. })) => {
             let scheme = scheme.unwrap_or(config.scheme());
             let host = host.as_deref().unwrap_or_else(addressed);
-            [scheme, "://", host, prefix.as_str(), config.base_path.as_str()].concat()
+            [scheme, "://", host, prefix.as_str(), config.listen.base_path.as_str()].concat()
         }
         _ => url_with_authority(config, addressed()),
     }
@@ -35,9 +35,9 @@ pub(crate) fn base_url(
 
 /// Returns the base of all URLs of the server: the configured public URL, or one with `authority`.
 pub(crate) fn url_with_authority(config: &HttpConfig, authority: &str) -> String {
-    match &config.public_url {
-        Some(url) => url.with_base(&config.base_path),
-        None => [config.scheme(), "://", authority, config.base_path.as_str()].concat(),
+    match &config.listen.public_url {
+        Some(url) => url.with_base(&config.listen.base_path),
+        None => [config.scheme(), "://", authority, config.listen.base_path.as_str()].concat(),
     }
 }
 
@@ -113,6 +113,7 @@ pub(crate) fn identified(schema_url: &str, schema: &Value) -> Result<Vec<u8>, Ht
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{AccessOptions, ListenOptions};
     use actix_web::test::TestRequest;
     use serde_json::json;
 
@@ -133,9 +134,19 @@ mod tests {
     #[test]
     fn prefers_the_public_url_and_replaces_invalid_hosts() {
         let allowed_hosts = ["inner", "node.local"].map(|host| host.parse().unwrap()).to_vec();
-        let plain = HttpConfig { allowed_hosts, ..HttpConfig::default() };
-        let based = HttpConfig { base_path: "/v1".parse().unwrap(), ..plain.clone() };
-        let public = HttpConfig { public_url: Some("https://node.example/x".parse().unwrap()), ..based.clone() };
+        let plain =
+            HttpConfig { access: AccessOptions { allowed_hosts, ..Default::default() }, ..HttpConfig::default() };
+        let based = HttpConfig {
+            listen: ListenOptions { base_path: "/v1".parse().unwrap(), ..plain.listen.clone() },
+            ..plain.clone()
+        };
+        let public = HttpConfig {
+            listen: ListenOptions {
+                public_url: Some("https://node.example/x".parse().unwrap()),
+                ..based.listen.clone()
+            },
+            ..based.clone()
+        };
         let forwarded = Forwarded {
             client: None,
             scheme: Some("https"),

@@ -143,7 +143,7 @@ impl Exchange {
     }
 
     fn is_compressible(&self, body: &[u8]) -> bool {
-        !self.service.config.no_compression && compress::is_worthwhile(body.len())
+        !self.service.config.performance.no_compression && compress::is_worthwhile(body.len())
     }
 
     /// Creates a response without a body, with the headers that every response has.
@@ -166,7 +166,7 @@ impl Exchange {
                 headers.insert(HEAD_HASH, hash);
             }
         }
-        if let Some(control) = self.caching.control(self.service.config.tokens.is_none()) {
+        if let Some(control) = self.caching.control(self.service.config.access.tokens.is_none()) {
             headers.insert(CACHE_CONTROL, HeaderValue::from_static(control));
         }
         for (name, value) in self.headers.drain(..) {
@@ -192,7 +192,7 @@ impl Exchange {
 
     /// Adds the headers that allow a page of another origin to read the response.
     fn add_cors_headers(&self, headers: &mut HeaderMap) {
-        let allowed = &self.service.config.cors_origins;
+        let allowed = &self.service.config.access.cors_origins;
         if self.caching.is_storable() && cors::varies(allowed) {
             headers.append(VARY, HeaderValue::from_static("origin"));
         }

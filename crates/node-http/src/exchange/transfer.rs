@@ -31,7 +31,7 @@ impl CompleteBody {
     /// [`HttpError::ResponseTooLarge`] if there will never be enough memory for them, and [`HttpError::Exhausted`] if
     /// there is not enough now, for all clients together or for this one.
     pub(crate) fn new(mut bytes: Vec<u8>, service: &Service, client: &Arc<Client>) -> Result<Self, HttpError> {
-        let (length, limit) = (bytes.len(), service.config.transfer_memory);
+        let (length, limit) = (bytes.len(), service.config.clients.transfer_memory);
         if length <= SHORT {
             // It may be an error in the buffer of a long response, whose memory would not be counted.
             if bytes.capacity() > SHORT {
@@ -90,7 +90,8 @@ pub(crate) fn report_slow_client(metrics: &Metrics) {
 
 /// Returns the time in which `length` bytes must be read.
 pub(crate) fn time_limit(length: usize, config: &HttpConfig) -> Duration {
-    config.write_timeout + Duration::from_millis(length as u64 * 1_000 / u64::from(config.least_read_rate.get()))
+    config.requests.write_timeout
+        + Duration::from_millis(length as u64 * 1_000 / u64::from(config.clients.least_read_rate.get()))
 }
 
 struct Held {

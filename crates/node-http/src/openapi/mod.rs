@@ -83,9 +83,9 @@ pub fn openapi(base: &BasePath, producing: bool) -> Value {
 
 /// Returns all documents that describe the interface.
 pub(crate) fn documents(config: &HttpConfig, producing: bool) -> InterfaceDocuments {
-    let mut openapi = openapi(&config.base_path, producing);
-    if let Some(url) = &config.public_url {
-        openapi["servers"][0]["url"] = url.with_base(&config.base_path).into();
+    let mut openapi = openapi(&config.listen.base_path, producing);
+    if let Some(url) = &config.listen.public_url {
+        openapi["servers"][0]["url"] = url.with_base(&config.listen.base_path).into();
     }
     let schemas = routes::schemas(&routes::operations(), Form::Request);
     InterfaceDocuments { schemas, openapi_json: openapi.to_string().into() }
@@ -212,14 +212,14 @@ mod tests {
         let cases = [
             ("max-logs", limits.logs),
             ("max-block-range", usize::try_from(limits.block_range).unwrap()),
-            ("max-connections", http.max_connections),
-            ("max-requests", http.max_requests),
+            ("max-connections", http.clients.max_connections),
+            ("max-requests", http.clients.max_requests),
             ("max-addresses", limits.addresses),
             ("max-topics", limits.topics),
             ("max-storage-keys", limits.storage_keys),
             ("gas-cap", usize::try_from(limits.gas_cap).unwrap()),
             ("max-filters", filters.count),
-            ("max-streams", http.max_streams),
+            ("max-streams", http.clients.max_streams),
             ("pool-transactions", pool.transactions),
         ];
         for (option, limit) in cases {

@@ -90,7 +90,11 @@ fn errors() -> Vec<(&'static str, &'static str, HttpError)> {
     vec![
         ("body-malformed", "The body is not JSON", HttpError::Body(malformed)),
         ("no-token", "A token is required", HttpError::Unauthorized),
-        ("headers-too-long", "The headers are too long", HttpError::HeadersTooLong { limit: http.max_headers }),
+        (
+            "headers-too-long",
+            "The headers are too long",
+            HttpError::HeadersTooLong { limit: http.requests.max_headers },
+        ),
         (
             "too-fast",
             "The client sends too many requests",
@@ -115,7 +119,7 @@ fn errors() -> Vec<(&'static str, &'static str, HttpError)> {
             HttpError::MethodNotAllowed { allow: "POST, OPTIONS" },
         ),
         ("body-timeout", "The body arrived too slowly", HttpError::BodyTimeout),
-        ("body-too-large", "The body is too long", HttpError::BodyTooLarge { limit: http.max_body }),
+        ("body-too-large", "The body is too long", HttpError::BodyTooLarge { limit: http.requests.max_body }),
         ("media-type", "The body is not declared as JSON", HttpError::MediaType),
         (INVALID, "A field has the wrong type, range or name", HttpError::Parameters(vec![fault])),
         ("execution-reverted", "The contract reverted", reverted.into()),

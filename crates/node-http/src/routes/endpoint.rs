@@ -127,7 +127,7 @@ impl Endpoint {
             return exchange.fail(&HttpError::NotReady(progress));
         }
         if let Some(Switch { controls }) = self.switch
-            && !api::has_operation(&exchange.config().api, self.operation, controls)
+            && !api::has_operation(&exchange.config().access.api, self.operation, controls)
         {
             return exchange.fail(&HttpError::SwitchedOff(self.operation));
         }

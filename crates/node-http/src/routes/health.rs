@@ -39,7 +39,7 @@ async fn ready(exchange: Exchange) -> HttpResponse {
     if let Some(progress) = exchange.config().starting.current() {
         return exchange.fail(&HttpError::NotReady(progress));
     }
-    let max_age = exchange.config().max_head_age;
+    let max_age = exchange.config().lifecycle.max_head_age;
     let service = exchange.service().clone();
     let read = Box::new(move |context: &Context| Ok(service.node.head(context)?));
     let service = exchange.service();

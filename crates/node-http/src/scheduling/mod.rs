@@ -47,9 +47,19 @@ impl Pools {
     /// Starts the threads that `config` specifies.
     pub(crate) fn new(config: &HttpConfig) -> io::Result<Self> {
         Ok(Self {
-            work: Pool::new("work", HttpConfig::threads(config.pool_threads), config.pool_queue, || {})?,
-            disk: Pool::new("disk", DISK_THREADS, config.pool_queue, || {})?,
-            code: Pool::new("call", HttpConfig::threads(config.call_threads), config.pool_queue, priority::lower)?,
+            work: Pool::new(
+                "work",
+                HttpConfig::threads(config.performance.pool_threads),
+                config.performance.pool_queue,
+                || {},
+            )?,
+            disk: Pool::new("disk", DISK_THREADS, config.performance.pool_queue, || {})?,
+            code: Pool::new(
+                "call",
+                HttpConfig::threads(config.performance.call_threads),
+                config.performance.pool_queue,
+                priority::lower,
+            )?,
         })
     }
 
@@ -137,6 +147,7 @@ impl Drop for CancelOnDrop {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::PerformanceOptions;
     use node_core::node::NodeError;
     use node_core::waiting;
     use std::num::NonZero;
@@ -146,8 +157,15 @@ mod tests {
 
     fn pools(threads: usize, capacity: usize) -> Pools {
         let count = NonZero::new(threads);
-        let config =
-            HttpConfig { pool_threads: count, call_threads: count, pool_queue: capacity, ..HttpConfig::default() };
+        let config = HttpConfig {
+            performance: PerformanceOptions {
+                pool_threads: count,
+                call_threads: count,
+                pool_queue: capacity,
+                ..Default::default()
+            },
+            ..HttpConfig::default()
+        };
         Pools::new(&config).unwrap()
     }
 

@@ -44,7 +44,7 @@ impl Received {
 
     /// Returns the error for which actix-http refuses the request with `status`.
     pub(crate) fn error(&self, status: u16, config: &HttpConfig) -> HttpError {
-        let limit = config.max_headers;
+        let limit = config.requests.max_headers;
         let is_whole = self.head.windows(4).any(|window| window == b"\r\n\r\n");
         match status {
             408 => HttpError::HeadersTimeout,

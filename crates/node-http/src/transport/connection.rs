@@ -142,7 +142,7 @@ impl Connection {
             self.head_limit = None;
             return Ok(());
         }
-        let limit = self.service.config.header_timeout;
+        let limit = self.service.config.requests.header_timeout;
         if self.head_limit.get_or_insert_with(|| Box::pin(sleep(limit))).as_mut().poll(cx).is_pending() {
             return Ok(());
         }

@@ -35,7 +35,7 @@ pub(crate) async fn accept(
     let config = &service.config;
     set_options(&socket, config);
     let address = socket.peer_addr().ok();
-    let peer = Peer::new(address.map(|address| address.ip()), &service.clients, &config.trusted_proxies);
+    let peer = Peer::new(address.map(|address| address.ip()), &service.clients, &config.listen.trusted_proxies);
     let peer = Peer { is_at_control, ..peer };
     let connections = &service.connections;
     let permit =
@@ -65,7 +65,7 @@ pub(crate) async fn accept(
     };
     let result = tokio::select! {
         biased;
-        done = timeout(config.header_timeout, handshake) => done.map_err(|_| DispatchError::SlowRequestTimeout)?,
+        done = timeout(config.requests.header_timeout, handshake) => done.map_err(|_| DispatchError::SlowRequestTimeout)?,
         // Shutdown does not wait for clients that have not sent anything yet.
         () = closing.wait() => Err(io::ErrorKind::ConnectionAborted.into()),
     };
@@ -113,7 +113,7 @@ fn set_options(socket: &TcpStream, config: &HttpConfig) {
     if let Err(error) = socket.set_nodelay(true) {
         tracing::debug!(%error, "cannot set TCP_NODELAY");
     }
-    limit_writing(socket, config.write_timeout);
+    limit_writing(socket, config.requests.write_timeout);
 }
 
 /// Makes the operating system hold few unsent bytes, and close the connection if the client acknowledges nothing for

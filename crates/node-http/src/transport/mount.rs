@@ -37,7 +37,8 @@ use std::sync::Arc;
 /// use std::sync::Arc;
 ///
 /// fn serve(node: Arc<Node>) -> Result<(), Box<dyn std::error::Error>> {
-///     let options = HttpConfig { base_path: "/node".parse()?, ..HttpConfig::default() };
+///     let mut options = HttpConfig::default();
+///     options.listen.base_path = "/node".parse()?;
 ///     let routes = node_http::configure(node, options)?;
 ///     let app = move || {
 ///         App::new()
@@ -75,15 +76,15 @@ pub(crate) fn shared(
 /// [`ServeError::UnknownApi`], [`ServeError::Zero`] and [`ServeError::Bind`].
 pub fn check(options: &HttpConfig) -> Result<(), ServeError> {
     check_values(options)?;
-    let public = options.listener.is_none().then(|| options.address());
-    for address in public.into_iter().chain(options.control_listen) {
+    let public = options.listen.listener.is_none().then(|| options.address());
+    for address in public.into_iter().chain(options.access.control_listen) {
         TcpListener::bind(address).map_err(|source| ServeError::Bind { address, source })?;
     }
     Ok(())
 }
 
 fn check_values(options: &HttpConfig) -> Result<(), ServeError> {
-    if let Some(name) = options.api.iter().find(|name| !is_known(name)) {
+    if let Some(name) = options.access.api.iter().find(|name| !is_known(name)) {
         return Err(ServeError::UnknownApi { name: name.to_string(), namespaces: namespaces() });
     }
     options.zero_limit().map_or(Ok(()), |limit| Err(ServeError::Zero(limit)))
@@ -114,7 +115,7 @@ impl Routes {
     /// every path that no earlier route matches, so the application's own routes must be added first. For a scope,
     /// use [`add_to_scope`](Self::add_to_scope).
     pub fn add_to(&self, app: &mut web::ServiceConfig) {
-        app.service(self.scope(self.service.config.base_path.as_str()));
+        app.service(self.scope(self.service.config.listen.base_path.as_str()));
     }
 
     /// Adds all routes to a scope. [`base_path`](HttpConfig::base_path) must be the full path of the scope, including
@@ -133,12 +134,12 @@ impl Routes {
     fn scope(&self, prefix: &str) -> impl HttpServiceFactory + use<> {
         let producing = self.service.node.producer().is_some();
         let service = self.service.clone();
-        let spellings = Rc::new(Spellings::new(service.config.base_path.as_str(), &routes::operations()));
+        let spellings = Rc::new(Spellings::new(service.config.listen.base_path.as_str(), &routes::operations()));
         web::scope(prefix)
             .app_data(self.service.clone())
             .configure(|scope| routes::configure(scope, "", producing))
             .wrap_fn(move |mut request, routes| {
-                let misplaced = misplacement(&request, service.config.base_path.as_str());
+                let misplaced = misplacement(&request, service.config.listen.base_path.as_str());
                 let request = match misplaced {
                     Some(problem) => Err(request.into_response(problem.error_response())),
                     None => {

@@ -70,7 +70,7 @@ impl Server {
     /// If the address cannot be bound or threads cannot be started.
     pub fn bind(node: Arc<Node>, config: HttpConfig) -> Result<Self, ServeError> {
         let requested = config.address();
-        let listener = match &config.listener {
+        let listener = match &config.listen.listener {
             Some(listener) => listener.try_clone().and_then(nonblocking),
             None => TcpListener::bind(requested).and_then(nonblocking),
         };
@@ -81,21 +81,23 @@ impl Server {
         let builder = actix_server::Server::build()
             .workers(settings.workers())
             // Connections over the limit are also accepted, so that they can be sent an error.
-            .max_concurrent_connections(settings.max_connections.saturating_add(MAX_REJECTIONS))
+            .max_concurrent_connections(settings.clients.max_connections.saturating_add(MAX_REJECTIONS))
             // The timeout is in whole seconds, rounded up.
-            .shutdown_timeout(u64::try_from(settings.shutdown_timeout.as_millis().div_ceil(1_000)).unwrap_or(u64::MAX))
+            .shutdown_timeout(
+                u64::try_from(settings.lifecycle.shutdown_timeout.as_millis().div_ceil(1_000)).unwrap_or(u64::MAX),
+            )
             .disable_signals();
         let shutdown = builder.graceful_shutdown_signal();
         let shared = service.clone();
-        let base = settings.base_path.clone();
-        let linger = settings.shutdown_delay.min(LINGER);
+        let base = settings.listen.base_path.clone();
+        let linger = settings.lifecycle.shutdown_delay.min(LINGER);
         let serve = move |is_at_control: bool| {
             let (service, shutdown) = (shared.clone(), shutdown.clone());
             let accepting = service.clone();
             let http = HttpService::build()
                 .h1_write_buffer_size(WRITE_BUFFER)
-                .keep_alive(settings.keep_alive)
-                .client_request_timeout(settings.header_timeout)
+                .keep_alive(settings.clients.keep_alive)
+                .client_request_timeout(settings.requests.header_timeout)
                 .client_disconnect_timeout(DISCONNECT_TIMEOUT)
                 // A client that closes its sending half is considered gone, and its work is cancelled.
                 .h1_allow_half_closed(false)
@@ -113,7 +115,7 @@ impl Server {
                 .h1(app(service, base.as_str()));
             fn_service(move |socket| listen::accept(socket, accepting.clone(), is_at_control)).and_then(http)
         };
-        let control = settings.control_listen.map(|address| {
+        let control = settings.access.control_listen.map(|address| {
             let listener = TcpListener::bind(address).and_then(nonblocking);
             let listener = listener.map_err(|source| ServeError::Bind { address, source })?;
             listener.local_addr().map(|address| (address, listener)).map_err(ServeError::Start)
@@ -122,7 +124,8 @@ impl Server {
         let mut builder = builder.listen("http", listener, move || public(false)).map_err(ServeError::Start)?;
         if let Some((address, listener)) = control.transpose()? {
             tracing::info!("control of the chain on {scheme}://{address}");
-            if !address.ip().is_loopback() && !settings.tokens.as_ref().is_some_and(|tokens| tokens.have(Role::Control))
+            if !address.ip().is_loopback()
+                && !settings.access.tokens.as_ref().is_some_and(|tokens| tokens.have(Role::Control))
             {
                 tracing::warn!("everyone who can reach {address} can control the chain: no token has the role control");
             }
@@ -213,7 +216,7 @@ pub fn serve<E: From<ServeError>>(
     ready: impl FnOnce(SocketAddr) -> Result<(), E>,
 ) -> Result<(), E> {
     rt::System::new().block_on(async move {
-        let delay = config.shutdown_delay;
+        let delay = config.lifecycle.shutdown_delay;
         let server = Server::bind(node, config)?;
         let handle = server.handle();
         rt::spawn(async move {

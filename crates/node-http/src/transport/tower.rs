@@ -49,7 +49,8 @@ type RequestBody = Pin<Box<dyn Body<Data = Bytes, Error = BoxError> + Send>>;
 /// # use std::sync::Arc;
 ///
 /// # fn router(node: Arc<Node>) -> Result<axum::Router, Box<dyn std::error::Error>> {
-/// let options = HttpConfig { base_path: "/node".parse()?, ..HttpConfig::default() };
+/// let mut options = HttpConfig::default();
+/// options.listen.base_path = "/node".parse()?;
 /// let router = axum::Router::new().nest_service("/node", NodeService::new(node, options)?);
 /// # Ok(router)
 /// # }

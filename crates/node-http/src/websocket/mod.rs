@@ -77,11 +77,11 @@ pub(crate) async fn upgrade(exchange: Exchange) -> HttpResponse {
         Err(exhausted) => return exchange.fail(&exhausted.into()),
     };
     let socket = Socket {
-        session: Arc::new(Session::new(SessionLimits { subscriptions: service.config.max_subscriptions })),
+        session: Arc::new(Session::new(SessionLimits { subscriptions: service.config.requests.max_subscriptions })),
         sender,
         caller,
         grant,
-        incoming: Incoming::new(payload, incoming_permit, service.config.max_body),
+        incoming: Incoming::new(payload, incoming_permit, service.config.requests.max_body),
         codec: Codec::new(),
         head_changes: service.head_changes.listen(),
         pool_arrivals: service.pool_arrivals.listen(),
@@ -90,7 +90,7 @@ pub(crate) async fn upgrade(exchange: Exchange) -> HttpResponse {
         notifies_next: false,
         retry_at: None,
         response: None,
-        next_ping: TimerInstant::now() + service.config.stream_keep_alive,
+        next_ping: TimerInstant::now() + service.config.requests.stream_keep_alive,
         unanswered_pings: 0,
         ended: false,
         path: exchange.request().path().to_owned(),
@@ -210,7 +210,7 @@ impl Socket {
             }
             Event::Received(Received::Ended(Ended::Disconnected)) => self.ended = true,
             Event::Received(Received::Ended(Ended::TooLong)) => {
-                let limit = self.service.config.max_body;
+                let limit = self.service.config.requests.max_body;
                 self.close(CloseCode::Size, &format!("a message is longer than {limit} bytes (max-body)"), out);
             }
             // RFC 6455, section 8.1.
@@ -362,7 +362,7 @@ impl Socket {
 
     /// Restarts the time until the next ping, because a frame was received or is sent.
     fn postpone_ping(&mut self) {
-        self.next_ping = TimerInstant::now() + self.service.config.stream_keep_alive;
+        self.next_ping = TimerInstant::now() + self.service.config.requests.stream_keep_alive;
     }
 
     fn close(&mut self, code: CloseCode, reason: &str, out: &mut BytesMut) {
