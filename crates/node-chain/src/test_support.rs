@@ -22,7 +22,6 @@ pub(crate) fn shared(path: &str) -> Vec<u8> {
     fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }
 
-/// Returns the genesis and the blocks of the conformance chain.
 pub(crate) fn conformance_chain() -> (Genesis, Vec<Block>) {
     let genesis = Genesis::parse(&shared("conformance/chain/genesis.json")).unwrap();
     let file = shared("conformance/chain/chain.rlp");

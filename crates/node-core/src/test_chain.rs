@@ -71,7 +71,6 @@ pub(crate) fn transaction(sender: u8, nonce: u64, tip: u64) -> RecoveredTransact
     RecoveredTransaction { hash: transaction.hash(), transaction, sender: address(sender) }
 }
 
-/// Returns changes that set the nonce, the balance and slots of an account.
 pub(crate) fn account(account: u8, nonce: u64, balance: u64, slots: &[(u64, u64)]) -> StateChanges {
     let change = AccountChange {
         account: Some(AccountState { nonce, balance: balance.into(), ..AccountState::default() }),

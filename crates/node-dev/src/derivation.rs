@@ -91,7 +91,6 @@ impl ExtendedKey {
         Ok(Self { key: self.key.add(&tweak)?, chain_code })
     }
 
-    /// Returns the secret key.
     pub(crate) fn into_key(self) -> SecretKey {
         self.key
     }

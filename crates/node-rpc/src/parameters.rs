@@ -7,7 +7,6 @@ use std::collections::HashMap;
 
 /// The parameters of a method, as a tuple of their types.
 pub trait Parameters: Sized {
-    /// Number of parameters.
     const COUNT: usize;
 
     /// Decodes the parameters. The first `required` ones must be present; other missing ones are decoded as null.

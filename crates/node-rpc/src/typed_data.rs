@@ -47,7 +47,6 @@ fn fault<T>(path: &str, reason: impl Into<String>) -> Result<T, TypedDataError> 
 }
 
 impl TypedData {
-    /// Returns the hash that is signed.
     pub(crate) fn signing_hash(mut self) -> Result<H256, TypedDataError> {
         if !self.types.contains_key(DOMAIN) {
             let present = DOMAIN_FIELDS.iter().filter(|(name, _)| self.domain.contains_key(*name));

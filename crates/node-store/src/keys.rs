@@ -170,7 +170,6 @@ impl LogId {
 pub(crate) enum Term {
     /// Every log.
     Any,
-    /// The address.
     Address(Address),
     /// The topic at a position.
     Topic(u8, H256),

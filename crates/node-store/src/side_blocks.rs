@@ -13,7 +13,6 @@ use rpds::HashTrieMapSync;
 #[derive(Clone)]
 pub(crate) struct SideBlocks {
     recent: HashTrieMapSync<H256, ExecutedBlock>,
-    /// The numbers of the side blocks in runs.
     in_runs: HashTrieMapSync<H256, BlockNumber>,
     /// The numbers of the side blocks in runs that are canonical again, or in `recent`.
     obsolete: HashTrieMapSync<H256, BlockNumber>,

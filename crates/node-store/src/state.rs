@@ -185,7 +185,6 @@ impl Source for TrieReader<'_> {
 /// A new state, as the rows in which it differs from the previous one.
 #[derive(Default)]
 pub(crate) struct NewState {
-    /// The state root.
     pub(crate) root: H256,
     /// Rows of accounts and storage, then of tries.
     pub(crate) rows: Vec<(Key, Vec<u8>)>,
@@ -195,7 +194,6 @@ pub(crate) struct NewState {
 /// The state to which changes are applied.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Before {
-    /// The state as of a block.
     Block(BlockNumber),
     /// The part of the genesis state that is stored so far, with this number of accounts. The changes are further
     /// accounts.

@@ -14,7 +14,6 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Read;
 
-/// The keys of a file.
 const KEYS: [&str; 17] = [
     "alloc",
     "baseFeePerGas",

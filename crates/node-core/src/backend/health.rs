@@ -7,7 +7,6 @@ pub struct BackendHealth {
     pub failed_writes: u64,
     /// Why changes are currently refused; `None` if they are accepted.
     pub write_failure: Option<String>,
-    /// Number of reads that failed.
     pub failed_reads: u64,
     /// The error of a failed read that would fail again; `None` if there is none. Other reads may succeed.
     pub read_failure: Option<String>,

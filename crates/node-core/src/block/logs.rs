@@ -110,7 +110,6 @@ const NUMBER: usize = size_of::<usize>();
 /// Collects the logs of a block.
 #[derive(Debug, Default)]
 pub struct BlockLogsBuilder {
-    /// End of each log in `logs`.
     ends: Vec<usize>,
     logs: Vec<u8>,
 }

@@ -61,19 +61,13 @@ impl Default for Limits {
 /// A limit that a request exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// [`Limits::addresses`].
     Addresses,
-    /// [`Limits::block_range`].
     BlockRange,
-    /// [`Limits::call_timeout`].
     CallTimeout,
     /// [`FilterLimits::count`](crate::filters::FilterLimits::count).
     Filters,
-    /// [`Limits::gas_cap`].
     GasCap,
-    /// [`Limits::logs`].
     Logs,
-    /// [`Limits::percentiles`].
     Percentiles,
     /// [`PoolLimits::bytes`](crate::pool::PoolLimits::bytes).
     PoolBytes,
@@ -81,11 +75,8 @@ pub enum Limit {
     PoolQueued,
     /// [`PoolLimits::transactions`](crate::pool::PoolLimits::transactions).
     PoolTransactions,
-    /// [`Limits::storage_keys`].
     StorageKeys,
-    /// [`Limits::topics`].
     Topics,
-    /// [`Limits::trace_bytes`].
     TraceBytes,
 }
 

@@ -26,7 +26,6 @@ struct DevSnapshot {
     pool: Vec<H256>,
 }
 
-/// All snapshots by number.
 pub(super) struct Snapshots {
     kept: BTreeMap<u64, DevSnapshot>,
     /// The number of the deleted snapshot whose record remains, if there is one.

@@ -18,7 +18,6 @@ pub(crate) fn move_balances(db: &mut StateDb<'_>) -> Result<(), DatabaseError> {
     db.set_account(REFUND_CONTRACT, Some(AccountInfo { balance, ..refund }))
 }
 
-/// The refund contract.
 const REFUND_CONTRACT: Address = address!("0xbf4ed7b27f1d666546e30d74d50d173d20bca754");
 
 /// The DAO, its extra balance, and the children of both.

@@ -8,7 +8,6 @@ use node_core::executor::{AccountOverride, ExecutionError, OverrideError, StateO
 use node_types::{Address, H256, U256, keccak256};
 use std::collections::BTreeMap;
 
-/// Applies `overrides` to the state.
 pub(crate) fn apply(db: &mut StateDb<'_>, overrides: &StateOverrides) -> Result<(), DatabaseError> {
     overrides.iter().try_for_each(|(address, change)| apply_one(db, *address, change))
 }

@@ -74,7 +74,6 @@ impl Precompiles {
     }
 }
 
-/// Runs a custom precompile.
 fn run_custom(precompile: &dyn Precompile, context: &mut EvmContext<'_>, inputs: &CallInputs) -> InterpreterResult {
     let input = inputs.input.bytes(context);
     let outcome = precompile.run(PrecompileCall {

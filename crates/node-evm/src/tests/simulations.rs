@@ -52,7 +52,6 @@ fn topic(address: Address) -> node_types::H256 {
     address.into()
 }
 
-/// Returns the log of a transfer.
 fn transfer(from: Address, to: Address, value: u64) -> Log {
     Log {
         address: Address::repeat_byte(0xee),

@@ -244,7 +244,6 @@ pub(crate) fn receipt(outcome: &BlockOutcome) -> &Receipt {
     &outcome.receipts[0]
 }
 
-/// Returns the number in a word of 32 bytes.
 pub(crate) fn word(bytes: &[u8]) -> U256 {
     assert_eq!(bytes.len(), 32, "{bytes:02x?}");
     U256::from_big_endian(bytes)

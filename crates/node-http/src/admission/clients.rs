@@ -72,7 +72,6 @@ struct Known {
 const MIN_SWEEP: usize = 1_024;
 
 impl Clients {
-    /// Returns the client with this address.
     pub(crate) fn at(&self, address: IpAddr) -> Arc<Client> {
         let network = network(address);
         let mut known = self.0.lock();

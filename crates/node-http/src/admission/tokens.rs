@@ -39,7 +39,6 @@ impl Role {
 #[derive(Clone)]
 pub struct Tokens(Arc<watch::Sender<Roles>>);
 
-/// The roles of tokens by the hash of the token.
 type Roles = HashMap<H256, Role>;
 
 impl Tokens {

@@ -53,7 +53,6 @@ pub(crate) fn requested_authority(request: &HttpRequest) -> Option<&str> {
     request.uri().authority().map(|authority| authority.as_str()).or_else(host)
 }
 
-/// Returns the URL of the schema `name`.
 pub(crate) fn schema_url(base_url: &str, name: &str) -> String {
     [base_url, "/schemas/", name, ".json"].concat()
 }

@@ -201,7 +201,6 @@ impl Exchange {
         self.service.phases.current() > Phase::Serving
     }
 
-    /// Returns the URL of the schema `name`.
     pub(crate) fn schema_url(&self, name: &str) -> String {
         encode::schema_url(&self.base_url(), name)
     }

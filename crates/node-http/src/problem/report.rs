@@ -135,7 +135,6 @@ impl Reporter {
     }
 }
 
-/// Returns the problem with this `description`, for the request with this `id`.
 pub(crate) fn problem(description: Description, id: &RequestId, base_url: &str) -> wire::Problem {
     let Description { status, page, detail, errors } = description;
     wire::Problem {

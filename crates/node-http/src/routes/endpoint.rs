@@ -18,7 +18,6 @@ pub(super) struct Routes<'a> {
     pub(super) base: &'a str,
 }
 
-/// The methods of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Methods {
     Post,

@@ -8,7 +8,6 @@ use node_core::cost::Cost;
 use node_core::executor::Call;
 use node_types::wire::{BytesData, Data};
 
-/// A call, its block, and its overrides.
 type CallParameters = (Object<CallArguments>, BlockParam, Option<StateOverrides>, Option<Object<BlockOverrides>>);
 
 pub(super) fn methods() -> Vec<Method> {

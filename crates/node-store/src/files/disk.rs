@@ -158,7 +158,6 @@ pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     fs::File::open(path)?.sync_all()
 }
 
-/// Opens a file for reading only.
 pub(crate) fn open_read_only(path: &Path) -> io::Result<Arc<dyn File>> {
     Ok(Arc::new(DiskFile(fs::File::open(path)?)))
 }

@@ -41,7 +41,6 @@ impl From<&[u8]> for Value {
     }
 }
 
-/// The rows of one block.
 #[derive(Default)]
 pub(crate) struct BlockRows {
     rows: Vec<(Key, u64, Value)>,

@@ -39,7 +39,6 @@ impl Scan {
         Ok(Self { merged: Merged::new(sources), only, last: Vec::new(), started: false })
     }
 
-    /// Returns the next row.
     pub(crate) fn next(&mut self) -> Result<Option<Row<'_>>, StoreError> {
         if std::mem::replace(&mut self.started, true) {
             loop {

@@ -11,7 +11,6 @@ use twox_hash::XxHash3_64;
 pub(crate) struct RunId(pub(crate) u64);
 
 impl RunId {
-    /// Returns the name of the file.
     pub(crate) fn file_name(self) -> String {
         format!("run-{:012}.rows", self.0)
     }

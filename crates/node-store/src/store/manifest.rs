@@ -59,7 +59,6 @@ pub(crate) struct Manifest {
 
 const MAGIC: [u8; 8] = *b"NODE-MAN";
 
-/// Returns the name of the file with this number.
 fn file_name(number: u64) -> String {
     format!("manifest-{number:012}")
 }

@@ -57,9 +57,7 @@ impl Stats {
 /// Statistics of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableStats {
-    /// Name.
     pub name: String,
-    /// Number of rows.
     pub rows: u64,
     /// Bytes of all keys and values, before compression.
     pub stored_bytes: u64,

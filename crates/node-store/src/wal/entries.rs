@@ -10,7 +10,6 @@ use std::sync::Arc;
 pub struct Entry {
     /// Its number.
     pub sequence: Sequence,
-    /// Its payload.
     pub payload: Vec<u8>,
 }
 
@@ -21,7 +20,6 @@ pub struct Entries {
     /// The segments that have not been opened yet, the oldest first.
     segments: std::vec::IntoIter<Sequence>,
     reader: Option<SegmentReader>,
-    /// The entry to return next.
     next: Sequence,
     /// The last entry to return.
     through: Sequence,

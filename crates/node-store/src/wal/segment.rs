@@ -71,7 +71,6 @@ impl SegmentReader {
         self.expected
     }
 
-    /// Returns the first sequence of the segment.
     pub(super) fn first(&self) -> Sequence {
         self.first
     }

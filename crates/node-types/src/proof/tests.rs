@@ -144,7 +144,6 @@ fn an_account_cannot_be_denied() {
     assert!(lie.verify().is_err());
 }
 
-/// Returns a block as getBlockByNumber returns it.
 fn block(header: &Header) -> Block {
     Block {
         base_fee_per_gas: header.base_fee_per_gas.map(Into::into),

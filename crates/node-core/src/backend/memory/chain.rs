@@ -54,7 +54,6 @@ impl MemoryChain {
         Ok(chain)
     }
 
-    /// Appends `block` to the head.
     pub(super) fn append(&mut self, block: ExecutedBlock) -> Result<HeadChange, BackendError> {
         let added = block.header.block_ref();
         self.extend(block)?;
@@ -130,7 +129,6 @@ impl MemoryChain {
         self.side_blocks.insert_mut(hash, block);
     }
 
-    /// Returns the canonical block `number`.
     fn canonical(&self, number: BlockNumber) -> Option<&Arc<StoredBlock>> {
         self.blocks.get(usize::try_from(number).ok()?)
     }

@@ -22,7 +22,6 @@ pub(super) struct States {
     next: Arc<Mutex<Option<(StateChanges, Tries)>>>,
 }
 
-/// The tries of a state.
 struct Tries {
     state: Trie,
     /// The storage tries of the changed accounts, in the order of the changes.
@@ -81,12 +80,10 @@ impl States {
         }
     }
 
-    /// Returns an account as of block `at`.
     pub(super) fn account(&self, address: Address, at: BlockNumber) -> Option<AccountState> {
         self.accounts.get(&address)?.account(at)
     }
 
-    /// Returns a slot as of block `at`.
     pub(super) fn slot(&self, address: Address, slot: H256, at: BlockNumber) -> U256 {
         self.accounts.get(&address).map(|history| history.slot(slot, at)).unwrap_or_default()
     }

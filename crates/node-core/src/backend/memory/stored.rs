@@ -18,7 +18,6 @@ pub(super) struct StoredBlock {
 }
 
 impl StoredBlock {
-    /// Returns the changes of the state.
     pub(super) fn changes(&self) -> StateChanges {
         self.changes.unpack()
     }

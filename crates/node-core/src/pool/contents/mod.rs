@@ -84,7 +84,6 @@ impl Contents {
         self.senders.get(&sender)
     }
 
-    /// Returns the transaction of `sender` with `nonce`.
     pub(super) fn at(&self, sender: Address, nonce: u64) -> Option<&Arc<PoolTransaction>> {
         self.sender(sender)?.get(nonce)
     }
@@ -174,7 +173,6 @@ impl Contents {
         self.arrivals.retain(|hash| self.by_hash.contains_key(&hash));
     }
 
-    /// Sets the head and the rules of the next block.
     pub(super) fn set_next(&mut self, head: H256, next: NextBlockRules) {
         let refresh = next.base_fee != self.next.base_fee;
         (self.head, self.next) = (Some(head), next);

@@ -30,7 +30,6 @@ impl Change {
 }
 
 impl Contents {
-    /// Returns contents that are durable.
     pub(super) fn durable(bytes: &[u8]) -> Self {
         let mut seen = Content::default();
         seen.write(0, bytes);

@@ -16,7 +16,6 @@ pub struct Difference {
     pub table: &'static str,
     /// The key of the row.
     pub key: Vec<u8>,
-    /// The fault of the row.
     pub fault: RowFault,
 }
 
@@ -32,7 +31,6 @@ pub enum RowFault {
     },
     /// The value cannot be decoded.
     Malformed {
-        /// The reason.
         reason: String,
     },
     /// The value, or something derived from it, differs.

@@ -22,7 +22,6 @@ pub(in crate::consensus) trait Item: Sized {
 
 /// The encoded fields of an object, which [`record!`] implements.
 pub(in crate::consensus) trait Fields {
-    /// Reads the fields.
     fn read_fields(items: &mut Items<'_>) -> Result<Self, DecodeError>
     where
         Self: Sized;
