@@ -11,8 +11,7 @@ use crate::scheduling::Pools;
 use crate::scheduling::signal::Signal;
 use crate::transport::phase::Phases;
 use crate::transport::tls::Tls;
-use actix_web::HttpRequest;
-use actix_web::web::{self, Bytes};
+use actix_web::web::Bytes;
 use node_core::context::Context;
 use node_core::node::Node;
 use node_rpc::Rpc;
@@ -107,11 +106,6 @@ impl Service {
             interface,
             config,
         })
-    }
-
-    /// Returns the service of the application that handles `request`.
-    pub(crate) fn of(request: &HttpRequest) -> web::Data<Self> {
-        request.app_data::<web::Data<Self>>().expect("every app is built with its service").clone()
     }
 
     /// Returns a context for a request of `client` that starts now, with the configured deadline.

@@ -197,7 +197,9 @@ pub(crate) enum Before {
     Block(BlockNumber),
     /// The part of the genesis state that is stored so far, with this number of accounts. The changes are further
     /// accounts.
-    Genesis { accounts: u32 },
+    Genesis {
+        accounts: u32,
+    },
 }
 
 impl Before {

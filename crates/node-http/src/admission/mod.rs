@@ -48,7 +48,9 @@ pub(crate) fn admit(
 ) -> Result<Permit, HttpError> {
     let config = &service.config;
     check_form(request)?;
-    check_host(request, service)?;
+    if sender.base_url(request).is_none() {
+        check_host(request, service)?;
+    }
     if length > config.requests.max_headers {
         return Err(HttpError::HeadersTooLong { limit: config.requests.max_headers });
     }
@@ -257,9 +259,6 @@ fn check_form(request: &HttpRequest) -> Result<(), HttpError> {
     if is_repeated(CONTENT_LENGTH) {
         return Err(HttpError::Malformed("it has more than one header Content-Length"));
     }
-    if headers.get(HOST).is_some_and(|host| !host.to_str().is_ok_and(hosts::is_valid)) {
-        return Err(HttpError::Malformed("its header Host is not a host name or address with or without a port"));
-    }
     if uri.authority().is_some_and(|authority| !hosts::is_valid(authority.as_str())) {
         return Err(HttpError::Malformed("its authority is not a host name or address with or without a port"));
     }
@@ -269,8 +268,9 @@ fn check_form(request: &HttpRequest) -> Result<(), HttpError> {
     Ok(())
 }
 
-/// Refuses host names that are not allowed. Requests without a host are accepted: browsers always send one.
+/// Refuses hosts that are invalid or not allowed. Requests without a host are accepted: browsers always send one.
 fn check_host(request: &HttpRequest, service: &Service) -> Result<(), HttpError> {
+    check_form_of_host(request)?;
     let config = &service.config;
     match encode::requested_authority(request) {
         Some(name)
@@ -288,6 +288,13 @@ fn check_host(request: &HttpRequest, service: &Service) -> Result<(), HttpError>
     }
 }
 
+fn check_form_of_host(request: &HttpRequest) -> Result<(), HttpError> {
+    if request.headers().get(HOST).is_some_and(|host| !host.to_str().is_ok_and(hosts::is_valid)) {
+        return Err(HttpError::Malformed("its header Host is not a host name or address with or without a port"));
+    }
+    Ok(())
+}
+
 fn excerpt(text: &str) -> &str {
     &text[..text.floor_char_boundary(EXCERPT)]
 }
@@ -299,7 +306,10 @@ mod tests {
 
     #[test]
     fn requests_to_an_invalid_host_are_malformed() {
-        let valid = |request: TestRequest| check_form(&request.to_http_request()).is_ok();
+        let valid = |request: TestRequest| {
+            let request = request.to_http_request();
+            check_form(&request).and_then(|()| check_form_of_host(&request)).is_ok()
+        };
         let cases: [(&[u8], bool); 6] = [
             (b"", true),
             (b"localhost:80", true),

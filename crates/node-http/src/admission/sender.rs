@@ -5,6 +5,7 @@ use crate::admission::forwarded::{self, Forwarded, ProxyNetwork};
 use crate::config::HttpConfig;
 use crate::transport::handle::ConnectionHandle;
 use actix_web::HttpRequest;
+use actix_web::http::header::{HOST, HeaderValue};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
@@ -99,6 +100,18 @@ impl Sender {
         };
         let (connection, is_at_control) = (peer.connection.clone(), peer.is_at_control);
         Self { client, connection, origin, is_at_control, scheme, forwarded }
+    }
+
+    /// Returns `Host` if nothing else determines to which host the request is addressed.
+    pub(crate) fn host<'a>(&self, request: &'a HttpRequest) -> Option<&'a HeaderValue> {
+        let is_alone = self.forwarded.is_none() && request.uri().authority().is_none();
+        request.headers().get(HOST).filter(|_| is_alone)
+    }
+
+    /// Returns the base of the URLs in the response, or `None` if no request to the same host was admitted first on the
+    /// connection.
+    pub(crate) fn base_url(&self, request: &HttpRequest) -> Option<&str> {
+        self.connection.base_url(self.host(request)?)
     }
 
     pub(crate) fn is_on_this_machine(&self) -> bool {

@@ -54,7 +54,7 @@ impl Exchange {
         &self,
         read: impl FnOnce(&mut Parameters<'_>) -> Result<I, Vec<ErrorDetail>>,
     ) -> Result<I, HttpError> {
-        Parameters::read(&self.request, |parameters| {
+        Parameters::read(&self.request, &self.parameters, |parameters| {
             let input = read(parameters);
             self.query_read.set(parameters.query_read());
             input

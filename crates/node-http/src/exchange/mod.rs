@@ -26,12 +26,14 @@ use crate::admission::sender::{self, Sender};
 use crate::admission::{self, Access};
 use crate::config::HttpConfig;
 use crate::exchange::caching::Caching;
+use crate::exchange::parameters::PathParameters;
 use crate::exchange::request_id::{RequestId, Trace};
 use crate::problem::HttpError;
 use crate::problem::report::Reporter;
 use crate::problem::sent::Sent;
 use crate::service::Service;
 use crate::transport::phase::Phase;
+use actix_web::dev::Payload;
 use actix_web::http::Method;
 use actix_web::http::header::{HeaderName, HeaderValue, VARY};
 use actix_web::web::Bytes;
@@ -47,7 +49,9 @@ pub(crate) struct Exchange {
     /// The properties of the body, if it is an object with known ones.
     properties: &'static [&'static str],
     request: HttpRequest,
-    payload: Option<web::Payload>,
+    payload: Option<Payload>,
+    /// The parameters in the path.
+    parameters: PathParameters,
     /// The body, if it was read and is short.
     sent_body: Option<Bytes>,
     service: web::Data<Service>,
@@ -77,8 +81,12 @@ pub(crate) struct Exchange {
 
 impl Exchange {
     /// Starts an exchange for `operation`, whose name appears in metrics, logs and schema URLs.
-    pub(crate) fn new(operation: &'static str, request: HttpRequest, payload: Option<web::Payload>) -> Self {
-        let service = Service::of(&request);
+    pub(crate) fn new(
+        operation: &'static str,
+        service: web::Data<Service>,
+        request: HttpRequest,
+        payload: Payload,
+    ) -> Self {
         let started = Instant::now();
         let reads = matches!(*request.method(), Method::GET | Method::HEAD);
         let (head_length, is_forwarded) = sender::measure_head(&request);
@@ -89,7 +97,8 @@ impl Exchange {
             id: RequestId::of(request.headers()),
             trace: Trace::of(request.headers()),
             request,
-            payload,
+            payload: Some(payload),
+            parameters: PathParameters::default(),
             sent_body: None,
             service,
             started,
@@ -106,6 +115,11 @@ impl Exchange {
         }
     }
 
+    /// Sets the parameters in the path.
+    pub(crate) fn with_parameters(self, parameters: PathParameters) -> Self {
+        Self { parameters, ..self }
+    }
+
     /// Sets the properties that the body may have.
     pub(crate) fn with_properties(self, properties: &'static [&'static str]) -> Self {
         Self { properties, ..self }
@@ -117,6 +131,9 @@ impl Exchange {
     /// The first check that fails; the caller then responds with it.
     pub(crate) fn admit(&mut self, access: Access) -> Result<(), HttpError> {
         self._permit = Some(admission::admit(&self.request, &self.service, &self.sender, self.head_length, access)?);
+        if let Some(host) = self.sender.host(&self.request) {
+            self.sender.connection.set_base_url(host, || self.base_url());
+        }
         Ok(())
     }
 
@@ -192,7 +209,7 @@ impl Exchange {
     }
 
     /// Takes the unread body. Returns `None` if it was already taken.
-    pub(crate) fn take_payload(&mut self) -> Option<web::Payload> {
+    pub(crate) fn take_payload(&mut self) -> Option<Payload> {
         self.payload.take()
     }
 
@@ -211,12 +228,15 @@ impl Exchange {
             operation: self.operation,
             id: self.id.clone(),
             base_url: self.base_url(),
-            sent: Sent::new(self.properties, &self.request, self.sent_body.clone()),
+            sent: Sent::new(self.properties, &self.request, self.sent_body.clone()).with_path(self.parameters.clone()),
         }
     }
 
     /// Returns the URL at which the client reaches the server.
     pub(crate) fn base_url(&self) -> String {
+        if let Some(known) = self.sender.base_url(&self.request) {
+            return known.to_owned();
+        }
         let forwarded = self.sender.forwarded.as_deref();
         encode::base_url(&self.request, forwarded, &self.service.config, &self.service.listening)
     }

@@ -3,23 +3,26 @@
 use crate::problem::HttpError;
 use actix_web::HttpRequest;
 use node_types::wire::{DecodeParameters, ErrorDetail, Faults, Location, Parameter};
-use std::borrow::Cow;
+
+/// The names and decoded values of the parameters in a path.
+pub(crate) type PathParameters = Vec<(&'static str, String)>;
 
 /// The decoded parameters of a request.
 pub(crate) struct Parameters<'a> {
     request: &'a HttpRequest,
+    path: &'a [(&'static str, String)],
     faults: Faults,
     query_read: bool,
 }
 
 impl<'a> Parameters<'a> {
-    fn new(request: &'a HttpRequest) -> Self {
-        Self { request, faults: Faults::default(), query_read: false }
+    fn new(request: &'a HttpRequest, path: &'a [(&'static str, String)]) -> Self {
+        Self { request, path, faults: Faults::default(), query_read: false }
     }
 
     /// Returns the faults of the query of an operation without query parameters.
     pub(crate) fn no_query(request: &'a HttpRequest) -> Vec<ErrorDetail> {
-        let mut parameters = Self::new(request);
+        let mut parameters = Self::new(request, &[]);
         parameters.walk_query(&[]);
         parameters.faults.into_details()
     }
@@ -28,18 +31,19 @@ impl<'a> Parameters<'a> {
         self.query_read
     }
 
-    /// Decodes an input from the parameters of `request`.
+    /// Decodes an input from the parameters of `request`, of which `path` are in its path.
     ///
     /// # Errors
     /// All faults of the parameters, or an error for a path with invalid escapes.
     pub(crate) fn read<I>(
         request: &'a HttpRequest,
+        path: &'a [(&'static str, String)],
         read: impl FnOnce(&mut Self) -> Result<I, Vec<ErrorDetail>>,
     ) -> Result<I, HttpError> {
         if !is_decodable(request.uri().path()) {
             return Err(HttpError::Path);
         }
-        let mut parameters = Self::new(request);
+        let mut parameters = Self::new(request, path);
         let input = read(&mut parameters);
         let mut faults = parameters.faults.into_details();
         match input {
@@ -61,20 +65,17 @@ impl<'a> Parameters<'a> {
                 let text = sent[index].as_deref().filter(|text| !text.is_empty())?;
                 Some(Parameter { part: "query", text: text.into() })
             }
-            None => self.optional_path(name).map(|text| Parameter { part: "path", text }),
+            None => self.optional_path(name).map(|text| Parameter { part: "path", text: text.into() }),
         })
     }
 
     /// Returns a path parameter; empty if the route does not have it.
-    pub(crate) fn path(&self, name: &str) -> Cow<'a, str> {
+    pub(crate) fn path(&self, name: &str) -> &'a str {
         self.optional_path(name).unwrap_or_default()
     }
 
-    /// Returns a path parameter, or `None` if the route does not have it.
-    pub(crate) fn optional_path(&self, name: &str) -> Option<Cow<'a, str>> {
-        let value = self.request.match_info().get(name)?;
-        // The router has decoded all escapes except those of `%`, `/` and `+`.
-        Some(if value.contains('%') { decode(value, false)?.into() } else { value.into() })
+    fn optional_path(&self, name: &str) -> Option<&'a str> {
+        self.path.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
     }
 
     /// Returns the only query parameter that is allowed; see [`queries`](Self::queries).
@@ -188,7 +189,7 @@ mod tests {
         ];
         for (uri, expected) in cases {
             let request = TestRequest::with_uri(uri).to_http_request();
-            let got = Parameters::read(&request, |parameters| Ok(parameters.query("BlockNumber")));
+            let got = Parameters::read(&request, &[], |parameters| Ok(parameters.query("BlockNumber")));
             match (got, expected) {
                 (Ok(got), Ok(expected)) => assert_eq!(got.as_deref(), expected, "{uri}"),
                 (Err(HttpError::Parameters(faults)), Err(expected)) => {
@@ -199,7 +200,7 @@ mod tests {
             }
         }
         let request = TestRequest::with_uri("/?B=2&A=1&C=3&A=4").to_http_request();
-        let mut parameters = Parameters::new(&request);
+        let mut parameters = Parameters::new(&request, &[]);
         assert_eq!(parameters.queries(&["A", "B", "D"]), [Some("1".into()), Some("2".into()), None]);
         let locations: Vec<_> = parameters.faults.into_details().into_iter().map(|fault| fault.location).collect();
         assert_eq!(locations, ["query.C", "query.A"], "unknown, then twice");

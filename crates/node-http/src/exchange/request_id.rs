@@ -1,6 +1,6 @@
 //! Identifiers of requests in responses, in the log and in problems.
 
-use actix_web::http::header::{HeaderMap, HeaderName};
+use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue, InvalidHeaderValue};
 use std::fmt;
 use std::sync::Arc;
 use uuid::Uuid;
@@ -29,6 +29,14 @@ impl RequestId {
     pub(crate) fn of(headers: &HeaderMap) -> Self {
         let sent = headers.get(REQUEST_ID).and_then(|id| id.to_str().ok()).filter(|id| is_valid(id));
         sent.map_or_else(Self::new, |id| Self::Sent(id.into()))
+    }
+
+    /// Returns the value of the header.
+    pub(crate) fn to_header(&self) -> Result<HeaderValue, InvalidHeaderValue> {
+        match self {
+            Self::Generated(id) => HeaderValue::from_str(id.hyphenated().encode_lower(&mut Uuid::encode_buffer())),
+            Self::Sent(id) => HeaderValue::from_str(id),
+        }
     }
 
     /// Returns the URI that identifies the request in a problem.

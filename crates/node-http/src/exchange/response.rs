@@ -154,7 +154,7 @@ impl Exchange {
         }
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
-        if let Ok(id) = HeaderValue::try_from(self.id.to_string()) {
+        if let Ok(id) = self.id.to_header() {
             headers.insert(REQUEST_ID, id);
         }
         if let Some(Ok(parent)) = self.trace.as_ref().map(|trace| HeaderValue::from_str(&trace.parent)) {
@@ -240,5 +240,5 @@ impl Exchange {
 
 /// Returns the value of a `Link` header that points to the schema of the body.
 pub(super) fn described_by(schema: &str) -> Option<HeaderValue> {
-    HeaderValue::from_str(&["<", schema, ">; rel=\"describedBy\""].concat()).ok()
+    HeaderValue::from_maybe_shared(Bytes::from(["<", schema, ">; rel=\"describedBy\""].concat())).ok()
 }

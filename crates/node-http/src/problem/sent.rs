@@ -1,6 +1,6 @@
 //! The content of a request: the locations of its fields, and their values as they were written.
 
-use crate::exchange::parameters;
+use crate::exchange::parameters::{self, PathParameters};
 use actix_web::HttpRequest;
 use actix_web::http::Method;
 use actix_web::web::Bytes;
@@ -20,7 +20,7 @@ const LAST_EVENT_ID: &str = "Last-Event-ID";
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sent {
     /// Decoded parameters of the path.
-    path: Vec<(String, String)>,
+    path: PathParameters,
     /// Decoded parameters of the query.
     query: Vec<(String, String)>,
     last_event_id: Option<String>,
@@ -39,11 +39,10 @@ impl Sent {
 
     /// Reads the content of a request whose body may have `properties`. `body` is its body, if it was read.
     pub(crate) fn new(properties: &'static [&'static str], request: &HttpRequest, body: Option<Bytes>) -> Self {
-        let path = |(name, value): (&str, &str)| (name.to_owned(), parameters::decode_lossy(value, false));
         let header = request.headers().get(LAST_EVENT_ID).map(|id| String::from_utf8_lossy(id.as_bytes()).into_owned());
         let query = request.query_string().split('&').filter_map(|pair| pair.split_once('='));
         Self {
-            path: request.match_info().iter().map(path).collect(),
+            path: PathParameters::default(),
             query: query.map(|(name, value)| (name.to_owned(), parameters::decode_lossy(value, true))).collect(),
             last_event_id: header.filter(|id| !id.is_empty()),
             reads_query: matches!(*request.method(), Method::GET | Method::HEAD),
@@ -53,14 +52,19 @@ impl Sent {
         }
     }
 
+    /// Sets the parameters in the path.
+    pub(crate) fn with_path(self, path: PathParameters) -> Self {
+        Self { path, ..self }
+    }
+
     /// Returns a request with this JSON as its body.
     pub(crate) fn of_body(body: &'static str) -> Self {
         Self { body: Some(Bytes::from_static(body.as_bytes())), ..Self::default() }
     }
 
     /// Returns a request with this parameter in its path.
-    pub(crate) fn of_path(name: &str, value: &str) -> Self {
-        Self { path: vec![(name.to_owned(), value.to_owned())], ..Self::default() }
+    pub(crate) fn of_path(name: &'static str, value: &str) -> Self {
+        Self::default().with_path(vec![(name, value.to_owned())])
     }
 
     /// Returns every fault of an error, with its location in this request.
@@ -160,7 +164,7 @@ impl Sent {
     }
 
     fn in_path(&self, name: &str) -> Option<&str> {
-        self.path.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+        self.path.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
     }
 
     /// Returns the value of a field as it was sent, shortened to a string if it is long, or `None` if it was not
@@ -306,8 +310,8 @@ mod tests {
 
     #[test]
     fn finds_fields_in_path_query_and_header() {
-        let request = TestRequest::with_uri("/?BlockNumber=0x%31&Topic1=0x2&LastEventId=5").param("FilterId", "%2F7");
-        let sent = Sent::new(&[], &request.to_http_request(), None);
+        let request = TestRequest::with_uri("/?BlockNumber=0x%31&Topic1=0x2&LastEventId=5").to_http_request();
+        let sent = Sent::new(&[], &request, None).with_path(vec![("FilterId", "/7".to_owned())]);
         let cases = [
             (Field::BlockNumber, "query.BlockNumber", Some("\"0x1\"")),
             (Field::Topic(1), "query.Topic1", Some("\"0x2\"")),

@@ -41,7 +41,7 @@ pub(super) fn operations(schemas: impl Iterator<Item = String>) -> Vec<Operation
 }
 
 async fn schema(exchange: Exchange) -> HttpResponse {
-    let name = exchange.parameters(|parameters| Ok(parameters.path("Name").into_owned()));
+    let name = exchange.parameters(|parameters| Ok(parameters.path("Name").to_owned()));
     let schema = name.and_then(|name| match exchange.service().interface.schemas.get(&name) {
         Some(schema) => encode::identified(&exchange.schema_url(&name), schema),
         None => Err(HttpError::UnknownRoute),
@@ -53,7 +53,7 @@ async fn schema(exchange: Exchange) -> HttpResponse {
 }
 
 async fn problem(exchange: Exchange) -> HttpResponse {
-    let slug = exchange.parameters(|parameters| Ok(parameters.path("Slug").into_owned()));
+    let slug = exchange.parameters(|parameters| Ok(parameters.path("Slug").to_owned()));
     let named = |slug: String| ProblemPage::ALL.into_iter().find(|page| page.slug() == slug);
     let exchange = exchange.varying_by_accept();
     match slug.and_then(|slug| named(slug).ok_or(HttpError::UnknownRoute)) {

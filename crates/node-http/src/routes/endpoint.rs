@@ -1,22 +1,17 @@
 //! Endpoints: a handler for some methods of a path, with the checks that precede it.
 
-use super::fallback;
 use super::operation::{Handler, Method, Operation};
 use crate::admission::Access;
 use crate::admission::api;
 use crate::exchange::Exchange;
 use crate::exchange::body;
+use crate::exchange::parameters::PathParameters;
 use crate::problem::HttpError;
-use actix_web::dev::RequestHead;
+use crate::service::Service;
+use actix_web::dev::{Payload, RequestHead};
 use actix_web::http::header::UPGRADE;
-use actix_web::{HttpRequest, HttpResponse, Resource, Route, Scope, guard, http, web};
+use actix_web::{HttpRequest, HttpResponse, http, web};
 use std::rc::Rc;
-
-/// Registers routes under a base path.
-pub(super) struct Routes<'a> {
-    pub(super) app: &'a mut web::ServiceConfig,
-    pub(super) base: &'a str,
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Methods {
@@ -45,7 +40,7 @@ enum Guard {
 #[derive(Clone)]
 pub(super) struct Endpoint {
     /// The name in metrics and logs.
-    operation: &'static str,
+    pub(super) operation: &'static str,
     /// The properties of the body.
     properties: &'static [&'static str],
     pub(super) methods: Methods,
@@ -92,6 +87,15 @@ impl Endpoint {
         }
     }
 
+    /// Returns the endpoint of a page, or of a file of one.
+    pub(super) fn page<F, R>(name: &'static str, handler: F) -> Self
+    where
+        F: Fn(Exchange) -> R + 'static,
+        R: Future<Output = HttpResponse> + 'static,
+    {
+        Self::new(name, Methods::Get, Access::Open, handler)
+    }
+
     pub(super) fn new<F, R>(operation: &'static str, methods: Methods, access: Access, handler: F) -> Self
     where
         F: Fn(Exchange) -> R + 'static,
@@ -101,18 +105,15 @@ impl Endpoint {
         Self { operation, properties: &[], methods, access, storable: true, guard: Guard::None, switch: None, handler }
     }
 
-    fn route(self) -> Route {
-        let methods = self.methods;
-        let accepted = guard::fn_guard(move |context| methods.accept(context.head()));
-        let endpoint = Rc::new(self);
-        web::route().guard(accepted).to(move |request: HttpRequest, payload: web::Payload| {
-            let endpoint = Rc::clone(&endpoint);
-            async move { endpoint.respond(request, payload).await }
-        })
-    }
-
-    async fn respond(&self, request: HttpRequest, payload: web::Payload) -> HttpResponse {
-        let mut exchange = Exchange::new(self.operation, request, Some(payload)).with_properties(self.properties);
+    pub(super) async fn respond(
+        &self,
+        service: web::Data<Service>,
+        request: HttpRequest,
+        payload: Payload,
+        parameters: PathParameters,
+    ) -> HttpResponse {
+        let mut exchange = Exchange::new(self.operation, service, request, payload).with_parameters(parameters);
+        exchange = exchange.with_properties(self.properties);
         if let Err(error) = exchange.admit(self.access) {
             return exchange.fail(&error);
         }
@@ -143,7 +144,7 @@ impl Endpoint {
 }
 
 impl Methods {
-    fn accept(self, head: &RequestHead) -> bool {
+    pub(super) fn accept(self, head: &RequestHead) -> bool {
         let upgrade = || head.headers.get(UPGRADE).is_some_and(|to| to.as_bytes().eq_ignore_ascii_case(b"websocket"));
         match head.method {
             http::Method::POST => self == Self::Post,
@@ -156,7 +157,7 @@ impl Methods {
 }
 
 /// Returns the value of `Allow` for endpoints that share a path.
-fn allow(endpoints: &[Endpoint]) -> &'static str {
+pub(super) fn allow(endpoints: &[Endpoint]) -> &'static str {
     let any = |methods| endpoints.iter().any(|endpoint| endpoint.methods == methods);
     match (any(Methods::Get), any(Methods::GetOnly), any(Methods::Post)) {
         (true, _, true) => "GET, HEAD, POST, OPTIONS",
@@ -165,36 +166,4 @@ fn allow(endpoints: &[Endpoint]) -> &'static str {
         (false, true, false) => "GET, OPTIONS",
         (false, false, _) => "POST, OPTIONS",
     }
-}
-
-impl Routes<'_> {
-    /// Serves a page or a file of one at `path`.
-    pub(super) fn page<F, R>(&mut self, path: &str, name: &'static str, handler: F)
-    where
-        F: Fn(Exchange) -> R + 'static,
-        R: Future<Output = HttpResponse> + 'static,
-    {
-        self.serve(path, vec![Endpoint::new(name, Methods::Get, Access::Open, handler)]);
-    }
-
-    /// Serves `endpoints` at `path`, and refuses other methods there.
-    pub(super) fn serve(&mut self, path: &str, endpoints: Vec<Endpoint>) {
-        self.app.service(resource(&[self.base, path].concat(), endpoints));
-    }
-
-    /// Serves endpoints at paths below `path`, like [`serve`](Self::serve).
-    pub(super) fn serve_below(&mut self, path: &str, endpoints: Vec<(&str, Vec<Endpoint>)>) {
-        let scope = web::scope(&[self.base, path].concat());
-        let resources = endpoints.into_iter().map(|(path, endpoints)| resource(path, endpoints));
-        self.app.service(resources.fold(scope, Scope::service));
-    }
-}
-
-/// Returns a resource with `endpoints`, which refuses other methods.
-fn resource(path: &str, endpoints: Vec<Endpoint>) -> Resource {
-    let allow = allow(&endpoints);
-    let refuse = move |request: HttpRequest, payload: web::Payload| fallback::refuse(request, payload, Some(allow));
-    let resource =
-        endpoints.into_iter().fold(web::resource(path), |resource, endpoint| resource.route(endpoint.route()));
-    resource.default_service(web::to(refuse))
 }

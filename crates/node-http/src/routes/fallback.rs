@@ -5,17 +5,24 @@ use crate::admission::cors;
 use crate::exchange::Exchange;
 use crate::exchange::parameters::is_decodable;
 use crate::problem::HttpError;
+use crate::service::Service;
+use actix_web::dev::Payload;
 use actix_web::http::header::{ALLOW, HeaderValue};
 use actix_web::http::{Method, StatusCode};
 use actix_web::{HttpRequest, HttpResponse, web};
 
 /// Responds to a request whose path has no route, or whose method the route does not accept. In the latter case
 /// `allow` lists the accepted methods.
-pub(crate) async fn refuse(request: HttpRequest, payload: web::Payload, allow: Option<&'static str>) -> HttpResponse {
+pub(super) async fn refuse(
+    service: web::Data<Service>,
+    request: HttpRequest,
+    payload: Payload,
+    allow: Option<&'static str>,
+) -> HttpResponse {
     let decodable = is_decodable(request.uri().path());
     let asks_for_options = request.method() == Method::OPTIONS;
     let is_preflight = asks_for_options && cors::is_preflight(request.headers());
-    let mut exchange = Exchange::new("none", request, Some(payload));
+    let mut exchange = Exchange::new("none", service, request, payload);
     if let Err(error) = exchange.admit(Access::Open) {
         return exchange.fail(&error);
     }

@@ -15,16 +15,12 @@ mod health;
 mod logs;
 pub(crate) mod operation;
 mod pages;
-pub(crate) mod spelling;
 mod state;
+pub(crate) mod table;
 #[cfg(test)]
 mod tests;
 mod transactions;
 
-use crate::admission::Access;
-use crate::{rpc, websocket};
-use actix_web::{HttpRequest, web};
-use endpoint::{Endpoint, Methods, Routes};
 use node_types::wire::schema::{Documents, Form};
 use operation::{Content, Operation};
 use serde_json::Value;
@@ -82,58 +78,4 @@ pub(crate) fn schemas(operations: &[Operation], requests: Form) -> BTreeMap<Stri
         }
     }
     documents.into_map()
-}
-
-/// Registers all routes under the path `base`. Operations that control a chain are included only if `producing` is
-/// set.
-pub(crate) fn configure(app: &mut web::ServiceConfig, base: &str, producing: bool) {
-    let mut routes = Routes { app, base };
-    register_messages(&mut routes);
-    let mut paths = BTreeMap::<_, Vec<_>>::new();
-    for operation in operations().into_iter().filter(|operation| producing || !operation.controls()) {
-        for path in operation.paths() {
-            paths.entry(path).or_default().extend(Endpoint::of(&operation));
-        }
-    }
-    let (mut fixed, mut with_parameters) = (Vec::new(), BTreeMap::<_, Vec<_>>::new());
-    for (path, endpoints) in paths {
-        match path.find("/{") {
-            Some(at) => with_parameters.entry(&path[..at]).or_default().push((&path[at..], endpoints)),
-            None => fixed.push((path, endpoints)),
-        }
-    }
-    // actix-web compares paths one after the other, using regular expressions for those with parameters. Therefore
-    // fixed paths come first, and a regular expression is used only for the part after the name of its operation.
-    fixed.sort_by_key(|(_, endpoints)| endpoints[0].methods);
-    for (path, endpoints) in fixed {
-        // The health checks are also served with a trailing slash.
-        if !path.ends_with('/') && !path.contains('.') {
-            routes.serve(&[path, "/"].concat(), endpoints.clone());
-        }
-        routes.serve(path, endpoints);
-    }
-    for (name, paths) in with_parameters {
-        routes.serve_below(name, paths);
-    }
-    pages::register(&mut routes);
-    routes.app.default_service(web::to(|request: HttpRequest, payload: web::Payload| {
-        fallback::refuse(request, payload, None)
-    }));
-}
-
-/// Registers JSON-RPC: by POST to `/`, which is also the home page, and to `/rpc`; over WebSocket at `/ws` and `/`.
-fn register_messages(routes: &mut Routes<'_>) {
-    // The operation is known once the message is decoded.
-    let post = || Endpoint::new("rpc", Methods::Post, Access::Guarded, rpc::post);
-    // Clients of other development nodes expect WebSocket at the root.
-    let upgrade = Endpoint::new("ws", Methods::Upgrade, Access::Guarded, websocket::upgrade);
-    routes.serve("/", vec![upgrade.clone(), Endpoint::new("home", Methods::Get, Access::Open, pages::home), post()]);
-    // The base path, or the path of a scope, without the trailing slash.
-    routes.serve("", vec![upgrade, Endpoint::new("home", Methods::Get, Access::Open, pages::add_slash), post()]);
-    for path in ["/rpc", "/rpc/"] {
-        routes.serve(path, vec![post()]);
-    }
-    for path in ["/ws", "/ws/"] {
-        routes.serve(path, vec![Endpoint::new("ws", Methods::GetOnly, Access::Guarded, websocket::upgrade)]);
-    }
 }

@@ -3,7 +3,6 @@
 //! Their URLs are relative, so they work under any base path and behind any proxy. They load nothing from other
 //! servers and run only scripts that are files of this server; their content security policy enforces this.
 
-use super::endpoint::Routes;
 use crate::exchange::Exchange;
 use crate::problem::HttpError;
 use actix_web::HttpResponse;
@@ -66,20 +65,12 @@ const ASSETS: [Asset; 10] = assets![
 /// The files of Swagger UI that its page loads, under `/docs/`.
 const SWAGGER_FILES: [(&str, &str); 2] = [("swagger-ui.css", CSS), ("swagger-ui-bundle.js", JAVASCRIPT)];
 
-pub(super) fn register(routes: &mut Routes<'_>) {
-    routes.page("/docs/", "docs", docs);
-    // URLs in the page are relative to a folder.
-    routes.page("/docs", "docs", add_slash);
-    routes.page("/assets/{File}", "assets", asset);
-    routes.page("/docs/{File}", "docs", swagger_file);
-}
-
 pub(super) async fn home(exchange: Exchange) -> HttpResponse {
     let page = Bytes::from_static(include_bytes!("../../assets/home.html"));
     file(exchange.with_header(CONTENT_SECURITY_POLICY, STRICT), HTML, page).await
 }
 
-async fn docs(exchange: Exchange) -> HttpResponse {
+pub(super) async fn docs(exchange: Exchange) -> HttpResponse {
     let page = Bytes::from_static(include_bytes!("../../assets/docs.html"));
     file(exchange.with_header(CONTENT_SECURITY_POLICY, FOR_SWAGGER), HTML, page).await
 }
@@ -98,8 +89,8 @@ pub(super) async fn add_slash(exchange: Exchange) -> HttpResponse {
     }
 }
 
-async fn asset(exchange: Exchange) -> HttpResponse {
-    let name = exchange.parameters(|parameters| Ok(parameters.path("File").into_owned()));
+pub(super) async fn asset(exchange: Exchange) -> HttpResponse {
+    let name = exchange.parameters(|parameters| Ok(parameters.path("File").to_owned()));
     let named = |name: String| ASSETS.into_iter().find(|(known, ..)| *known == name);
     match name.and_then(|name| named(name).ok_or(HttpError::UnknownRoute)) {
         Ok((_, media_type, bytes)) => file(exchange, media_type, Bytes::from_static(bytes)).await,
@@ -107,8 +98,8 @@ async fn asset(exchange: Exchange) -> HttpResponse {
     }
 }
 
-async fn swagger_file(exchange: Exchange) -> HttpResponse {
-    let name = exchange.parameters(|parameters| Ok(parameters.path("File").into_owned()));
+pub(super) async fn swagger_file(exchange: Exchange) -> HttpResponse {
+    let name = exchange.parameters(|parameters| Ok(parameters.path("File").to_owned()));
     match name.and_then(|name| read_swagger_file(&name).ok_or(HttpError::UnknownRoute)) {
         Ok((media_type, bytes)) => file(exchange, media_type, bytes).await,
         Err(error) => exchange.fail(&error),

@@ -1,7 +1,9 @@
 //! What is shared between a connection and the requests that arrive on it.
 
+use actix_web::http::header::HeaderValue;
 use futures_util::task::AtomicWaker;
 use std::io;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Context;
 
@@ -17,6 +19,8 @@ pub(crate) struct ConnectionHandle {
     /// Whether the connection waits for the response to the current request, to pass on the next one.
     waiting: AtomicBool,
     waker: AtomicWaker,
+    /// The `Host` of the first request that was admitted, with the base of the URLs in its response.
+    addressed: OnceLock<(HeaderValue, String)>,
 }
 
 impl ConnectionHandle {
@@ -65,6 +69,18 @@ impl ConnectionHandle {
     /// Returns whether the response to the current request has begun. The next request then becomes the current one.
     pub(crate) fn next_request(&self) -> bool {
         self.responded.swap(false, Ordering::AcqRel)
+    }
+
+    /// Returns the base of the URLs in responses to requests with this `Host`, or `None` if no such request was admitted
+    /// first.
+    pub(crate) fn base_url(&self, host: &HeaderValue) -> Option<&str> {
+        self.addressed.get().filter(|(known, _)| known == host).map(|(_, base_url)| base_url.as_str())
+    }
+
+    /// Records the base of the URLs for a `Host` that was admitted, unless there is one already. Nearly all requests on
+    /// a connection have the same host, which is then checked once.
+    pub(crate) fn set_base_url(&self, host: &HeaderValue, base_url: impl FnOnce() -> String) {
+        self.addressed.get_or_init(|| (host.clone(), base_url()));
     }
 
     /// Wakes the task of the connection when the response begins.

@@ -5,13 +5,15 @@ use crate::config::HttpConfig;
 use crate::metrics::readings;
 use crate::openapi;
 use crate::problem::report::ProblemResponse;
-use crate::routes::{self, spelling::Spellings};
+use crate::routes::{self, table::Table};
 use crate::service::Service;
 use crate::transport::phase::Phase;
 use crate::transport::server::ServeError;
-use actix_web::dev::{HttpServiceFactory, Service as _, ServiceRequest};
+use actix_web::dev::{HttpServiceFactory, ServiceRequest};
 use actix_web::http::StatusCode;
 use actix_web::{ResponseError, web};
+use futures_util::FutureExt;
+use futures_util::future::{Either, ready};
 use node_core::node::Node;
 use std::collections::BTreeSet;
 use std::net::{SocketAddr, TcpListener};
@@ -132,28 +134,18 @@ impl Routes {
     }
 
     fn scope(&self, prefix: &str) -> impl HttpServiceFactory + use<> {
-        let producing = self.service.node.producer().is_some();
         let service = self.service.clone();
-        let spellings = Rc::new(Spellings::new(service.config.listen.base_path.as_str(), &routes::operations()));
-        web::scope(prefix)
-            .app_data(self.service.clone())
-            .configure(|scope| routes::configure(scope, "", producing))
-            .wrap_fn(move |mut request, routes| {
-                let misplaced = misplacement(&request, service.config.listen.base_path.as_str());
-                let request = match misplaced {
-                    Some(problem) => Err(request.into_response(problem.error_response())),
-                    None => {
-                        spellings.normalize(&mut request);
-                        Ok(routes.call(request))
-                    }
-                };
-                async move {
-                    match request {
-                        Ok(response) => Ok(response.await?.map_into_boxed_body()),
-                        Err(response) => Ok(response),
-                    }
+        let table = Rc::new(Table::new(service.node.producer().is_some()));
+        web::scope(prefix).wrap_fn(move |request, _| {
+            let misplaced = misplacement(&request, service.config.listen.base_path.as_str());
+            match misplaced {
+                Some(problem) => Either::Left(ready(Ok(request.into_response(problem.error_response())))),
+                None => {
+                    let found = table.find(request.match_info().unprocessed());
+                    Either::Right(Table::respond(service.clone(), request, found).map(Ok))
                 }
-            })
+            }
+        })
     }
 }
 

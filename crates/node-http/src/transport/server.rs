@@ -3,7 +3,7 @@
 use crate::admission::sender::Peer;
 use crate::admission::tokens::Role;
 use crate::config::HttpConfig;
-use crate::routes::{self, spelling::Spellings};
+use crate::routes::table::Table;
 use crate::service::{MAX_REJECTIONS, Service};
 use crate::transport::connection::Connection;
 use crate::transport::listen;
@@ -14,7 +14,7 @@ use actix_http::{ConnectionType, HttpService, Request};
 use actix_server::ServerHandle;
 use actix_service::{IntoServiceFactory, ServiceFactory, ServiceFactoryExt, fn_service, map_config};
 use actix_web::body::MessageBody;
-use actix_web::dev::{AppConfig, Service as _, ServiceResponse};
+use actix_web::dev::{AppConfig, ServiceResponse};
 use actix_web::rt::time::sleep;
 use actix_web::{App, Error, rt, web};
 use node_core::node::Node;
@@ -165,27 +165,24 @@ pub(crate) fn app(
     Error = Error,
     InitError = (),
 > + use<> {
-    let producing = service.node.producer().is_some();
-    let spellings = Rc::new(Spellings::new(base, &routes::operations()));
-    let app = App::new()
-        .wrap_fn(move |mut request, routes| {
-            spellings.normalize(&mut request);
-            let connection = request.conn_data::<Peer>().map(|peer| peer.connection.clone());
-            let is_last = request.head().connection_type() == ConnectionType::Close;
-            let response = routes.call(request);
-            async move {
-                let response = response.await;
-                if let Some(connection) = connection {
-                    if is_last {
-                        connection.end();
-                    }
-                    connection.respond();
+    let base = base.to_owned();
+    let table = Rc::new(Table::new(service.node.producer().is_some()));
+    let app = App::new().wrap_fn(move |request, _| {
+        let connection = request.conn_data::<Peer>().map(|peer| peer.connection.clone());
+        let is_last = request.head().connection_type() == ConnectionType::Close;
+        let found = request.match_info().as_str().strip_prefix(&base).and_then(|path| table.find(path));
+        let response = Table::respond(service.clone(), request, found);
+        async move {
+            let response = response.await;
+            if let Some(connection) = connection {
+                if is_last {
+                    connection.end();
                 }
-                response
+                connection.respond();
             }
-        })
-        .app_data(service)
-        .configure(|app| routes::configure(app, base, producing));
+            Ok(response)
+        }
+    });
     map_config(app.into_factory(), |()| AppConfig::default())
 }
 

@@ -3,7 +3,8 @@
 use crate::admission::clients::{Exhausted, Permit};
 use crate::exchange::transfer::SHORT;
 use actix_http::ws::{CloseReason, Codec, Frame, Item, ProtocolError};
-use actix_web::web::{Bytes, BytesMut, Payload};
+use actix_web::dev::Payload;
+use actix_web::web::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use std::mem;
 use tokio_util::codec::Decoder;

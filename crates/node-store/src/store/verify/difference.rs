@@ -30,9 +30,7 @@ pub enum RowFault {
         found: Vec<u8>,
     },
     /// The value cannot be decoded.
-    Malformed {
-        reason: String,
-    },
+    Malformed { reason: String },
     /// The value, or something derived from it, differs.
     Differs {
         /// The part that differs.
