@@ -32,7 +32,7 @@ impl Pool {
         }
         let transaction = PooledTransaction::decode(bytes).map_err(|error| {
             Rejection::from(match error {
-                DecodeError::UnknownTransactionType(kind) => TransactionError::TypeNotSupported(kind).into(),
+                DecodeError::UnknownTransactionType(kind) => TransactionError::Other(unknown_type(kind)).into(),
                 DecodeError::Truncated { .. } if matches!(bytes, [] | [0..0x80]) => {
                     TransactionError::Other("typed transaction too short: a type and a list are expected".to_owned())
                         .into()
@@ -187,4 +187,13 @@ impl Pool {
         }
         reasons
     }
+}
+
+/// Describes bytes that begin with a type that no fork has.
+fn unknown_type(kind: u8) -> String {
+    let reason = match kind {
+        0 => "a transaction of type 0 is an RLP list without a type byte".to_owned(),
+        kind => format!("no fork has type {kind}"),
+    };
+    format!("transaction type not supported: {reason}")
 }

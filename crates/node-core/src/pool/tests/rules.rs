@@ -230,7 +230,12 @@ fn reports_why_bytes_are_not_a_transaction() {
         (vec![], "typed transaction too short: a type and a list are expected"),
         (vec![0x02], "typed transaction too short: a type and a list are expected"),
         (vec![0xf8], "rlp: value size exceeds available input length: transaction is cut off"),
-        (vec![0x05, 0xc0], "transaction type not supported: type 5 is not part of the active fork"),
+        (vec![0x05, 0xc0], "transaction type not supported: no fork has type 5"),
+        (vec![0x00], "transaction type not supported: a transaction of type 0 is an RLP list without a type byte"),
+        (
+            vec![0x00, 0xc0],
+            "transaction type not supported: a transaction of type 0 is an RLP list without a type byte",
+        ),
         (without_receiver(blobless), "rlp: input string too short: a transaction of type 3 cannot create a contract"),
         (without_receiver(delegating), "rlp: input string too short: a transaction of type 4 cannot create a contract"),
     ];
