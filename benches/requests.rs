@@ -55,7 +55,7 @@ fn logs(criterion: &mut Criterion) {
     let topics = |words: [H256; 2]| LogFilter { topics: words.map(|word| vec![word]).to_vec(), ..LogFilter::default() };
     let query = |filter, first: u64, last: u64| {
         let range = BlockRange { from: Some(first.into()), to: Some(last.into()) };
-        LogQuery { filter, blocks: LogBlocks::Range(range) }
+        LogQuery { filter, blocks: LogBlocks::Range(range), ..LogQuery::default() }
     };
     let address = LogFilter { addresses: vec![CONTRACT], ..LogFilter::default() };
     let cases = [

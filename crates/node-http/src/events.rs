@@ -43,7 +43,7 @@ const BATCH: PageSize = PageSize { entries: 512, bytes: 256 * 1024 };
 pub(crate) async fn respond(exchange: Exchange, input: Result<EventsInput, HttpError>) -> HttpResponse {
     let service = exchange.service().clone();
     let sender = exchange.sender().clone();
-    let admitted = exchange.check_query(input).and_then(|input| {
+    let admitted = input.and_then(|input| {
         let grant = admission::grant(exchange.request(), &service)?;
         Ok((input, grant, service.streams.take(&sender.client, 1)?))
     });

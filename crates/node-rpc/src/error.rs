@@ -59,7 +59,7 @@ impl RpcError {
     /// Returns the code of a kind of error.
     pub fn code_of(kind: ErrorKind) -> i64 {
         match kind {
-            ErrorKind::InvalidRequest => Self::INVALID_PARAMS,
+            ErrorKind::InvalidRequest | ErrorKind::RangeAboveHead => Self::INVALID_PARAMS,
             ErrorKind::ExecutionReverted => Self::REVERTED,
             ErrorKind::TooManyFilters | ErrorKind::LimitExceeded => Self::LIMIT,
             ErrorKind::Importing => Self::UNAVAILABLE,
@@ -133,6 +133,9 @@ impl RpcError {
             NodeError::Invalid(faults) => {
                 let faults: Vec<_> = faults.iter().map(fault).collect();
                 return Self::new(Self::INVALID_PARAMS, faults.join("; "));
+            }
+            NodeError::RangeAboveHead { field, .. } => {
+                return Self::new(Self::INVALID_PARAMS, format!("{}: {error}", field.path()));
             }
             NodeError::ExecutionReverted { reason, output } => return Self::reverted(reason.as_deref(), output),
             NodeError::ExecutionFailed { reason, limit, .. } => return Self::server(with_option(reason, *limit)),

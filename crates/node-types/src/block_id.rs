@@ -131,7 +131,7 @@ impl FromStr for BlockNumberOrTag {
             "pending" => Ok(Self::Pending),
             "safe" => Ok(Self::Safe),
             "finalized" => Ok(Self::Finalized),
-            hash if hash.parse::<HashData>().is_ok() => Err(TextError::BlockNumberOrTag),
+            hash if hash.parse::<HashData>().is_ok() => Err(TextError::BlockHash),
             number => match number.parse::<Quantity<BlockNumber>>() {
                 Ok(number) => Ok(Self::Number(number.0)),
                 Err(TextError::Number) => Err(TextError::BlockNumberOrTag),

@@ -501,7 +501,9 @@ fn limits_queries() {
         assert_eq!(logs(2, 4).status, 200);
         let refused = logs(2, 5);
         assert_refused(&refused, 422, "max-block-range");
-        assert_eq!(refused.field("errors")[0]["value"], "4", "the last block that would fit");
+        let [error] = &refused.field("errors").as_array().unwrap()[..] else { panic!("{}", refused.text) };
+        assert_eq!((&error["location"], &error["value"]), (&json!("body.ToBlock"), &json!("5")));
+        assert_eq!(error["message"], "the blocks up to ToBlock 4 would fit");
         assert!(refused.field("type").as_str().unwrap().ends_with("/problems/limit-exceeded"));
 
         let word = format!("0x{}", "01".repeat(32));

@@ -13,6 +13,7 @@ mod documents;
 mod durable;
 mod events;
 mod examples;
+mod faults;
 mod fuzz;
 mod happy;
 mod http;

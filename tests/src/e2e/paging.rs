@@ -87,10 +87,15 @@ fn too_many_logs_suggest_a_block_that_fits() {
     assert_eq!(refused.problem_faults(422), NONE, "{}", refused.text);
     assert!(refused.field("type").as_str().unwrap().ends_with("/problems/limit-exceeded"), "{}", refused.text);
     assert_eq!(refused.locations(), ["body.ToBlock"]);
-    let fits = &refused.field("errors")[0]["value"];
-    let number: u64 = fits.as_str().unwrap().parse().unwrap();
-    assert!(logs(&ask(fits)).len() <= 20);
-    assert_eq!(ask(&json!(number + 1)).field("errors")[0]["value"], *fits, "one block more does not fit");
+    let error = &refused.field("errors")[0];
+    assert_eq!(error["value"], "latest");
+    let message = error["message"].as_str().unwrap();
+    let number = message.split(' ').find_map(|word| word.parse::<u64>().ok()).unwrap();
+    assert!(logs(&ask(&json!(number))).len() <= 20);
+    assert_eq!(ask(&json!(number + 1)).field("errors")[0]["message"], message, "one block more does not fit");
+    let without_end = server.post("/getLogs/", json!({"FromBlock": "0"}).to_string());
+    assert_eq!(without_end.locations(), ["body"]);
+    assert_eq!(without_end.field("errors")[0]["value"], json!({"FromBlock": "0"}));
 }
 
 #[test]
@@ -101,7 +106,9 @@ fn one_block_with_too_many_logs() {
     let body = json!({"FromBlock": "pending", "ToBlock": "pending"}).to_string();
     let refused = server.post("/getLogs/", &body);
     assert_eq!(refused.problem_faults(422), NONE, "{}", refused.text);
-    assert_eq!(refused.field("errors")[0]["value"], Value::Null, "no block fits: {}", refused.text);
+    let error = &refused.field("errors")[0];
+    assert_eq!((&error["location"], &error["value"]), (&json!("body.ToBlock"), &json!("pending")));
+    assert!(!error["message"].as_str().unwrap().contains("would fit"), "no block fits: {error}");
     let first = server.send("POST", "/getLogs/", &PAGE, &body);
     assert_eq!(logs(&first).len(), 4);
     // The pending block has a new timestamp, and therefore a new hash, every second.

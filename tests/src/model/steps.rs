@@ -521,7 +521,7 @@ impl Run {
         let first = self.random.below(self.model.head_number() + 1);
         let last = first + self.random.below(self.model.head_number() + 1 - first);
         let range = BlockRange { from: Some(first.into()), to: Some(last.into()) };
-        let query = LogQuery { filter: criteria.clone(), blocks: LogBlocks::Range(range) };
+        let query = LogQuery { filter: criteria.clone(), blocks: LogBlocks::Range(range), ..LogQuery::default() };
         let logs = self.world.node().get_logs(&Context::unbounded(), &query).expect("logs");
         let logs: Vec<_> = logs.iter().map(|log| Place::of(log, false)).collect();
         assert_eq!(logs, self.model.logs(&criteria, first..=last), "{criteria:?} from {first} to {last}");

@@ -19,8 +19,11 @@ use std::fmt;
 pub enum NodeError {
     #[error("the request is invalid{}", listed(.0))]
     Invalid(Vec<Fault>),
-    #[error("the canonical chain has no block {block}")]
+    #[error("the canonical chain has no block {block}{}", taken_for_hash(block))]
     BlockNotFound { block: BlockId, field: Field },
+    /// A range of getLogs that does not end at or below the head.
+    #[error("block range extends beyond current head block {head}")]
+    RangeAboveHead { head: BlockNumber, field: Field },
     #[error("no filter has this id")]
     FilterNotFound,
     #[error("the state as of block {block} is not kept; the earliest kept is that of block {earliest}")]
@@ -128,6 +131,7 @@ impl NodeError {
             | Self::Invalid(_)
             | Self::BlockNotFound { .. }
             | Self::TransactionNotFound { .. }
+            | Self::RangeAboveHead { .. }
             | Self::FilterNotFound
             | Self::StatePruned { .. }
             | Self::Edited(_)
@@ -209,6 +213,16 @@ impl From<FilterError> for NodeError {
 fn listed(faults: &[Fault]) -> String {
     let faults: Vec<_> = faults.iter().map(Fault::to_string).collect();
     if faults.is_empty() { String::new() } else { format!(": {}", faults.join("; ")) }
+}
+
+/// Returns a hint if `block` is a hash that was probably meant as a number.
+fn taken_for_hash(block: &BlockId) -> &'static str {
+    match block {
+        BlockId::Hash(hash) if hash.0.starts_with(&[0; 24]) => {
+            " (0x and 64 hex digits are taken for a hash, not for a number)"
+        }
+        _ => "",
+    }
 }
 
 impl From<InvalidFilterId> for NodeError {

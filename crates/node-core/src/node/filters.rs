@@ -1,13 +1,15 @@
 //! Filters that are polled for changes.
 
+use super::fault::Fault;
 use super::logs::{BlockRange, filter_faults};
+use super::resolve::RequestView;
 use super::{Node, NodeError};
 use crate::backend::LogFilter;
 use crate::block::LogRef;
 use crate::context::Context;
 use crate::filters::{FilterCriteria, FilterId, LogCriteria};
 use crate::logs::FoundLog;
-use node_types::BlockNumberOrTag;
+use node_types::{BlockNumber, BlockNumberOrTag};
 
 pub(super) fn new_filter(
     node: &Node,
@@ -18,12 +20,29 @@ pub(super) fn new_filter(
     context.check()?;
     let mut faults = filter_faults(&filter, &node.limits);
     let snapshot = node.snapshot(context)?;
+    let (from, to) = resolve(&snapshot, &range, &mut faults);
+    if !faults.is_empty() {
+        return Err(NodeError::Invalid(faults));
+    }
+    let open_below = !matches!(range.from, Some(BlockNumberOrTag::Number(_)));
+    Ok(node.filters.install(context, FilterCriteria::Logs(LogCriteria { filter, from, open_below, to }))?)
+}
+
+/// Returns the error of the range of a filter, for requests that have other faults as well.
+pub(super) fn check_range(node: &Node, context: &Context, range: &BlockRange) -> Result<(), NodeError> {
+    let mut faults = Vec::new();
+    resolve(&node.snapshot(context)?, range, &mut faults);
+    if faults.is_empty() { Ok(()) } else { Err(NodeError::Invalid(faults)) }
+}
+
+/// Returns the first and the last block of a range, which may be above the head. If this adds faults, they must not be
+/// used.
+fn resolve(snapshot: &RequestView, range: &BlockRange, faults: &mut Vec<Fault>) -> (BlockNumber, Option<BlockNumber>) {
     let from = match range.from {
         None => snapshot.latest(),
         Some(BlockNumberOrTag::Pending) => snapshot.latest() + 1,
         Some(tag) => snapshot.height(tag),
     };
-    let open_below = !matches!(range.from, Some(BlockNumberOrTag::Number(_)));
     let to = match range.to {
         None | Some(BlockNumberOrTag::Latest | BlockNumberOrTag::Pending) => None,
         Some(tag) => Some(snapshot.height(tag)),
@@ -33,10 +52,7 @@ pub(super) fn new_filter(
     {
         faults.push(range.reversed(from, to));
     }
-    if !faults.is_empty() {
-        return Err(NodeError::Invalid(faults));
-    }
-    Ok(node.filters.install(context, FilterCriteria::Logs(LogCriteria { filter, from, open_below, to }))?)
+    (from, to)
 }
 
 pub(super) fn get_filter_logs(node: &Node, context: &Context, id: FilterId) -> Result<Vec<FoundLog>, NodeError> {

@@ -44,6 +44,8 @@ kinds! {
     BlockNotFound = "block-not-found",
     /// The canonical chain has no such transaction.
     TransactionNotFound = "transaction-not-found",
+    /// A range of blocks does not end at or below the head.
+    RangeAboveHead = "range-above-head",
     /// There is no such filter.
     FilterNotFound = "filter-not-found",
     /// The state of the block has been pruned.
@@ -92,6 +94,7 @@ impl NodeError {
             Self::Invalid(_) => ErrorKind::InvalidRequest,
             Self::BlockNotFound { .. } => ErrorKind::BlockNotFound,
             Self::TransactionNotFound { .. } => ErrorKind::TransactionNotFound,
+            Self::RangeAboveHead { .. } => ErrorKind::RangeAboveHead,
             Self::FilterNotFound => ErrorKind::FilterNotFound,
             Self::StatePruned { .. } => ErrorKind::StatePruned,
             Self::Edited(_) => ErrorKind::AccountEdited,

@@ -22,6 +22,21 @@ pub struct LogQuery {
     /// Addresses and topics of the logs.
     pub filter: LogFilter,
     pub blocks: LogBlocks,
+    /// What is done about a range that is not completely below the head.
+    pub above_head: AboveHead,
+}
+
+/// What a search does about blocks above the head.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AboveHead {
+    /// It fails.
+    #[default]
+    Refuse,
+    /// It fails, except for the range from the block after the head to the latest: a client that polls for new logs
+    /// requests it when there is no new block, and finds nothing.
+    Poll,
+    /// It finds nothing in them.
+    Skip,
 }
 
 /// Blocks to search for logs.
@@ -136,6 +151,12 @@ pub(super) fn visit_logs_page(
 }
 
 impl Node {
+    /// Returns a snapshot that includes the pending block if it is an end of `range`.
+    fn snapshot_of_range(&self, context: &Context, range: &BlockRange) -> Result<RequestView, NodeError> {
+        let with_pending = [range.from, range.to].contains(&Some(BlockNumberOrTag::Pending));
+        self.snapshot_for(context, if with_pending { BlockId::pending() } else { BlockId::latest() })
+    }
+
     fn find_logs(
         &self,
         context: &Context,
@@ -145,25 +166,25 @@ impl Node {
         mut visit: impl FnMut(FoundLog<LogRef<'_>>),
     ) -> Result<(RequestView, RangeInclusive<BlockNumber>, Option<LogPosition>), NodeError> {
         let mut faults = filter_faults(&query.filter, &self.limits);
-        let pending = Some(BlockNumberOrTag::Pending);
-        let with_pending =
-            matches!(query.blocks, LogBlocks::Range(BlockRange { from, to }) if from == pending || to == pending);
-        let snapshot = self.snapshot_for(context, if with_pending { BlockId::pending() } else { BlockId::latest() })?;
-        let range = match query.blocks {
+        let snapshot = match &query.blocks {
+            LogBlocks::Range(range) => self.snapshot_of_range(context, range)?,
+            LogBlocks::Hash(_) => self.snapshot(context)?,
+        };
+        let (range, is_above) = match query.blocks {
             LogBlocks::Hash(hash) => {
                 let number = snapshot.canonical(hash.into(), Field::BlockHash)?;
-                number..=number
+                (number..=number, false)
             }
-            LogBlocks::Range(range) => resolve_range(&snapshot, &range, &mut faults),
+            LogBlocks::Range(range) => resolve_range(&snapshot, &range, query.above_head, &mut faults),
         };
         if cursor.is_some_and(|cursor| cursor.query != digest(query)) {
             faults.push(Fault::new(Field::Cursor, "the cursor belongs to another request"));
         }
-        if !faults.is_empty() {
-            return Err(NodeError::Invalid(faults));
+        checked(faults, is_above, &snapshot)?;
+        if range.is_empty() {
+            return Ok((snapshot, range, None));
         }
-        let ends_with_head = matches!(query.blocks, LogBlocks::Range(BlockRange { to: None, .. }));
-        check_span(&range, self.limits.block_range, if ends_with_head { Field::Request } else { Field::ToBlock })?;
+        check_span(&range, self.limits.block_range)?;
         let mut from = LogPosition { block: *range.start(), log_index: 0 };
         if let Some(cursor) = cursor {
             if identity(&snapshot, cursor.position.block)? != Some(cursor.block) {
@@ -193,28 +214,66 @@ fn identity(snapshot: &RequestView, number: BlockNumber) -> Result<Option<H256>,
     }))
 }
 
-/// Resolves the ends of a range. If this adds faults, the result must not be used.
-fn resolve_range(snapshot: &RequestView, range: &BlockRange, faults: &mut Vec<Fault>) -> RangeInclusive<BlockNumber> {
-    let (from, to) = (range.from.unwrap_or_default(), range.to.unwrap_or_default());
-    let (first, last) = (snapshot.height(from), snapshot.height(to));
-    if snapshot.known_height(to).is_none() {
-        faults.push(Fault::new(
-            Field::ToBlock,
-            format!("block range extends beyond current head block {}", snapshot.latest()),
-        ));
-    }
-    if first > last {
-        faults.push(range.reversed(first, last));
-    }
-    first..=last
+/// Returns the error of a range that would be searched, for requests that have other faults as well.
+pub(super) fn check_range(
+    node: &Node,
+    context: &Context,
+    range: &BlockRange,
+    above_head: AboveHead,
+) -> Result<(), NodeError> {
+    let snapshot = node.snapshot_of_range(context, range)?;
+    let mut faults = Vec::new();
+    let (range, is_above) = resolve_range(&snapshot, range, above_head, &mut faults);
+    checked(faults, is_above, &snapshot)?;
+    if range.is_empty() { Ok(()) } else { check_span(&range, node.limits.block_range) }
 }
 
-fn check_span(range: &RangeInclusive<BlockNumber>, limit: u64, field: Field) -> Result<(), NodeError> {
+/// Resolves the ends of a range, which may be empty. Returns with it whether one of its faults is that it ends above the
+/// head. If there are faults, the range must not be used.
+fn resolve_range(
+    snapshot: &RequestView,
+    range: &BlockRange,
+    above_head: AboveHead,
+    faults: &mut Vec<Fault>,
+) -> (RangeInclusive<BlockNumber>, bool) {
+    let (from, to) = (range.from.unwrap_or_default(), range.to.unwrap_or_default());
+    let (first, mut last) = (snapshot.height(from), snapshot.height(to));
+    let latest = snapshot.latest();
+    let is_future = to == BlockNumberOrTag::Latest && first > latest;
+    let above = match above_head {
+        AboveHead::Skip => None,
+        AboveHead::Poll if is_future => (first > latest + 1).then_some(Field::FromBlock),
+        AboveHead::Refuse | AboveHead::Poll => snapshot.known_height(to).is_none().then_some(Field::ToBlock),
+    };
+    if let Some(field) = above {
+        faults.push(Fault::new(field, NodeError::RangeAboveHead { head: latest, field }.to_string()));
+    }
+    if first > last && (above_head == AboveHead::Refuse || !is_future) {
+        faults.push(range.reversed(first, last));
+    }
+    if above_head == AboveHead::Skip && to != BlockNumberOrTag::Pending {
+        last = last.min(latest);
+    }
+    (first..=last, above.is_some())
+}
+
+/// Returns the error of a request with these faults. `is_above` is whether one of them is that its range ends above the
+/// head.
+fn checked(faults: Vec<Fault>, is_above: bool, snapshot: &RequestView) -> Result<(), NodeError> {
+    match &faults[..] {
+        [] => Ok(()),
+        [only] if is_above => Err(NodeError::RangeAboveHead { head: snapshot.latest(), field: only.field }),
+        _ => Err(NodeError::Invalid(faults)),
+    }
+}
+
+fn check_span(range: &RangeInclusive<BlockNumber>, limit: u64) -> Result<(), NodeError> {
     let blocks = (range.end() - range.start()).saturating_add(1);
     if blocks <= limit {
         return Ok(());
     }
-    Err(NodeError::TooManyBlocks { blocks, limit, to_block: range.start() + limit.saturating_sub(1), field })
+    let to_block = range.start() + limit.saturating_sub(1);
+    Err(NodeError::TooManyBlocks { blocks, limit, to_block, field: Field::ToBlock })
 }
 
 /// Returns a fault for each limit that a filter exceeds.
@@ -373,6 +432,42 @@ mod tests {
     }
 
     #[test]
+    fn ranges_above_the_head() {
+        use AboveHead::{Poll, Refuse, Skip};
+        use BlockNumberOrTag::{Earliest, Latest, Number, Pending};
+        let world = world(100);
+        // The number of logs, or the field of the error and whether it is only that the range is above the head.
+        type Expected = Result<usize, (Field, bool)>;
+        let (from, to) = (Field::FromBlock, Field::ToBlock);
+        let cases: [(_, _, [Expected; 3]); 9] = [
+            (Some(Number(4)), None, [Err((from, false)), Ok(0), Ok(0)]),
+            (Some(Number(4)), Some(Latest), [Err((from, false)), Ok(0), Ok(0)]),
+            (Some(Number(5)), None, [Err((from, false)), Err((from, true)), Ok(0)]),
+            (Some(Pending), None, [Err((from, false)), Ok(0), Ok(0)]),
+            (Some(Number(3)), Some(Number(4)), [Err((to, true)), Err((to, true)), Ok(3)]),
+            (Some(Number(4)), Some(Number(5)), [Err((to, true)), Err((to, true)), Ok(0)]),
+            (Some(Number(u64::MAX)), Some(Number(u64::MAX)), [Err((to, true)), Err((to, true)), Ok(0)]),
+            (Some(Number(9)), Some(Number(2)), [Err((from, false)); 3]),
+            (Some(Number(9)), Some(Earliest), [Err((from, false)); 3]),
+        ];
+        for (first, last, expected) in cases {
+            for (above_head, expected) in [Refuse, Poll, Skip].into_iter().zip(expected) {
+                let query = LogQuery { above_head, ..bounds(first, last) };
+                let got = match world.node.get_logs(&Context::unbounded(), &query) {
+                    Ok(logs) => Ok(logs.len()),
+                    Err(NodeError::Invalid(faults)) => Err((faults[0].field, false)),
+                    Err(NodeError::RangeAboveHead { head: 3, field }) => Err((field, true)),
+                    Err(error) => panic!("{query:?}: {error:?}"),
+                };
+                assert_eq!(got, expected, "{query:?}");
+                let range = BlockRange { from: first, to: last };
+                let checked = world.node.check_log_range(&Context::unbounded(), &range, above_head);
+                assert_eq!(checked.is_ok(), expected.is_ok(), "{query:?}: {checked:?}");
+            }
+        }
+    }
+
+    #[test]
     fn reports_every_fault() {
         use BlockNumberOrTag::{Earliest, Latest, Number, Pending};
         let world = world(100);
@@ -392,8 +487,12 @@ mod tests {
         ];
         for (query, expected) in cases {
             let error = world.node.get_logs(&Context::unbounded(), &query).unwrap_err();
-            let NodeError::Invalid(faults) = error else { panic!("{query:?}: {error:?}") };
-            assert_eq!(faults.iter().map(|fault| fault.field).collect::<Vec<_>>(), expected, "{query:?}");
+            let fields = match error {
+                NodeError::Invalid(faults) => faults.iter().map(|fault| fault.field).collect(),
+                NodeError::RangeAboveHead { head: 3, field } => vec![field],
+                error => panic!("{query:?}: {error:?}"),
+            };
+            assert_eq!(fields, expected, "{query:?}");
         }
     }
 

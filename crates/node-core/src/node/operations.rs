@@ -5,11 +5,12 @@
 #![expect(clippy::missing_errors_doc, reason = "errors that all operations share are listed once")]
 
 use super::{
-    BlockRange, BlockRequest, BuiltBlock, Capabilities, Event, EventQuery, EventStream, FeeHistory, ForkConfigs,
-    FoundBlock, FoundReceipt, FoundReceipts, FoundTransaction, ImportProgress, LogCursor, LogPage, LogQuery,
-    NewTransaction, Node, NodeError, ReplacementTransaction, SimulateError, SimulatedBlock, Simulation, TraceOptions,
-    TransactionRequest, TransactionStatus, TransactionTrace, block, build, call, chain, config, development, events,
-    fee_history, filters, importing, logs, proof, receipt, request, send, simulate, state, trace, transaction,
+    AboveHead, BlockRange, BlockRequest, BuiltBlock, Capabilities, Event, EventQuery, EventStream, FeeHistory,
+    ForkConfigs, FoundBlock, FoundReceipt, FoundReceipts, FoundTransaction, ImportProgress, LogCursor, LogPage,
+    LogQuery, NewTransaction, Node, NodeError, ReplacementTransaction, SimulateError, SimulatedBlock, Simulation,
+    TraceOptions, TransactionRequest, TransactionStatus, TransactionTrace, block, build, call, chain, config,
+    development, events, fee_history, filters, importing, logs, proof, receipt, request, send, simulate, state, trace,
+    transaction,
 };
 use crate::backend::{AccountProof, LogFilter};
 use crate::block::{BlockRef, Body, LogRef, SealedHeader};
@@ -282,7 +283,8 @@ impl Node {
     ///
     /// # Errors
     /// [`NodeError::TooManyLogs`] if more than [`Limits::logs`] match, [`NodeError::TooManyBlocks`] if the range is
-    /// longer than [`Limits::block_range`], and [`NodeError::Invalid`] if the range or filter is invalid.
+    /// longer than [`Limits::block_range`], [`NodeError::RangeAboveHead`] if it ends above the head, and
+    /// [`NodeError::Invalid`] if the range or filter is invalid.
     ///
     /// [`Limits::logs`]: super::Limits::logs
     /// [`Limits::block_range`]: super::Limits::block_range
@@ -302,6 +304,19 @@ impl Node {
         visit: impl FnMut(FoundLog<LogRef<'_>>),
     ) -> Result<(), NodeError> {
         logs::visit_logs(self, context, query, visit)
+    }
+
+    /// Checks a range of blocks as a search for logs does, for requests that have other faults as well.
+    ///
+    /// # Errors
+    /// [`NodeError::Invalid`], [`NodeError::RangeAboveHead`] and [`NodeError::TooManyBlocks`].
+    pub fn check_log_range(
+        &self,
+        context: &Context,
+        range: &BlockRange,
+        above_head: AboveHead,
+    ) -> Result<(), NodeError> {
+        logs::check_range(self, context, range, above_head)
     }
 
     /// Returns the first [`Limits::logs`] logs that match, at least one, or those from `cursor` on; fewer if they have
@@ -351,6 +366,14 @@ impl Node {
     /// [`NodeError::TooManyFilters`].
     pub fn new_filter(&self, context: &Context, filter: LogFilter, range: BlockRange) -> Result<FilterId, NodeError> {
         filters::new_filter(self, context, filter, range)
+    }
+
+    /// Checks a range of blocks as [`new_filter`](Self::new_filter) does, for requests that have other faults as well.
+    ///
+    /// # Errors
+    /// [`NodeError::Invalid`] if the range ends before it starts.
+    pub fn check_filter_range(&self, context: &Context, range: &BlockRange) -> Result<(), NodeError> {
+        filters::check_range(self, context, range)
     }
 
     /// Installs a filter for new blocks.

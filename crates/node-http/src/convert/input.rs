@@ -2,10 +2,25 @@
 
 use node_core::backend::LogFilter;
 use node_core::executor::{AccountOverride, Call, StateOverrides, StorageOverride};
-use node_core::node::{BlockRange, LogBlocks, LogQuery, TransactionRequest};
+use node_core::node::{AboveHead, BlockRange, FeeHistory, Limit, LogBlocks, LogQuery, Node, TransactionRequest};
 use node_types::consensus::{AccessListItem, Authorization, Withdrawal};
-use node_types::wire::{self, CallInput, FilterObject, GetLogsInput, HashData, Quantity256, UnsignedTransaction};
+use node_types::wire::{
+    self, CallInput, FilterObject, GetLogsInput, HashData, ListLimit, Quantity256, RequestLimits, UnsignedTransaction,
+};
 use node_types::{H256, U256};
+
+/// Returns the limits that the decoder of a request checks.
+pub(crate) fn limits(node: &Node) -> RequestLimits {
+    let limits = node.limits();
+    let list = |most, limit: Limit| ListLimit { most, option: limit.has_option().then(|| limit.name()) };
+    RequestLimits {
+        addresses: list(limits.addresses, Limit::Addresses),
+        topics: list(limits.topics, Limit::Topics),
+        storage_keys: list(limits.storage_keys, Limit::StorageKeys),
+        percentiles: list(limits.percentiles, Limit::Percentiles),
+        fee_history_blocks: FeeHistory::MAX_BLOCKS,
+    }
+}
 
 /// Converts the call of `call` and `estimateGas` with its overrides. The decoder has already rejected a gas price
 /// together with fee caps.
@@ -71,6 +86,9 @@ fn account_override(account: wire::AccountOverride) -> AccountOverride {
     }
 }
 
+/// What getLogs does about a range above the head.
+pub(crate) const ABOVE_HEAD: AboveHead = AboveHead::Poll;
+
 /// Converts the query of `getLogs`. The decoder has already rejected `BlockHash` together with a range.
 pub(crate) fn log_query(input: GetLogsInput) -> LogQuery {
     let GetLogsInput { address, block_hash, from_block, to_block, topics } = input;
@@ -79,6 +97,7 @@ pub(crate) fn log_query(input: GetLogsInput) -> LogQuery {
     LogQuery {
         filter: LogFilter { addresses: address.0, topics },
         blocks: block_hash.map_or(range, |hash| LogBlocks::Hash(hash.0)),
+        above_head: ABOVE_HEAD,
     }
 }
 

@@ -3,8 +3,8 @@
 use super::{Exchange, Job, negotiation};
 use crate::exchange::body;
 use crate::exchange::parameters::Parameters;
+use crate::exchange::sent_body::SentBody;
 use crate::problem::HttpError;
-use crate::problem::sent::Sent;
 use crate::scheduling;
 use actix_web::web::Bytes;
 use node_core::context::Context;
@@ -22,9 +22,7 @@ impl Exchange {
     /// If the body is not declared as JSON, exceeds a limit, or does not arrive completely.
     pub(crate) async fn raw_body(&mut self) -> Result<Bytes, HttpError> {
         let Some(payload) = &mut self.payload else { return Err(HttpError::Body(BodyError::Empty)) };
-        let body = body::read_json(&self.request, payload, &self.service, &self.sender.client).await?;
-        self.sent_body = (body.len() <= Sent::SHORT_BODY).then(|| body.clone());
-        Ok(body)
+        body::read_json(&self.request, payload, &self.service, &self.sender.client).await
     }
 
     /// Reads the body and makes it the input of a job. If it is not `required`, a missing body counts as empty.
@@ -40,6 +38,8 @@ impl Exchange {
                 body => body?,
             }
         };
+        // Errors repeat parts of it.
+        self.sent_body = Some(SentBody::new(body.clone(), &self.service, &self.sender.client)?);
         let service = self.service.clone();
         let cost = scheduling::decoding_cost(body.len());
         let decode = Box::new(move |_: &Context| decode(&service.node, &body));
@@ -61,20 +61,12 @@ impl Exchange {
         })
     }
 
-    /// Adds the faults of the query to `input`: the query must be empty unless the handler has read it.
-    pub(crate) fn check_query<I>(&self, input: Result<I, HttpError>) -> Result<I, HttpError> {
+    /// Returns the faults of the query, which must be empty unless the handler has read it.
+    pub(crate) fn unexpected_query(&self) -> Vec<ErrorDetail> {
         if self.query_read.get() || self.request.query_string().is_empty() {
-            return input;
+            return Vec::new();
         }
-        let unexpected = Parameters::no_query(&self.request);
-        match input {
-            input if unexpected.is_empty() => input,
-            Ok(_) => Err(HttpError::Parameters(unexpected)),
-            Err(HttpError::Parameters(faults) | HttpError::Body(BodyError::Invalid(faults))) => {
-                Err(HttpError::Parameters([faults, unexpected].concat()))
-            }
-            Err(other) => Err(other),
-        }
+        Parameters::no_query(&self.request)
     }
 
     /// Returns whether the client states `preference` in `Prefer` (RFC 7240).

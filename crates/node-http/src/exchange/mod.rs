@@ -14,6 +14,7 @@ pub(crate) mod parameters;
 pub(crate) mod request_id;
 pub(crate) mod request_log;
 mod response;
+mod sent_body;
 pub(crate) mod streaming;
 pub(crate) mod transfer;
 mod unpack;
@@ -28,6 +29,7 @@ use crate::config::HttpConfig;
 use crate::exchange::caching::Caching;
 use crate::exchange::parameters::PathParameters;
 use crate::exchange::request_id::{RequestId, Trace};
+use crate::exchange::sent_body::SentBody;
 use crate::problem::HttpError;
 use crate::problem::report::Reporter;
 use crate::problem::sent::Sent;
@@ -36,7 +38,6 @@ use crate::transport::phase::Phase;
 use actix_web::dev::Payload;
 use actix_web::http::Method;
 use actix_web::http::header::{HeaderName, HeaderValue, VARY};
-use actix_web::web::Bytes;
 use actix_web::{HttpRequest, web};
 use node_core::context::Context;
 use node_rpc::CallReport;
@@ -52,8 +53,8 @@ pub(crate) struct Exchange {
     payload: Option<Payload>,
     /// The parameters in the path.
     parameters: PathParameters,
-    /// The body, if it was read and is short.
-    sent_body: Option<Bytes>,
+    /// The body, if it was read for an operation.
+    sent_body: Option<SentBody>,
     service: web::Data<Service>,
     id: RequestId,
     trace: Option<Trace>,
@@ -228,7 +229,8 @@ impl Exchange {
             operation: self.operation,
             id: self.id.clone(),
             base_url: self.base_url(),
-            sent: Sent::new(self.properties, &self.request, self.sent_body.clone()).with_path(self.parameters.clone()),
+            sent: Sent::new(self.properties, &self.request, self.sent_body.as_ref().map(SentBody::bytes))
+                .with_path(self.parameters.clone()),
         }
     }
 

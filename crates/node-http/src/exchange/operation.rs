@@ -15,7 +15,7 @@ use node_core::context::Context;
 use node_core::cost::Cost;
 use node_core::node::{Node, NodeError};
 use node_rpc::BlockKey;
-use node_types::wire::GetBlockByHashOutput;
+use node_types::wire::{BodyError, ErrorDetail, GetBlockByHashOutput};
 use serde::Serialize;
 
 /// The output of an operation, with additional data for the response.
@@ -37,10 +37,17 @@ impl<O> From<O> for Reply<O> {
 pub(crate) struct Job {
     cost: Cost,
     work: Box<EncodedWork>,
+    /// Finds faults that depend on the chain.
+    check: Option<Box<Check>>,
+    /// The faults that are already known. If there are any, only `check` is run.
+    faults: Vec<ErrorDetail>,
 }
 
 /// Computes the body of a response whose schema has the given URL.
 type EncodedWork = dyn Fn(&Service, &Context, &str) -> Result<Reply<Vec<u8>>, HttpError> + Send;
+
+/// Checks a part of a request on the chain.
+pub(crate) type Check = dyn Fn(&Node, &Context) -> Result<(), NodeError> + Send;
 
 impl Job {
     /// Creates a job whose response is the output of `work`.
@@ -52,7 +59,40 @@ impl Job {
             let Reply { output, next } = work(&service.node, context)?;
             Ok(Reply { output: encode::with_schema(schema, &output)?, next })
         };
-        Self { cost, work: Box::new(work) }
+        Self::encoding(cost, work)
+    }
+
+    fn encoding(
+        cost: Cost,
+        work: impl Fn(&Service, &Context, &str) -> Result<Reply<Vec<u8>>, HttpError> + Send + 'static,
+    ) -> Self {
+        Self { cost, work: Box::new(work), check: None, faults: Vec::new() }
+    }
+
+    /// Creates a job for a request with `faults`, whose response also has those that its check finds.
+    pub(crate) fn faulty(cost: Cost, faults: Vec<ErrorDetail>) -> Self {
+        let never = |_: &Service, _: &Context, _: &str| Err(HttpError::Parameters(Vec::new()));
+        Self { faults, ..Self::encoding(cost, never) }
+    }
+
+    /// Sets the check, which is run if other parts of the request have faults. Otherwise the work itself finds them.
+    pub(crate) fn with_check(self, check: impl Fn(&Node, &Context) -> Result<(), NodeError> + Send + 'static) -> Self {
+        Self { check: Some(Box::new(check)), ..self }
+    }
+
+    /// Adds faults to a request that may have others.
+    pub(crate) fn with_faults(job: Result<Self, HttpError>, mut more: Vec<ErrorDetail>) -> Result<Self, HttpError> {
+        match job {
+            job if more.is_empty() => job,
+            Ok(mut job) => {
+                job.faults.append(&mut more);
+                Ok(job)
+            }
+            Err(HttpError::Parameters(faults) | HttpError::Body(BodyError::Invalid(faults))) => {
+                Err(HttpError::Parameters([faults, more].concat()))
+            }
+            Err(other) => Err(other),
+        }
     }
 
     /// Creates a job whose response is the JSON object that `work` appends. `work` returns [`Reply::next`].
@@ -65,7 +105,7 @@ impl Job {
             let (output, next) = encode::with_schema_by(schema, append)?;
             Ok(Reply { output, next })
         };
-        Self { cost, work: Box::new(work) }
+        Self::encoding(cost, work)
     }
 
     /// Creates a job whose response is the block of `key`, from the cache of serialized blocks if possible.
@@ -86,7 +126,7 @@ impl Job {
             };
             Ok(body.into())
         };
-        Self { cost: Cost::of_block(key.hash), work: Box::new(work) }
+        Self::encoding(Cost::of_block(key.hash), work)
     }
 }
 
@@ -99,7 +139,7 @@ impl Exchange {
 
     /// Like [`run`](Self::run), with a context in which the input was already looked up.
     pub(crate) async fn run_under(mut self, context: Context, job: Result<Job, HttpError>) -> HttpResponse {
-        let Job { cost, work } = match self.check_query(job) {
+        let Job { cost, work, check, faults } = match Job::with_faults(job, self.unexpected_query()) {
             Ok(job) => job,
             Err(error) => return self.fail(&error),
         };
@@ -108,6 +148,10 @@ impl Exchange {
         let described_by = described_by(&schema);
         let (service, client) = (self.service.clone(), self.sender.client.clone());
         let work = Box::new(move |context: &Context| {
+            if !faults.is_empty() {
+                let found = check.as_ref().map_or(Ok(()), |check| check(&service.node, context));
+                return Err(with_others(faults.clone(), found));
+            }
             let Reply { output, next } = work(&service, context, &schema)?;
             let output = CompleteBody::new(output, &service, &client).inspect_err(|_| context.results_are_lost())?;
             Ok(Reply { output, next })
@@ -123,5 +167,15 @@ impl Exchange {
             }
             Err(error) => self.fail(&error),
         }
+    }
+}
+
+/// Returns the error of a request with `faults`, of which a check on the chain `found` others.
+fn with_others(faults: Vec<ErrorDetail>, found: Result<(), NodeError>) -> HttpError {
+    match found {
+        Err(others @ (NodeError::Invalid(_) | NodeError::RangeAboveHead { .. } | NodeError::TooManyBlocks { .. })) => {
+            HttpError::Faulty(faults, Box::new(others))
+        }
+        _ => HttpError::Parameters(faults),
     }
 }

@@ -70,6 +70,10 @@ fn examples() -> Vec<Example> {
 fn sent(example: &str) -> Sent {
     match example {
         "block-not-found" => Sent::of_body(r#"{"BlockNumber": "9000000"}"#),
+        "range-above-head" => Sent::of_body(r#"{"FromBlock": "8999000", "ToBlock": "9000001"}"#),
+        "limit-exceeded" => Sent::of_body(r#"{"FromBlock": "18000000", "ToBlock": "latest"}"#),
+        "execution-failed" => Sent::of_body(r#"{"Transaction": {"To": "0x5fbdb2315678afecb367f032d93f642f64180aa3"}}"#),
+        "transaction-rejected" => Sent::of_body(r#"{"Data": "0x03c0"}"#),
         "state-pruned" => Sent::of_body(r#"{"BlockNumber": "17"}"#),
         "filter-not-found" => Sent::of_path("FilterId", "0x2d1f0ad5c9be4c0b9a3e8e3f66a1b7c4"),
         _ => Sent::default(),
@@ -106,6 +110,11 @@ fn errors() -> Vec<(&'static str, &'static str, HttpError)> {
             "block-not-found",
             "The block does not exist",
             NodeError::BlockNotFound { block: BlockId::number(9_000_000), field: Field::BlockNumber }.into(),
+        ),
+        (
+            "range-above-head",
+            "The range of blocks ends above the head",
+            NodeError::RangeAboveHead { head: 9_000_000, field: Field::ToBlock }.into(),
         ),
         ("filter-not-found", "The filter does not exist", NodeError::FilterNotFound.into()),
         (
@@ -148,7 +157,8 @@ fn const_reason(reason: &str) -> Vec<u8> {
 pub(super) fn status_of(page: ProblemPage) -> u16 {
     match page {
         ProblemPage::BlockNotFound | ProblemPage::FilterNotFound | ProblemPage::StatePruned => 404,
-        ProblemPage::ExecutionReverted
+        ProblemPage::RangeAboveHead
+        | ProblemPage::ExecutionReverted
         | ProblemPage::ExecutionFailed
         | ProblemPage::TransactionRejected
         | ProblemPage::LimitExceeded => 422,

@@ -31,6 +31,9 @@ pub(crate) enum HttpError {
     Body(BodyError),
     #[error("the parameters are invalid")]
     Parameters(Vec<ErrorDetail>),
+    /// The request has faults, and so have those parts of it that could be checked on the chain nevertheless.
+    #[error("the request is invalid")]
+    Faulty(Vec<ErrorDetail>, #[source] Box<NodeError>),
     #[error("the path cannot be decoded: every % must begin an escape, and the decoded path must be UTF-8")]
     Path,
     #[error("no operation has this path")]
@@ -168,6 +171,10 @@ pub(crate) fn describe(error: &HttpError, sent: &Sent) -> Description {
         HttpError::Body(BodyError::Invalid(faults)) | HttpError::Parameters(faults) => {
             (summary(faults), faults.clone())
         }
+        HttpError::Faulty(faults, others) => {
+            let all = [&faults[..], &sent.details(others)].concat();
+            (summary(&all), all)
+        }
         error => (error.to_string(), Vec::new()),
     };
     Description { status, page, detail, errors }
@@ -182,7 +189,7 @@ pub(crate) fn describe_node(error: &NodeError, sent: &Sent) -> Description {
     let errors = sent.details(error);
     let detail = match error {
         NodeError::Invalid(_) => summary(&errors),
-        error => options::message(error),
+        error => sent.message(options::message(error)),
     };
     Description { status, page, detail, errors }
 }
@@ -219,7 +226,9 @@ fn classify(error: &HttpError) -> (StatusCode, Option<ProblemPage>) {
         | HttpError::NoTls
         | HttpError::BodyBroken
         | HttpError::BodyUnpackable => blank(StatusCode::BAD_REQUEST),
-        HttpError::Body(BodyError::Invalid(_)) | HttpError::Parameters(_) => blank(StatusCode::UNPROCESSABLE_ENTITY),
+        HttpError::Body(BodyError::Invalid(_)) | HttpError::Parameters(_) | HttpError::Faulty(..) => {
+            blank(StatusCode::UNPROCESSABLE_ENTITY)
+        }
         HttpError::ResponseTooLarge { .. } => (StatusCode::UNPROCESSABLE_ENTITY, Some(ProblemPage::LimitExceeded)),
         HttpError::UnknownRoute | HttpError::SwitchedOff(_) => blank(StatusCode::NOT_FOUND),
         HttpError::MethodNotAllowed { .. } => blank(StatusCode::METHOD_NOT_ALLOWED),
@@ -272,6 +281,7 @@ pub(crate) fn status_of(kind: ErrorKind) -> StatusCode {
         | ErrorKind::UnknownAccount
         | ErrorKind::NotTraceable
         | ErrorKind::LimitExceeded
+        | ErrorKind::RangeAboveHead
         | ErrorKind::Timeout => StatusCode::UNPROCESSABLE_ENTITY,
         ErrorKind::TooManyFilters => StatusCode::TOO_MANY_REQUESTS,
         // If a request was cancelled, its client has disconnected.

@@ -5,6 +5,7 @@ node_types::listed_enum! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub(crate) enum ProblemPage {
         BlockNotFound,
+        RangeAboveHead,
         FilterNotFound,
         StatePruned,
         ExecutionReverted,
@@ -19,12 +20,27 @@ impl ProblemPage {
     pub(crate) fn slug(self) -> &'static str {
         match self {
             Self::BlockNotFound => "block-not-found",
+            Self::RangeAboveHead => "range-above-head",
             Self::FilterNotFound => "filter-not-found",
             Self::StatePruned => "state-pruned",
             Self::ExecutionReverted => "execution-reverted",
             Self::ExecutionFailed => "execution-failed",
             Self::TransactionRejected => "transaction-rejected",
             Self::LimitExceeded => "limit-exceeded",
+        }
+    }
+
+    /// Returns the title of its problems, which never changes.
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::BlockNotFound => "Block not found",
+            Self::RangeAboveHead => "Range above the head",
+            Self::FilterNotFound => "Filter not found",
+            Self::StatePruned => "State pruned",
+            Self::ExecutionReverted => "Execution reverted",
+            Self::ExecutionFailed => "Execution failed",
+            Self::TransactionRejected => "Transaction rejected",
+            Self::LimitExceeded => "Limit exceeded",
         }
     }
 
@@ -58,6 +74,12 @@ impl ProblemPage {
                  left the chain in a reorganization. A cursor becomes invalid when its block leaves the chain.",
                 "Read the number of the head with /blockNumber/, or use a tag: latest, safe, finalized, earliest. \
                  /getBlockByHash/ also returns blocks that left the chain.",
+            ),
+            Self::RangeAboveHead => (
+                "The range of getLogs ends above the head. The one range above it that is served is that from the block after the \
+                 head to the latest: it has no logs.",
+                "Leave out ToBlock, or set it to latest. `detail` contains the number of the head, and so does /blockNumber/. \
+                 To receive logs of later blocks as they arrive, use /newFilter/ or /events/.",
             ),
             Self::FilterNotFound => (
                 "No filter has this id: it was uninstalled, or expired because it was not polled.",

@@ -2,6 +2,7 @@
 
 use crate::exchange::encode;
 use crate::exchange::request_id::RequestId;
+use crate::problem::page::ProblemPage;
 use crate::problem::sent::Sent;
 use crate::problem::{self, Description, HttpError};
 use actix_web::http::StatusCode;
@@ -142,7 +143,7 @@ pub(crate) fn problem(description: Description, id: &RequestId, base_url: &str) 
         errors,
         instance: id.instance(),
         status: status.as_u16(),
-        title: status.canonical_reason().unwrap_or_default().to_owned(),
+        title: page.map_or_else(|| status.canonical_reason().unwrap_or_default(), ProblemPage::title).to_owned(),
         problem_type: page.map_or_else(|| "about:blank".to_owned(), |page| page.url(base_url)),
     }
 }

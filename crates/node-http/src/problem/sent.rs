@@ -7,7 +7,7 @@ use actix_web::web::Bytes;
 use node_core::node::{Fault, Field, NodeError, Property};
 use node_core::pool::PoolError;
 use node_rpc::options;
-use node_types::wire::{Data, EchoedValue, ErrorDetail, Quantity};
+use node_types::wire::{Data, EchoedValue, ErrorDetail};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -34,9 +34,6 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
-    /// Maximum length in bytes of a body that is kept so that errors can repeat its values.
-    pub(crate) const SHORT_BODY: usize = 256 * 1024;
-
     /// Reads the content of a request whose body may have `properties`. `body` is its body, if it was read.
     pub(crate) fn new(properties: &'static [&'static str], request: &HttpRequest, body: Option<Bytes>) -> Self {
         let header = request.headers().get(LAST_EVENT_ID).map(|id| String::from_utf8_lossy(id.as_bytes()).into_owned());
@@ -69,41 +66,44 @@ impl Sent {
 
     /// Returns every fault of an error, with its location in this request.
     pub(crate) fn details(&self, error: &NodeError) -> Vec<ErrorDetail> {
-        let plain = |field| ErrorDetail::new(self.location(field), options::message(error));
-        let echoing = |field| self.detail(field, options::message(error));
+        let echoing = |field| self.detail(field, self.message(options::message(error)));
         match error {
             NodeError::Invalid(faults) => faults.iter().map(|fault| self.fault(fault)).collect(),
-            NodeError::BlockNotFound { field, .. } | NodeError::StatePruned { field, .. } => vec![echoing(*field)],
+            NodeError::BlockNotFound { field, .. }
+            | NodeError::StatePruned { field, .. }
+            | NodeError::RangeAboveHead { field, .. } => vec![echoing(*field)],
             NodeError::FilterNotFound => vec![echoing(Field::FilterId)],
             NodeError::Control(error) => vec![echoing(error.field())],
             NodeError::UnknownAccount(_) => vec![echoing(Field::Property(Property::From))],
             NodeError::ExecutionFailed { fields, .. } => vec![self.of_transaction(fields, options::message(error))],
             NodeError::ExecutionReverted { output, .. } => {
-                vec![plain(Field::Transaction).with_value(&Data(output.clone()))]
+                vec![echoing(Field::Transaction).with_value(&Data(output.clone()))]
             }
             NodeError::TransactionRejected(rejection) => {
-                let value = self.property("Data").map(EchoedValue::shortened);
+                let value = self.value_in_body("Data");
                 let detail = |reason: &PoolError| match options::pool_message(reason) {
                     message if self.has_transaction => self.of_transaction(&reason.fields(), message),
-                    message => ErrorDetail { location: "body.Data".to_owned(), message, value: value.clone() },
+                    message => ErrorDetail {
+                        location: "body.Data".to_owned(),
+                        message: self.message(message),
+                        value: value.clone(),
+                    },
                 };
                 rejection.reasons.iter().map(detail).collect()
             }
             NodeError::TooManyLogs { to_block: Some(block), field, .. } => {
-                let message = format!("the logs up to block {block} would fit");
-                vec![ErrorDetail::new(self.location(*field), message).with_value(&Quantity(*block))]
+                vec![self.detail(*field, format!("the logs up to ToBlock {block} would fit"))]
             }
             NodeError::TooManyLogs { to_block: None, field, .. } => {
                 let message = "a single block holds too many; narrow the filter, or request pages with `Prefer: page`";
-                vec![ErrorDetail::new(self.location(*field), message)]
+                vec![self.detail(*field, message.to_owned())]
             }
             NodeError::TooManyBlocks { to_block, field, .. } => {
-                let message = format!("the blocks up to {to_block} would fit");
-                vec![ErrorDetail::new(self.location(*field), message).with_value(&Quantity(*to_block))]
+                vec![self.detail(*field, format!("the blocks up to ToBlock {to_block} would fit"))]
             }
             NodeError::TooManyFilterLogs { .. } => {
                 let message = "create a narrower filter, or call getLogs for fewer blocks";
-                vec![ErrorDetail::new(self.location(Field::FilterId), message)]
+                vec![self.detail(Field::FilterId, message.to_owned())]
             }
             // No other error is about a field.
             _ => Vec::new(),
@@ -114,13 +114,29 @@ impl Sent {
         self.detail(fault.field, options::fault_message(fault))
     }
 
+    /// Returns a fault of a field. If the field was not sent, its location is the closest part that contains it.
     fn detail(&self, field: Field, message: String) -> ErrorDetail {
-        ErrorDetail { location: self.location(field), message, value: self.value(field) }
+        let name = self.name(field);
+        let text = |text: &str| Some(EchoedValue::shortened(&Value::from(text).to_string()));
+        let (location, value) = if let Some(value) = self.in_path(&name) {
+            (format!("path.{name}"), text(value))
+        } else if field == Field::LastEventId
+            && let Some(id) = &self.last_event_id
+        {
+            (format!("header.{LAST_EVENT_ID}"), text(id))
+        } else if self.in_query(field) {
+            let value = self.query.iter().find(|(known, _)| *known == name);
+            (format!("query.{name}"), value.and_then(|(_, value)| text(value)))
+        } else {
+            self.in_body(&name)
+        };
+        ErrorDetail { location, message, value }
     }
 
     /// Returns a fault of an unsigned transaction: that of the first of `fields` that was sent, or otherwise that of
     /// the transaction.
     fn of_transaction(&self, fields: &[Field], message: String) -> ErrorDetail {
+        let message = self.message(message);
         let names = fields.iter().flat_map(|field| {
             let other = (*field == Field::Property(Property::Data)).then_some("Transaction.Input".into());
             [Some(self.name(*field)), other].into_iter().flatten()
@@ -131,22 +147,37 @@ impl Sent {
         });
         match sent.next() {
             Some((location, value)) => ErrorDetail { location, message, value: Some(value) },
-            None => ErrorDetail::new(self.location(Field::Transaction), message),
+            None => self.detail(Field::Transaction, message),
         }
     }
 
-    /// Returns the location of a field, such as `body.Topics[1]`.
-    fn location(&self, field: Field) -> String {
-        let name = self.name(field);
-        match (field, self.object) {
-            _ if self.in_path(&name).is_some() => format!("path.{name}"),
-            (Field::LastEventId, _) if self.last_event_id.is_some() => format!("header.{LAST_EVENT_ID}"),
-            (Field::Request, None) => "body".to_owned(),
-            (Field::Request, Some(object)) => format!("body.{object}"),
-            _ if self.in_query(field) => format!("query.{name}"),
-            (_, Some(object)) => format!("body.{object}.{name}"),
-            _ => format!("body.{name}"),
+    /// Returns a message of the node with names as this interface has them: prices of transactions without fee caps are
+    /// called by their name.
+    pub(crate) fn message(&self, message: String) -> String {
+        const NAMES: [(&str, &str); 3] = [
+            ("maxFeePerGas: ", "MaxFeePerGas: "),
+            ("maxPriorityFeePerGas: ", "MaxPriorityFeePerGas: "),
+            ("blobGasFeeCap: ", "MaxFeePerBlobGas: "),
+        ];
+        if !NAMES.iter().any(|(name, _)| message.contains(name)) {
+            return message;
         }
+        let message = NAMES.iter().fold(message, |message, (name, ours)| message.replace(name, ours));
+        if !self.has_price() {
+            return message;
+        }
+        message.replace("MaxFeePerGas: ", "GasPrice: ")
+    }
+
+    /// Returns whether the transaction has a gas price rather than fee caps: it was sent with one, or is of type 0 or 1.
+    fn has_price(&self) -> bool {
+        if self.has_transaction {
+            return self.property("Transaction.GasPrice").is_some_and(|json| !matches!(json, "null" | "\"\""));
+        }
+        self.property("Data").is_some_and(|json| {
+            let digits = json.trim_start_matches("\"0x");
+            digits.starts_with("01") || digits.starts_with(['c', 'd', 'e', 'f', 'C', 'D', 'E', 'F'])
+        })
     }
 
     /// Returns the name of a field: the path of a property in the body, such as `Transaction.From` or `Topics[1]`, or
@@ -167,26 +198,29 @@ impl Sent {
         self.path.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
     }
 
-    /// Returns the value of a field as it was sent, shortened to a string if it is long, or `None` if it was not
-    /// sent.
-    fn value(&self, field: Field) -> Option<EchoedValue> {
-        let name = self.name(field);
-        let text = |text: &str| EchoedValue::shortened(&Value::from(text).to_string());
-        if let Some(value) = self.in_path(&name) {
-            return Some(text(value));
+    /// Returns the location of a property of the object with the fields, or of the closest part of the body that
+    /// contains it, and the value there. `path` has the form `Transaction.From` or `Topics[1]`, or is empty for the
+    /// object.
+    fn in_body(&self, path: &str) -> (String, Option<EchoedValue>) {
+        let names = self.object.into_iter().chain(path.split('.').filter(|name| !name.is_empty()));
+        let Some(mut json) = self.body.as_deref().and_then(|body| std::str::from_utf8(body).ok()) else {
+            return (names.fold("body".to_owned(), |path, name| format!("{path}.{name}")), None);
+        };
+        let mut location = "body".to_owned();
+        for part in names {
+            let (name, index) = indexed(part);
+            let Some(value) = member(json, name) else { break };
+            (location, json) = (format!("{location}.{name}"), value);
+            let Some(index) = index else { continue };
+            let Some(value) = element(json, index) else { break };
+            (location, json) = (format!("{location}[{index}]"), value);
         }
-        if field == Field::LastEventId
-            && let Some(id) = &self.last_event_id
-        {
-            return Some(text(id));
-        }
-        if self.in_query(field) {
-            return self.query.iter().find(|(known, _)| *known == name).map(|(_, value)| text(value));
-        }
-        if field == Field::Request {
-            return None;
-        }
-        self.property(&name).map(EchoedValue::shortened)
+        (location, Some(EchoedValue::shortened(json.trim())))
+    }
+
+    /// Returns the value of a property, shortened to a string if it is long.
+    fn value_in_body(&self, path: &str) -> Option<EchoedValue> {
+        self.property(path).map(EchoedValue::shortened)
     }
 
     /// Returns the JSON text of a property of the object with the fields. `path` has the form `Transaction.From` or
@@ -194,7 +228,11 @@ impl Sent {
     fn property(&self, path: &str) -> Option<&str> {
         let mut json = std::str::from_utf8(self.body.as_deref()?).ok()?;
         for part in self.object.into_iter().chain(path.split('.')) {
-            json = member(json, part)?;
+            let (name, index) = indexed(part);
+            json = member(json, name)?;
+            if let Some(index) = index {
+                json = element(json, index)?;
+            }
         }
         Some(json)
     }
@@ -211,18 +249,23 @@ fn capitalized(path: &str) -> String {
     path.chars().map(capital).collect()
 }
 
-/// Returns the part of a JSON object that `part` specifies: a property, or with an index, an element of a property.
-fn member<'a>(json: &'a str, part: &str) -> Option<&'a str> {
-    let (name, index) = match part.strip_suffix(']').and_then(|part| part.split_once('[')) {
-        Some((name, index)) => (name, Some(index.parse::<usize>().ok()?)),
+/// Separates the name of a property from the index in it.
+fn indexed(part: &str) -> (&str, Option<usize>) {
+    match part.strip_suffix(']').and_then(|part| part.split_once('[')) {
+        Some((name, index)) => (name, index.parse().ok()),
         None => (part, None),
-    };
-    let properties: HashMap<Cow<'a, str>, &'a RawValue> = serde_json::from_str(json).ok()?;
-    let value = properties.get(name)?.get();
-    match index {
-        Some(index) => serde_json::from_str::<Vec<&'a RawValue>>(value).ok()?.get(index).map(|element| element.get()),
-        None => Some(value),
     }
+}
+
+/// Returns a property of a JSON object.
+fn member<'a>(json: &'a str, name: &str) -> Option<&'a str> {
+    let properties: HashMap<Cow<'a, str>, &'a RawValue> = serde_json::from_str(json).ok()?;
+    properties.get(name).map(|value| value.get())
+}
+
+/// Returns an element of a JSON array.
+fn element(json: &str, index: usize) -> Option<&str> {
+    serde_json::from_str::<Vec<&RawValue>>(json).ok()?.get(index).map(|element| element.get())
 }
 
 #[cfg(test)]
@@ -247,12 +290,12 @@ mod tests {
             (Field::BlockCount, "body.BlockCount", Some("7")),
             (Field::Topic(0), "body.Topics[0]", Some("\"0x1\"")),
             (Field::Topic(1), "body.Topics[1]", Some("[\"0x2\"]")),
-            (Field::Topic(2), "body.Topics[2]", None),
+            (Field::Topic(2), "body.Topics", Some("[\"0x1\", [\"0x2\"]]")),
             (Field::Topics, "body.Topics", Some("[\"0x1\", [\"0x2\"]]")),
             (Field::Property(Property::From), "body.Transaction.From", Some("\"0x3\"")),
-            (Field::FromBlock, "body.FromBlock", None),
+            (Field::FromBlock, "body", Some(body)),
             (Field::Cursor, "query.cursor", None),
-            (Field::Request, "body", None),
+            (Field::Request, "body", Some(body)),
         ];
         for (field, location, value) in cases {
             assert_eq!(shown(&sent, field), (location.to_owned(), value.map(str::to_owned)), "{field:?}");
@@ -275,9 +318,9 @@ mod tests {
                 "body.Transaction.Input",
                 Some("2"),
             ),
-            (r#"{"Transaction": {"Value": ""}}"#, &[Property::Value], "body.Transaction", None),
-            (r#"{"Transaction": {"Value": null}}"#, &[Property::Value], "body.Transaction", None),
-            (r#"{"Transaction": {"Value": 1}}"#, &[], "body.Transaction", None),
+            (r#"{"Transaction": {"Value": ""}}"#, &[Property::Value], "body.Transaction", Some(r#"{"Value": ""}"#)),
+            (r#"{"Transaction": {"Value": null}}"#, &[Property::Value], "body.Transaction", Some(r#"{"Value": null}"#)),
+            (r#"{"Transaction": {"Value": 1}}"#, &[], "body.Transaction", Some(r#"{"Value": 1}"#)),
         ];
         for (body, properties, location, value) in cases {
             let fields = properties.iter().copied().map(Field::Property).collect();
@@ -286,6 +329,25 @@ mod tests {
             let [detail] = &details[..] else { panic!("{details:?}") };
             let echoed = detail.value.as_ref().map(|value| value.0.get());
             assert_eq!((&detail.location[..], echoed), (location, value), "{body}");
+        }
+    }
+
+    #[test]
+    fn messages_have_the_names_of_this_interface() {
+        let caps = "max fee per gas less than block base fee: maxFeePerGas: 1, baseFee: 7";
+        let ours = "max fee per gas less than block base fee: MaxFeePerGas: 1, baseFee: 7";
+        let price = "max fee per gas less than block base fee: GasPrice: 1, baseFee: 7";
+        let cases = [
+            (r#"{"Transaction": {"MaxFeePerGas": 1}}"#, true, ours),
+            (r#"{"Transaction": {"GasPrice": 1}}"#, true, price),
+            (r#"{"Transaction": {"GasPrice": "", "MaxFeePerGas": 1}}"#, true, ours),
+            (r#"{"Data": "0xf86509"}"#, false, price),
+            (r#"{"Data": "0x01f865"}"#, false, price),
+            (r#"{"Data": "0x02f865"}"#, false, ours),
+        ];
+        for (body, has_transaction, expected) in cases {
+            let sent = Sent { has_transaction, ..Sent::of_body(body) };
+            assert_eq!(sent.message(caps.to_owned()), expected, "{body}");
         }
     }
 

@@ -1,13 +1,14 @@
 //! The event stream.
 
 use super::operation::{Content, Operation};
+use crate::convert;
 use crate::events;
 use crate::exchange::Exchange;
 use crate::exchange::parameters::Parameters;
 use crate::problem::page::ProblemPage::BlockNotFound;
 use actix_web::{HttpRequest, HttpResponse};
 use node_types::BlockNumberOrTag;
-use node_types::wire::{AddressFilter, ErrorDetail, EventsInput, TopicFilter, schema};
+use node_types::wire::{AddressFilter, ErrorDetail, EventsInput, RequestLimits, TopicFilter, schema};
 use serde_json::json;
 
 pub(super) fn operations() -> Vec<Operation> {
@@ -47,11 +48,16 @@ pub(super) fn operations() -> Vec<Operation> {
 }
 
 async fn stream_events(exchange: Exchange) -> HttpResponse {
-    let input = exchange.parameters(|parameters| input(exchange.request(), parameters));
+    let limits = convert::input::limits(&exchange.service().node);
+    let input = exchange.parameters(|parameters| input(exchange.request(), parameters, limits));
     events::respond(exchange, input).await
 }
 
-fn input(request: &HttpRequest, parameters: &mut Parameters<'_>) -> Result<EventsInput, Vec<ErrorDetail>> {
+fn input(
+    request: &HttpRequest,
+    parameters: &mut Parameters<'_>,
+    limits: RequestLimits,
+) -> Result<EventsInput, Vec<ErrorDetail>> {
     let values = parameters.queries(&EventsInput::PARAMETERS);
     let value = |name: &str| {
         let index = EventsInput::PARAMETERS.iter().position(|known| *known == name)?;
@@ -59,5 +65,5 @@ fn input(request: &HttpRequest, parameters: &mut Parameters<'_>) -> Result<Event
     };
     // An id that is not UTF-8 is reported as malformed.
     let header = request.headers().get("last-event-id").map(|id| String::from_utf8_lossy(id.as_bytes()));
-    EventsInput::from_query(value, header.as_deref())
+    EventsInput::from_query(value, header.as_deref(), limits)
 }

@@ -8,6 +8,7 @@ use crate::exchange::{Exchange, Job};
 use crate::problem::page::ProblemPage::{BlockNotFound, FilterNotFound, LimitExceeded};
 use node_core::cost::Cost;
 use node_core::filters::{FilterId, InvalidFilterId};
+use node_core::node::Node;
 use node_types::wire::{
     EmptyInput, FilterIdInput, FilterIdOutput, GetFilterChangesOutput, GetFilterLogsOutput, NewFilterInput,
     UninstallFilterInput, UninstallFilterOutput,
@@ -37,9 +38,11 @@ pub(super) fn operations() -> Vec<Operation> {
         .no_store()
         .problems(&[BlockNotFound])
         .links(FILTER)
-        .body(
-            |_, _: &NewFilterInput| Cost::FILTER,
-            |node, context, input| {
+        .body_with_range(
+            Cost::FILTER,
+            NewFilterInput::range_of,
+            Node::check_filter_range,
+            |node, context, input: NewFilterInput| {
                 let (filter, range) = convert::input::log_filter(input.filter_object);
                 node.new_filter(context, filter, range).map(created)
             },

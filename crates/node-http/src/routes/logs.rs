@@ -1,17 +1,18 @@
 //! Logs, with or without paging.
 
 use super::operation::Operation;
+use crate::convert::input::ABOVE_HEAD;
 use crate::convert::{self, output};
 use crate::exchange::{Exchange, Job};
 use crate::problem::HttpError;
-use crate::problem::page::ProblemPage::{BlockNotFound, ExecutionFailed, LimitExceeded};
+use crate::problem::page::ProblemPage::{BlockNotFound, ExecutionFailed, LimitExceeded, RangeAboveHead};
 use actix_web::HttpResponse;
 use node_core::block::LogRef;
 use node_core::context::Context;
 use node_core::cost::Cost;
 use node_core::logs::FoundLog;
-use node_core::node::{LogCursor, Node, NodeError};
-use node_types::wire::{self, ErrorDetail, GetLogsInput, GetLogsOutput, JsonArray, JsonObject};
+use node_core::node::{BlockRange, LogCursor, Node, NodeError};
+use node_types::wire::{self, BodyError, ErrorDetail, GetLogsInput, GetLogsOutput, JsonArray, JsonObject, LogRange};
 use serde_json::json;
 use std::sync::Arc;
 
@@ -37,7 +38,7 @@ pub(super) fn operations() -> Vec<Operation> {
             "Where the page begins, from the header `Link` of the previous page.",
         )
         .with("header", "Prefer", json!({ "type": "string" }), "`page` to split a long result into pages (RFC 7240).")
-        .problems(&[BlockNotFound, ExecutionFailed, LimitExceeded])
+        .problems(&[BlockNotFound, RangeAboveHead, ExecutionFailed, LimitExceeded])
         .input::<GetLogsInput>(true)
         .output::<GetLogsOutput>()
         .handler(get_logs),
@@ -45,14 +46,27 @@ pub(super) fn operations() -> Vec<Operation> {
 }
 
 async fn get_logs(mut exchange: Exchange) -> HttpResponse {
-    let cursor = match exchange.parameters(|parameters| cursor(parameters.query("cursor"))) {
-        Ok(cursor) => cursor,
+    let (cursor, faults) = match exchange.parameters(|parameters| cursor(parameters.query("cursor"))) {
+        Ok(cursor) => (cursor, Vec::new()),
+        Err(HttpError::Parameters(faults)) => (None, faults),
         Err(error) => return exchange.fail(&error),
     };
     let in_pages = cursor.is_some() || exchange.prefers("page");
-    let decode = move |_: &Node, body: &[u8]| {
-        let input: GetLogsInput = wire::decode_body(body).map_err(HttpError::Body)?;
+    let decode = move |node: &Node, body: &[u8]| {
+        let check = |LogRange { from, to }| {
+            let range = BlockRange { from, to };
+            move |node: &Node, context: &Context| node.check_log_range(context, &range, ABOVE_HEAD)
+        };
+        let input: GetLogsInput = match wire::decode_body_within(body, convert::input::limits(node)) {
+            Ok(input) => input,
+            Err(BodyError::Invalid(faults)) => {
+                let range = GetLogsInput::range_of(body).ok_or_else(|| HttpError::Parameters(faults.clone()))?;
+                return Ok(Job::faulty(Cost::of_logs([range.from, range.to]), faults).with_check(check(range)));
+            }
+            Err(error) => return Err(HttpError::Body(error)),
+        };
         let cost = Cost::of_logs([input.from_block, input.to_block]);
+        let check = check(LogRange { from: input.from_block, to: input.to_block });
         let query = convert::input::log_query(input);
         let work = move |node: &Node, context: &Context, out: &mut Vec<u8>| {
             let next = write_logs(out, |visit| {
@@ -64,10 +78,10 @@ async fn get_logs(mut exchange: Exchange) -> HttpResponse {
             })?;
             Ok(next.map(|cursor| format!("getLogs/?cursor={cursor}")))
         };
-        Ok(Job::writing(cost, work))
+        Ok(Job::writing(cost, work).with_check(check))
     };
     let job = exchange.decode_body(true, Arc::new(decode)).await;
-    exchange.run(job).await
+    exchange.run(Job::with_faults(job, faults)).await
 }
 
 /// Appends an object with the logs that `search` passes on. Returns what `search` returns.

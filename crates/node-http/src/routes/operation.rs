@@ -4,6 +4,7 @@
 //! OpenAPI document, and the names in metrics and logs are derived from it.
 
 use crate::admission::Access;
+use crate::convert;
 use crate::exchange::parameters;
 use crate::exchange::{DecodeBody, Exchange, Job};
 use crate::problem::HttpError;
@@ -13,9 +14,9 @@ use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use node_core::context::Context;
 use node_core::cost::Cost;
-use node_core::node::{Node, NodeError};
+use node_core::node::{BlockRange, Node, NodeError};
 use node_types::wire::schema::{self, Documents, ParameterSchema, ToSchema};
-use node_types::wire::{self, BodyError, Decode, DecodeParameters, ErrorDetail};
+use node_types::wire::{self, BodyError, Decode, DecodeParameters, ErrorDetail, LogRange};
 use serde::Serialize;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -284,8 +285,36 @@ impl Declaration {
         O: Serialize + ToSchema + 'static,
     {
         self.input::<I>(true).output::<O>().decoding_body(move |node, body| {
-            let input = wire::decode_body(body).map_err(HttpError::Body)?;
+            let input = wire::decode_body_within(body, convert::input::limits(node)).map_err(HttpError::Body)?;
             Ok(job(node, input, cost, work))
+        })
+    }
+
+    /// Like [`body`](Self::body), for a request whose range of blocks is checked on the chain even if other parts have
+    /// faults. `range` returns it unless it has faults itself.
+    pub(super) fn body_with_range<I, O>(
+        self,
+        cost: Cost,
+        range: fn(&[u8]) -> Option<LogRange>,
+        check: fn(&Node, &Context, &BlockRange) -> Result<(), NodeError>,
+        work: Work<I, O>,
+    ) -> Operation
+    where
+        I: Decode + ToSchema + Clone + Send + 'static,
+        O: Serialize + ToSchema + 'static,
+    {
+        self.input::<I>(true).output::<O>().decoding_body(move |node, body| {
+            let job = match wire::decode_body_within::<I>(body, convert::input::limits(node)) {
+                Ok(input) => Job::new(cost, move |node, context| Ok(work(node, context, input.clone())?.into())),
+                Err(BodyError::Invalid(faults)) => Job::faulty(cost, faults),
+                Err(error) => return Err(HttpError::Body(error)),
+            };
+            Ok(match range(body) {
+                Some(LogRange { from, to }) => {
+                    job.with_check(move |node, context| check(node, context, &BlockRange { from, to }))
+                }
+                None => job,
+            })
         })
     }
 
@@ -296,7 +325,7 @@ impl Declaration {
         O: Serialize + ToSchema + 'static,
     {
         self.input::<I>(false).output::<O>().decoding_body(move |node, body| {
-            let input = match wire::decode_body(body) {
+            let input = match wire::decode_body_within(body, convert::input::limits(node)) {
                 Err(BodyError::Empty) => I::default(),
                 input => input.map_err(HttpError::Body)?,
             };

@@ -6,8 +6,8 @@ use crate::problem::page::ProblemPage::{self, BlockNotFound, ExecutionFailed, Li
 use node_core::cost::Cost;
 use node_core::node::Node;
 use node_types::wire::{
-    AccountInput, Data, GetBalanceOutput, GetCodeOutput, GetProofInput, GetStorageAtInput, GetStorageAtOutput,
-    Quantity, TransactionCountOutput, Word,
+    AccountInput, Data, GetAccountInput, GetBalanceOutput, GetCodeOutput, GetProofInput, GetStorageAtInput,
+    GetStorageAtOutput, Quantity, TransactionCountOutput, Word,
 };
 
 /// Problems of operations that read a state, including that of the pending block.
@@ -54,7 +54,7 @@ pub(super) fn operations() -> Vec<Operation> {
         .problems(STATE)
         .parameters(
             // The storage root is from a proof.
-            |node, _: &AccountInput| Cost::of_proof(node.proves_quickly(), 0),
+            |node, _: &GetAccountInput| Cost::of_proof(node.proves_quickly(), 0),
             |node, context, input| {
                 Ok(output::account(&node.get_account(context, input.address.0, input.block_number)?))
             },

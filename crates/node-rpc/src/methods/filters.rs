@@ -8,7 +8,7 @@ use node_core::block::LogRef;
 use node_core::cost::Cost;
 use node_core::filters::{FilterChanges, FilterId, InvalidFilterId};
 use node_core::logs::FoundLog;
-use node_core::node::NodeError;
+use node_core::node::{AboveHead, Node, NodeError};
 use node_types::wire::{Data, HashData, JsonArray};
 use serde::Serialize;
 
@@ -28,7 +28,9 @@ pub(super) fn methods() -> Vec<Method> {
             "All logs that match.",
             |scope, (Object(filter),): (Object<FilterObject>,), out| {
                 let mut logs = JsonArray::begin(out);
-                scope.node.visit_logs(scope.context, &filter.query()?, |found| append_log(logs.element(), &found))?;
+                scope.node.visit_logs(scope.context, &filter.query(above_head(scope.node))?, |found| {
+                    append_log(logs.element(), &found)
+                })?;
                 logs.end();
                 Ok(())
             },
@@ -95,6 +97,12 @@ pub(super) fn methods() -> Vec<Method> {
         Method::new("eth_uninstallFilter", &["id"], "Uninstalls a filter; true if it existed.", uninstall)
             .costing(|_, _| Cost::FILTER),
     ]
+}
+
+/// Returns what is done about a range above the head. On a development chain it finds nothing, because loops over ranges
+/// of equal length, whose last one ends above the head, are common there; elsewhere it fails, as in geth.
+fn above_head(node: &Node) -> AboveHead {
+    if node.producer().is_some() { AboveHead::Skip } else { AboveHead::Refuse }
 }
 
 fn parse(id: &str) -> Result<FilterId, NodeError> {

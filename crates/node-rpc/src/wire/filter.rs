@@ -3,7 +3,7 @@
 use super::BlockNumberParam;
 use crate::error::RpcError;
 use node_core::backend::LogFilter;
-use node_core::node::{BlockRange, LogBlocks, LogQuery};
+use node_core::node::{AboveHead, BlockRange, LogBlocks, LogQuery};
 use node_types::wire::{Data, HashData};
 use node_types::{Address, H256};
 use serde::Deserialize;
@@ -60,7 +60,7 @@ impl FilterObject {
     }
 
     /// Returns the query of eth_getLogs.
-    pub(crate) fn query(&self) -> Result<LogQuery, RpcError> {
+    pub(crate) fn query(&self, above_head: AboveHead) -> Result<LogQuery, RpcError> {
         let blocks = match (self.block_hash, self.range()) {
             (None, range) => LogBlocks::Range(range),
             (Some(hash), BlockRange { from: None, to: None }) => LogBlocks::Hash(hash.0),
@@ -69,7 +69,7 @@ impl FilterObject {
                 return Err(RpcError::new(RpcError::INVALID_PARAMS, message));
             }
         };
-        Ok(LogQuery { filter: self.criteria(), blocks })
+        Ok(LogQuery { filter: self.criteria(), blocks, above_head })
     }
 
     /// Returns the range of eth_newFilter, which starts with the head by default.

@@ -21,13 +21,13 @@ wire_objects! {
         /// The call.
         transaction: TransactionCall = required("Transaction"),
         => |decoder| {
-            // A flat override has no addresses: it applies to the sender and the receiver of the transaction.
-            let transaction: &Result<TransactionCall, Faulty> = &transaction;
-            if let (Ok(Some(EstimateGasObject::Flat(flat))), Ok(transaction)) = (&object, transaction) {
-                if flat.changes_sender() && transaction.from.is_none() {
+            // A flat override has no addresses: it applies to the sender and the receiver of the transaction. Faults of
+            // other properties do not matter.
+            if let Some(flat) = decoder.read("Object", EstimateGasObject::good_properties) {
+                if flat.changes_sender() && decoder.lacks("Transaction", "From") {
                     decoder.missing_in("Transaction", "From", "because Object overrides its Balance or Nonce");
                 }
-                if flat.changes_recipient() && transaction.to.is_none() {
+                if flat.changes_recipient() && decoder.lacks("Transaction", "To") {
                     decoder.missing_in("Transaction", "To", "because Object overrides its Code, State or StateDiff");
                 }
             }
@@ -51,6 +51,9 @@ wire_objects! {
         estimated_gas: Quantity64,
     }
 }
+
+/// The first byte of the versioned hash of a blob (EIP-4844).
+const VERSION_OF_KZG: u8 = 1;
 
 /// A message call.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -143,7 +146,9 @@ impl Decode for TransactionCall {
         let mut object = ObjectDecoder::new(input, &PROPERTIES, faults)?;
         let access_list = object.optional("AccessList");
         let authorization_list = object.optional::<Vec<_>>("AuthorizationList");
-        let blob_versioned_hashes = object.optional::<Vec<_>>("BlobVersionedHashes");
+        let blob_versioned_hashes = object.optional("BlobVersionedHashes").map(|hashes| {
+            hashes.map(|hashes: Vec<BlobHash>| hashes.into_iter().map(|BlobHash(hash)| hash).collect::<Vec<_>>())
+        });
         let data = object.optional("Data");
         let from = object.optional("From");
         let gas = object.optional("Gas");
@@ -162,8 +167,13 @@ impl Decode for TransactionCall {
         }
         for (name, cap) in [("MaxFeePerGas", &max_fee_per_gas), ("MaxPriorityFeePerGas", &max_priority_fee_per_gas)] {
             if let (Ok(Some(_)), Ok(Some(_))) = (&gas_price, cap) {
-                object.fault(name, "both gasPrice and (maxFeePerGas or maxPriorityFeePerGas) specified");
+                object.fault(name, "both GasPrice and (MaxFeePerGas or MaxPriorityFeePerGas) specified");
             }
+        }
+        if let (Ok(Some(cap)), Ok(Some(tip))) = (&max_fee_per_gas, &max_priority_fee_per_gas)
+            && tip > cap
+        {
+            object.fault("MaxPriorityFeePerGas", "max priority fee per gas higher than max fee per gas");
         }
         let has_authorizations = matches!(&authorization_list, Ok(Some(list)) if !list.is_empty());
         let has_blobs = matches!(&blob_versioned_hashes, Ok(Some(hashes)) if !hashes.is_empty());
@@ -189,6 +199,20 @@ impl Decode for TransactionCall {
             })
         };
         call().ok()
+    }
+}
+
+/// The versioned hash of a blob.
+struct BlobHash(HashData);
+
+impl Decode for BlobHash {
+    fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
+        let hash = HashData::decode(input, faults)?;
+        if hash.0.0[0] != VERSION_OF_KZG {
+            input.fault("invalid blob hash version: expected 0x01 as the first byte", faults);
+            return None;
+        }
+        Some(Self(hash))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Control of a development chain.
 
-use super::decode::{Decode, Faults, Input, decode_array, decode_object, wire_objects};
+use super::decode::{Decode, Faults, Input, ListLimit, decode_array, decode_object, wire_objects};
 use super::{AddressData, BytesData, HashData, Quantity, Quantity64, Quantity256, StorageKey, Transaction, Withdrawal};
 
 wire_objects! {
@@ -159,7 +159,7 @@ wire_objects! {
 }
 
 /// Maximum number of withdrawals of a block. The consensus layer requests at most 16.
-const MAX_WITHDRAWALS: usize = 1_024;
+const MAX_WITHDRAWALS: ListLimit = ListLimit { most: 1_024, option: None };
 
 decode_object! {
     Withdrawal {
@@ -175,6 +175,6 @@ struct Withdrawals(Vec<Withdrawal>);
 
 impl Decode for Withdrawals {
     fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
-        decode_array(input, MAX_WITHDRAWALS, faults).map(Self)
+        decode_array(input, "withdrawals", MAX_WITHDRAWALS, faults).map(Self)
     }
 }

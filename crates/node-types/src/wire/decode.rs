@@ -3,7 +3,7 @@
 //! Decoders walk the raw JSON text. Therefore numbers of any length keep their digits, duplicate properties are
 //! detected, and nested values that no type reads are skipped without recursion.
 
-pub use super::fault::{Faults, Location};
+pub use super::fault::{Faults, ListLimit, Location, RequestLimits};
 use super::problem::ErrorDetail;
 use super::text::TextError;
 use serde::Deserialize;
@@ -48,6 +48,14 @@ pub enum BodyError {
 /// # Errors
 /// If the body is empty or not JSON, or if the request has faults; then the error contains all of them.
 pub fn decode_body<T: Decode>(body: &[u8]) -> Result<T, BodyError> {
+    decode_body_within(body, RequestLimits::default())
+}
+
+/// Decodes the body of a request, like [`decode_body`], and refuses a request that exceeds `limits`.
+///
+/// # Errors
+/// Those of [`decode_body`].
+pub fn decode_body_within<T: Decode>(body: &[u8], limits: RequestLimits) -> Result<T, BodyError> {
     if body.iter().all(u8::is_ascii_whitespace) {
         return Err(BodyError::Empty);
     }
@@ -56,13 +64,16 @@ pub fn decode_body<T: Decode>(body: &[u8]) -> Result<T, BodyError> {
         let reason = text.split(" at line ").next().unwrap_or_default().to_owned();
         BodyError::Malformed { reason, line: error.line(), column: error.column() }
     })?;
-    decode_json(raw.get()).map_err(BodyError::Invalid)
+    decode_json(raw.get(), limits).map_err(BodyError::Invalid)
 }
 
+/// The location of a body.
+const BODY: Location<'static> = Location::Part("body");
+
 /// Decodes JSON text that is known to be well formed.
-fn decode_json<T: Decode>(json: &str) -> Result<T, Vec<ErrorDetail>> {
-    let mut faults = Faults::default();
-    let value = T::decode(Input { json, location: Location::Part("body") }, &mut faults);
+fn decode_json<T: Decode>(json: &str, limits: RequestLimits) -> Result<T, Vec<ErrorDetail>> {
+    let mut faults = Faults::within(limits);
+    let value = T::decode(Input::at(json, BODY), &mut faults);
     match value {
         Some(value) if faults.is_empty() => Ok(value),
         _ => Err(faults.into_details()),
@@ -72,7 +83,7 @@ fn decode_json<T: Decode>(json: &str) -> Result<T, Vec<ErrorDetail>> {
 /// Deserializes a request through its decoder. Works only with deserializers of serde_json, which supply raw JSON.
 pub(super) fn deserialize<'de, D: Deserializer<'de>, T: Decode>(deserializer: D) -> Result<T, D::Error> {
     let raw = Box::<RawValue>::deserialize(deserializer)?;
-    decode_json(raw.get()).map_err(|details| {
+    decode_json(raw.get(), RequestLimits::default()).map_err(|details| {
         let faults: Vec<_> = details.iter().map(|detail| format!("{}: {}", detail.location, detail.message)).collect();
         D::Error::custom(faults.join("; "))
     })
@@ -160,13 +171,24 @@ pub(super) use wire_objects;
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {
     json: &'a str,
+    /// The JSON text that faults repeat: that of the value itself, or of the string that holds it.
+    sent: &'a str,
     location: Location<'a>,
 }
 
 impl<'a> Input<'a> {
     /// Creates an input from the JSON value `raw`, which is at `location` in the request.
     pub fn new(raw: &'a RawValue, location: Location<'a>) -> Self {
-        Self { json: raw.get(), location }
+        Self::at(raw.get(), location)
+    }
+
+    /// Creates an input from the JSON of a body.
+    pub(super) fn body(raw: &'a RawValue) -> Self {
+        Self::new(raw, BODY)
+    }
+
+    fn at(json: &'a str, location: Location<'a>) -> Self {
+        Self { json, sent: json, location }
     }
 
     /// Returns the JSON text of the value. It is well formed, except that strings may contain invalid escapes.
@@ -179,9 +201,9 @@ impl<'a> Input<'a> {
         &self.location
     }
 
-    /// Returns an input with another value at the same location.
-    pub fn replaced<'b>(&'b self, raw: &'b RawValue) -> Input<'b> {
-        Input { json: raw.get(), location: self.location }
+    /// Returns the value that a string holds as JSON text. Its faults repeat the string as it was sent.
+    pub fn held<'b>(&'b self, raw: &'b RawValue) -> Input<'b> {
+        Input { json: raw.get(), sent: self.sent, location: self.location }
     }
 
     /// Returns whether the value is null or the empty string, which mean absence.
@@ -206,7 +228,14 @@ impl<'a> Input<'a> {
 
     /// Adds a fault of the value.
     pub fn fault(&self, message: impl fmt::Display, faults: &mut Faults) {
-        faults.push(self.location, message, Some(self.json));
+        faults.push(self.location, message, Some(self.sent));
+    }
+
+    /// Adds a fault if the value is a list of more than `limit` allows. `items` is the plural of an element.
+    pub(super) fn check_length(&self, length: usize, items: &str, limit: ListLimit, faults: &mut Faults) {
+        if let Some(message) = limit.exceeded_by(length, items) {
+            self.fault(message, faults);
+        }
     }
 
     /// Returns the content of a string, or `None` after adding a fault.
@@ -258,7 +287,7 @@ impl<'a> Input<'a> {
         let mut index = 0;
         let walked = serde_json::Deserializer::from_str(self.json).deserialize_seq(Elements(|raw: &RawValue| {
             let location = Location::Element(&self.location, index);
-            visit(index, Input { json: raw.get(), location }, faults);
+            visit(index, Input::at(raw.get(), location), faults);
             index += 1;
         }));
         self.walked(walked, faults)
@@ -293,24 +322,24 @@ impl<'a> Input<'a> {
 /// An array of any length. Operations impose their own limits.
 impl<T: Decode> Decode for Vec<T> {
     fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
-        decode_array(input, usize::MAX, faults)
+        decode_array(input, "elements", ListLimit::NONE, faults)
     }
 }
 
-/// Decodes an array of at most `limit` elements.
-pub(super) fn decode_array<T: Decode>(input: Input<'_>, limit: usize, faults: &mut Faults) -> Option<Vec<T>> {
+/// Decodes an array of at most `limit` elements, whose plural is `items`.
+pub(super) fn decode_array<T: Decode>(
+    input: Input<'_>,
+    items: &str,
+    limit: ListLimit,
+    faults: &mut Faults,
+) -> Option<Vec<T>> {
     let mut values = Vec::new();
     let mut count = 0;
     input.elements(faults, |index, element, faults| {
         count = index + 1;
-        if index < limit {
-            values.extend(T::decode(element, faults));
-        }
+        values.extend(T::decode(element, faults).filter(|_| count <= limit.most));
     })?;
-    if count > limit {
-        input.fault(format_args!("expected at most {limit} elements, got {count}"), faults);
-        return None;
-    }
+    input.check_length(count, items, limit, faults);
     (values.len() == count).then_some(values)
 }
 
@@ -407,13 +436,33 @@ impl<'a, 'f> ObjectDecoder<'a, 'f> {
         self.fault(name, format_args!("expected required property {required} to be present, {reason}"));
     }
 
+    /// Passes the property `name` to `read`. Returns `None` if it is absent.
+    pub(super) fn read<T>(&self, name: &'static str, read: impl FnOnce(Input<'_>) -> Option<T>) -> Option<T> {
+        read(Input::new(self.raw(name)?, Location::Property(&self.input.location, name)))
+    }
+
+    /// Returns whether the property `name` is an object in which `property` is absent.
+    pub(super) fn lacks(&self, name: &'static str, property: &str) -> bool {
+        let has = |object: Input<'_>| {
+            let mut has = false;
+            object.properties(&mut Faults::default(), |name, raw, _| {
+                has |= name == property && !Input::new(raw, object.location).is_absent();
+            })?;
+            Some(has)
+        };
+        self.read(name, has) == Some(false)
+    }
+
     fn raw(&self, name: &str) -> Option<&'a RawValue> {
         self.properties.iter().find(|(present, _)| *present == name).map(|(_, raw)| *raw)
     }
 
     fn decode<T: Decode>(&mut self, name: &str, raw: &RawValue) -> Result<T, Faulty> {
         let location = Location::Property(&self.input.location, name);
-        T::decode(Input { json: raw.get(), location }, self.faults).ok_or(Faulty)
+        let faults_before = self.faults.count();
+        let value = T::decode(Input::at(raw.get(), location), self.faults);
+        // Checks of several fields use only those without faults.
+        value.filter(|_| self.faults.count() == faults_before).ok_or(Faulty)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Event streams.
 
+use super::decode::RequestLimits;
+use super::log;
 use super::parameters::ParameterDecoder;
 use super::problem::ErrorDetail;
 use super::text::TextError;
@@ -115,6 +117,7 @@ impl EventsInput {
     pub fn from_query<'a>(
         value: impl Fn(&str) -> Option<&'a str>,
         header: Option<&str>,
+        limits: RequestLimits,
     ) -> Result<Self, Vec<ErrorDetail>> {
         let mut decoder = ParameterDecoder::default();
         let value = |name| value(name).filter(|text| !text.is_empty());
@@ -143,12 +146,15 @@ impl EventsInput {
             Some(Stream::Logs) | None => {
                 let mut topics: Vec<TopicFilter> = TOPICS
                     .into_iter()
-                    .map(|name| value(name).and_then(|text| decoder.query(name, text)).unwrap_or_default())
+                    .map(|name| value(name).and_then(|text| decoder.list(name, text, log::TOPICS, limits.topics)))
+                    .map(Option::unwrap_or_default)
                     .collect();
                 let positions = topics.iter().rposition(|topic| !topic.is_any()).map_or(0, |last| last + 1);
                 topics.truncate(positions);
                 Some(Self::Logs {
-                    address: value(ADDRESS).and_then(|text| decoder.query(ADDRESS, text)).unwrap_or_default(),
+                    address: value(ADDRESS)
+                        .and_then(|text| decoder.list(ADDRESS, text, log::ADDRESSES, limits.addresses))
+                        .unwrap_or_default(),
                     topics,
                     from_block: value(FROM_BLOCK).and_then(|text| decoder.query(FROM_BLOCK, text)),
                     after: if stream.is_some() { last_event(&mut decoder, after) } else { None },

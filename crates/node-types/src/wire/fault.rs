@@ -6,14 +6,73 @@ use std::fmt;
 /// Maximum number of faults that are listed. A hostile request could have millions.
 const MAX_FAULTS: usize = 100;
 
+/// Limits of a request that its decoder checks. By default nothing is limited.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestLimits {
+    /// Number of addresses of a log filter.
+    pub addresses: ListLimit,
+    /// Number of topics at one position of a log filter.
+    pub topics: ListLimit,
+    /// Number of storage slots of a proof.
+    pub storage_keys: ListLimit,
+    /// Number of percentiles of a fee history.
+    pub percentiles: ListLimit,
+    /// Number of blocks of a fee history.
+    pub fee_history_blocks: u64,
+}
+
+/// Maximum length of a list in a request.
+#[derive(Clone, Copy, Debug)]
+pub struct ListLimit {
+    /// The maximum, inclusive.
+    pub most: usize,
+    /// The option that sets it, for the message of the fault.
+    pub option: Option<&'static str>,
+}
+
+impl ListLimit {
+    /// No limit.
+    pub const NONE: Self = Self { most: usize::MAX, option: None };
+
+    /// Returns the message for a list of `length` elements, whose plural is `items`, or `None` if it is within the limit.
+    pub(super) fn exceeded_by(self, length: usize, items: &str) -> Option<String> {
+        let Self { most, option } = self;
+        let option = option.map(|option| format!(" (`{option}`)")).unwrap_or_default();
+        (length > most).then(|| format!("expected at most {most} {items}, got {length}{option}"))
+    }
+}
+
+impl Default for RequestLimits {
+    fn default() -> Self {
+        Self {
+            addresses: ListLimit::NONE,
+            topics: ListLimit::NONE,
+            storage_keys: ListLimit::NONE,
+            percentiles: ListLimit::NONE,
+            fee_history_blocks: u64::MAX,
+        }
+    }
+}
+
 /// The faults found so far.
 #[derive(Debug, Default)]
 pub struct Faults {
     details: Vec<ErrorDetail>,
     omitted: usize,
+    limits: RequestLimits,
 }
 
 impl Faults {
+    /// Starts without faults, for a request within `limits`.
+    pub fn within(limits: RequestLimits) -> Self {
+        Self { limits, ..Self::default() }
+    }
+
+    /// Returns the limits of the request.
+    pub fn limits(&self) -> &RequestLimits {
+        &self.limits
+    }
+
     /// Adds a fault at `location`. `json` is the value there, if there is one.
     pub fn push(&mut self, location: Location<'_>, message: impl fmt::Display, json: Option<&str>) {
         if self.details.len() == MAX_FAULTS {
@@ -30,6 +89,11 @@ impl Faults {
     /// Returns whether no fault was added.
     pub fn is_empty(&self) -> bool {
         self.details.is_empty()
+    }
+
+    /// Returns how many faults were added.
+    pub(super) fn count(&self) -> usize {
+        self.details.len() + self.omitted
     }
 
     /// Returns the faults in the order in which they were found. After the first 100, one last entry has the number

@@ -44,7 +44,7 @@ impl Default for FeeHistoryInput {
 
 decode_object! {
     FeeHistoryInput {
-        block_count: optional_or("BlockCount", Self::default().block_count),
+        block_count: optional_or("BlockCount", BlockCount(Self::default().block_count)) as BlockCount,
         newest_block: optional_or_default("NewestBlock"),
         reward_percentiles: optional_or_default("RewardPercentiles") as Percentiles,
     }
@@ -52,18 +52,48 @@ decode_object! {
 
 deserialize_by_decoding!(FeeHistoryInput);
 
-/// The percentiles as plain numbers.
+/// A number of blocks that one request may ask for.
+struct BlockCount(Quantity64);
+
+impl Decode for BlockCount {
+    fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
+        let count = Quantity64::decode(input, faults)?;
+        let most = faults.limits().fee_history_blocks;
+        if !(1..=most).contains(&count.0) {
+            input.fault(format_args!("expected a number from 1 to {most}"), faults);
+            return None;
+        }
+        Some(Self(count))
+    }
+}
+
+/// Percentiles that do not decrease, as plain numbers.
 #[derive(Default)]
 struct Percentiles(Vec<f64>);
 
 impl Decode for Percentiles {
     fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
-        let percentiles = Vec::<Percentile>::decode(input, faults)?;
-        Some(Self(percentiles.into_iter().map(|percentile| percentile.0).collect()))
+        let (mut percentiles, mut count, mut last) = (Vec::new(), 0, 0.0);
+        let limit = faults.limits().percentiles;
+        input.elements(faults, |index, element, faults| {
+            count = index + 1;
+            let Some(Percentile(percentile)) = Percentile::decode(element, faults) else { return };
+            if percentile < last {
+                let message = format!("invalid reward percentile: expected at least {last}, the preceding percentile");
+                element.fault(message, faults);
+                return;
+            }
+            last = percentile;
+            if count <= limit.most {
+                percentiles.push(percentile);
+            }
+        })?;
+        input.check_length(count, "percentiles", limit, faults);
+        (percentiles.len() == count).then_some(Self(percentiles))
     }
 }
 
-/// A finite number. The operation checks whether it is a percentile.
+/// A number from 0 to 100.
 pub(super) struct Percentile(f64);
 
 impl Decode for Percentile {
@@ -78,10 +108,13 @@ impl Decode for Percentile {
             let decimal = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
             if decimal { text.parse().ok() } else { None }
         };
-        let number = number.filter(|number: &f64| number.is_finite());
-        if number.is_none() {
-            input.fault("expected a decimal number", faults);
+        match number.filter(|number: &f64| number.is_finite()) {
+            None => input.fault("expected a decimal number", faults),
+            Some(percentile) if !(0.0..=100.0).contains(&percentile) => {
+                input.fault("invalid reward percentile: expected a number from 0 to 100", faults);
+            }
+            Some(percentile) => return Some(Self(percentile)),
         }
-        number.map(Self)
+        None
     }
 }

@@ -1,10 +1,11 @@
 //! Filters that are polled for changes.
 
 use super::decode::{Decode, Faults, Input, ObjectDecoder, wire_objects};
-use super::log::Topics;
+use super::log::{LogRange, Topics};
 use super::{AddressFilter, HashData, Log, TopicFilter};
 use crate::BlockNumberOrTag;
 use serde::{Deserialize, Serialize, Serializer};
+use serde_json::value::RawValue;
 
 wire_objects! {
     /// The request body of newFilter.
@@ -28,6 +29,21 @@ wire_objects! {
         /// Topics by position.
         #[cfg_attr(feature = "schema", schema(max_items = 4))]
         topics: Vec<TopicFilter> = required("Topics") as Topics,
+    }
+}
+
+impl NewFilterInput {
+    /// Returns the range of blocks in a body that may have faults elsewhere, or `None` if an end has faults.
+    pub fn range_of(body: &[u8]) -> Option<LogRange> {
+        let mut ignored = Faults::default();
+        let raw: &RawValue = serde_json::from_slice(body).ok()?;
+        ObjectDecoder::new(Input::body(raw), Self::PROPERTIES, &mut ignored)?.read("FilterObject", |object| {
+            let mut ignored = Faults::default();
+            let mut decoder = ObjectDecoder::new(object, FilterObject::PROPERTIES, &mut ignored)?;
+            let (BlockBound(from), BlockBound(to)) =
+                (decoder.required("FromBlock").ok()?, decoder.required("ToBlock").ok()?);
+            Some(LogRange { from, to })
+        })
     }
 }
 

@@ -1,10 +1,13 @@
 //! Logs.
 
-use super::decode::{Decode, Faults, Input, decode_array, deserialize_by_decoding, wire_objects};
+use super::decode::{
+    Decode, Faults, Input, ListLimit, ObjectDecoder, decode_array, deserialize_by_decoding, wire_objects,
+};
 use super::text::TextError;
 use super::{AddressData, ByteString, BytesData, Data, HashData, Quantity64};
 use crate::{Address, BlockNumberOrTag, H256};
 use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
 use std::fmt;
 use std::str::FromStr;
 
@@ -45,6 +48,27 @@ wire_objects! {
     }
 }
 
+/// The ends of a range of blocks in a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogRange {
+    /// First block.
+    pub from: Option<BlockNumberOrTag>,
+    /// Last block.
+    pub to: Option<BlockNumberOrTag>,
+}
+
+impl GetLogsInput {
+    /// Returns the range of blocks in a body that may have faults elsewhere, or `None` if its last block has faults. If
+    /// only its first block has faults, the range consists of the last one.
+    pub fn range_of(body: &[u8]) -> Option<LogRange> {
+        let mut ignored = Faults::default();
+        let raw: &RawValue = serde_json::from_slice(body).ok()?;
+        let mut decoder = ObjectDecoder::new(Input::body(raw), Self::PROPERTIES, &mut ignored)?;
+        let to: Option<BlockNumberOrTag> = decoder.optional("ToBlock").ok()?;
+        Some(LogRange { from: decoder.optional("FromBlock").unwrap_or(to), to })
+    }
+}
+
 /// Contracts whose logs match; if empty, any contract.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AddressFilter(pub Vec<Address>);
@@ -78,7 +102,7 @@ wire_objects! {
 }
 
 /// Maximum number of topics of a log.
-const MAX_TOPICS: usize = 4;
+const MAX_TOPICS: ListLimit = ListLimit { most: 4, option: None };
 
 impl AddressFilter {
     /// Returns whether the logs of every contract match.
@@ -125,6 +149,22 @@ impl FromStr for TopicFilter {
     }
 }
 
+/// The plurals in messages.
+pub(super) const ADDRESSES: &str = "addresses";
+pub(super) const TOPICS: &str = "topics";
+
+/// Decodes a string of items that are separated by commas.
+fn decode_separated<T: FromStr<Err = TextError>>(
+    input: Input<'_>,
+    items: &str,
+    limit: ListLimit,
+    faults: &mut Faults,
+) -> Option<T> {
+    let text = input.string(faults)?;
+    input.check_length(text.split(',').count(), items, limit, faults);
+    input.text(faults)
+}
+
 fn separated_by_commas<T: ByteString>(text: &str) -> Result<Vec<T>, TextError> {
     if text.is_empty() {
         return Ok(Vec::new());
@@ -149,10 +189,11 @@ impl Decode for AddressFilter {
         if input.is_absent() {
             Some(Self::default())
         } else if input.is_array() {
-            let addresses = Vec::<Data<Address>>::decode(input, faults)?;
+            let addresses: Vec<Data<Address>> = decode_array(input, ADDRESSES, faults.limits().addresses, faults)?;
             Some(addresses.into_iter().map(|address| address.0).collect())
         } else if input.is_string() {
-            input.text(faults)
+            let limit = faults.limits().addresses;
+            decode_separated(input, ADDRESSES, limit, faults)
         } else {
             input.fault("expected string or array", faults);
             None
@@ -176,11 +217,12 @@ impl Decode for TopicFilter {
         if input.is_absent() {
             Some(Self::default())
         } else if input.is_array() {
-            let topics = Vec::<AnyOrTopic>::decode(input, faults)?;
+            let topics: Vec<AnyOrTopic> = decode_array(input, TOPICS, faults.limits().topics, faults)?;
             let exact: Option<Vec<H256>> = topics.into_iter().map(|topic| topic.0).collect();
             Some(Self(exact.unwrap_or_default()))
         } else if input.is_string() {
-            input.text(faults)
+            let limit = faults.limits().topics;
+            decode_separated(input, TOPICS, limit, faults)
         } else {
             input.fault("expected null, string or array", faults);
             None
@@ -208,7 +250,7 @@ impl Decode for Topics {
         if input.is_absent() {
             return Some(Self::default());
         }
-        decode_array(input, MAX_TOPICS, faults).map(Self)
+        decode_array(input, "positions", MAX_TOPICS, faults).map(Self)
     }
 }
 

@@ -58,7 +58,10 @@ pub use call::*;
 pub use chain::*;
 pub use control::*;
 pub use data::{ByteString, Data, Word};
-pub use decode::{BodyError, Decode, Faults, Faulty, Input, Location, ObjectDecoder, decode_body};
+pub use decode::{
+    BodyError, Decode, Faults, Faulty, Input, ListLimit, Location, ObjectDecoder, RequestLimits, decode_body,
+    decode_body_within,
+};
 pub use event::*;
 pub use fee_history::*;
 pub use filter::*;

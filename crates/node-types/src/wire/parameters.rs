@@ -1,7 +1,8 @@
 //! Requests that consist of parameters in the path and the query.
 
-use super::decode::{Faults, Location};
+use super::decode::{Faults, ListLimit, Location};
 use super::problem::ErrorDetail;
+use super::proof::ProvenBlock;
 use super::text::TextError;
 use super::{AddressData, HashData, Quantity64};
 use crate::{BlockId, BlockNumberOrTag};
@@ -123,6 +124,15 @@ parameters! {
         block_number: BlockId = optional_or_default("BlockNumber"),
     }
 
+    /// The parameters of getAccount.
+    GetAccountInput {
+        /// Address of the account.
+        address: AddressData = required("Address"),
+        /// The block whose state is read; the latest if absent. Not the pending block, whose state has no trie.
+        #[serde(default)]
+        block_number: BlockId = proven_block("BlockNumber"),
+    }
+
     /// The parameter of operations that read a filter.
     FilterIdInput {
         /// Id of the filter, as returned by the operation that created it.
@@ -169,6 +179,12 @@ impl ParameterDecoder {
         if sent.is_none() { Some(T::default()) } else { self.required(name, sent) }
     }
 
+    /// Parses the block of a proof, which is not the pending one; if it is absent, returns the latest. Returns `None`
+    /// after adding a fault.
+    fn proven_block(&mut self, name: &str, sent: Option<Parameter<'_>>) -> Option<BlockId> {
+        self.optional_or_default(name, sent).map(|ProvenBlock(block)| block)
+    }
+
     /// Parses a boolean as programming languages print it: `true`, `True`, `TRUE`, `t`, `T`, `1`, or the opposites. If
     /// it is absent, returns `false`. Returns `None` after adding a fault.
     pub fn flag(&mut self, name: &str, sent: Option<Parameter<'_>>) -> Option<bool> {
@@ -186,6 +202,21 @@ impl ParameterDecoder {
     /// Parses a query parameter. Returns `None` after adding a fault.
     pub fn query<T: FromStr<Err: Into<TextError>>>(&mut self, name: &str, text: &str) -> Option<T> {
         self.required(name, Some(Parameter { part: "query", text: text.into() }))
+    }
+
+    /// Parses a query parameter with a list that is separated by commas and has at most `limit` elements, whose plural is
+    /// `items`. Returns `None` after adding a fault.
+    pub(super) fn list<T: FromStr<Err: Into<TextError>>>(
+        &mut self,
+        name: &str,
+        text: &str,
+        items: &str,
+        limit: ListLimit,
+    ) -> Option<T> {
+        if let Some(message) = limit.exceeded_by(text.split(',').count(), items) {
+            self.fault("query", name, text, message);
+        }
+        self.query(name, text)
     }
 
     /// Parses a header. Returns `None` after adding a fault.

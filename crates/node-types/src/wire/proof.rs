@@ -1,6 +1,6 @@
 //! Storage and Merkle proofs.
 
-use super::decode::{Decode, Faults, Input, wire_objects};
+use super::decode::{Decode, Faults, Input, decode_array, wire_objects};
 use super::text::{self, TextError};
 use super::{AddressData, BytesData, Data, HashData, Quantity, Quantity64, Quantity256, Word};
 use crate::{BlockId, H256, U256};
@@ -12,12 +12,12 @@ wire_objects! {
     request GetProofInput {
         /// The account.
         address: AddressData = required("Address"),
-        /// The block whose state is read; the latest if absent.
+        /// The block whose state is read; the latest if absent. The pending block has no proofs.
         #[cfg_attr(feature = "schema", schema(required = false))]
-        block_number: BlockId = optional_or_default("BlockNumber"),
+        block_number: BlockId = optional_or_default("BlockNumber") as ProvenBlock,
         /// Storage slots to prove. The node limits their number.
         #[cfg_attr(feature = "schema", schema(required = false))]
-        storage_keys: Vec<StorageKey> = optional_or_default("StorageKeys"),
+        storage_keys: Vec<StorageKey> = optional_or_default("StorageKeys") as StorageKeys,
     }
 
     /// The response of getProof (EIP-1186).
@@ -63,6 +63,34 @@ wire_objects! {
     response GetStorageAtOutput {
         /// The slot's value.
         value: Word,
+    }
+}
+
+/// A block whose state has a trie, which that of the pending block has not.
+#[derive(Default)]
+pub(super) struct ProvenBlock(pub(super) BlockId);
+
+impl FromStr for ProvenBlock {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        let block: BlockId = text.parse()?;
+        if block.is_pending() { Err(TextError::PendingProof) } else { Ok(Self(block)) }
+    }
+}
+
+impl Decode for ProvenBlock {
+    fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
+        input.text_or_integer(faults)
+    }
+}
+
+#[derive(Default)]
+struct StorageKeys(Vec<StorageKey>);
+
+impl Decode for StorageKeys {
+    fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
+        decode_array(input, "keys", faults.limits().storage_keys, faults).map(Self)
     }
 }
 

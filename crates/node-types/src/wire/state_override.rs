@@ -1,6 +1,6 @@
 //! State overrides for an estimate.
 
-use super::decode::{Decode, Faults, Input, Location, deserialize_by_decoding, wire_objects};
+use super::decode::{Decode, Faults, Input, Location, ObjectDecoder, deserialize_by_decoding, wire_objects};
 use super::{BytesData, Data, Quantity, Quantity64, Quantity256, StorageKey, Word};
 use crate::{Address, H256, U256};
 use serde::{Serialize, Serializer};
@@ -59,16 +59,40 @@ impl AccountOverride {
     }
 }
 
-impl Decode for EstimateGasObject {
-    fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
+impl EstimateGasObject {
+    /// Returns whether an object has properties of one override, and whether it has addresses.
+    fn forms(input: &Input<'_>, faults: &mut Faults) -> Option<(bool, bool)> {
         let (mut flat, mut accounts) = (false, false);
         input.properties(faults, |name, _, _| {
             flat |= AccountOverride::PROPERTIES.contains(&name);
             accounts |= name.parse::<Data<Address>>().is_ok();
         })?;
-        match (flat, accounts) {
+        Some((flat, accounts))
+    }
+
+    /// Returns the properties of a flat override that have no faults, or `None` if `input` is not a flat override.
+    pub(super) fn good_properties(input: Input<'_>) -> Option<AccountOverride> {
+        let mut ignored = Faults::default();
+        if Self::forms(&input, &mut ignored) != Some((true, false)) {
+            return None;
+        }
+        let mut object = ObjectDecoder::new(input, AccountOverride::PROPERTIES, &mut ignored)?;
+        Some(AccountOverride {
+            balance: object.optional("Balance").ok().flatten(),
+            code: object.optional("Code").ok().flatten(),
+            nonce: object.optional("Nonce").ok().flatten(),
+            state: object.optional("State").ok().flatten(),
+            state_diff: object.optional("StateDiff").ok().flatten(),
+        })
+    }
+}
+
+impl Decode for EstimateGasObject {
+    fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
+        match Self::forms(&input, faults)? {
             (true, true) => {
                 input.fault("expected either addresses or the properties of one override, not both", faults);
+                input.properties(faults, |name, raw, faults| check_property(name, raw, input.location(), faults))?;
                 None
             }
             (true, false) => AccountOverride::decode(input, faults).map(Self::Flat),
@@ -79,17 +103,38 @@ impl Decode for EstimateGasObject {
     }
 }
 
+/// Adds the faults of a property of an object that mixes addresses and the properties of one override.
+fn check_property(name: &str, raw: &RawValue, object: &Location<'_>, faults: &mut Faults) {
+    let location = Location::Property(object, name);
+    let value = Input::new(raw, location);
+    match name {
+        _ if value.is_absent() => (),
+        "Balance" => drop(Quantity256::decode(value, faults)),
+        "Code" => drop(BytesData::decode(value, faults)),
+        "Nonce" => drop(Quantity64::decode(value, faults)),
+        "State" | "StateDiff" => drop(StorageSlots::decode(value, faults)),
+        "$schema" => (),
+        address if address.parse::<Data<Address>>().is_ok() => drop(AccountOverride::decode(value, faults)),
+        _ => faults.push(location, "unexpected property", Some(raw.get())),
+    }
+}
+
 impl Decode for StorageSlots {
     fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
+        if input.is_object() {
+            return decode_slots(input, faults);
+        }
         if input.is_string() {
             let text = input.string(faults)?;
-            let Ok(raw) = serde_json::from_str::<&RawValue>(&text) else {
-                input.fault("expected an object, or a string that holds one", faults);
-                return None;
-            };
-            return decode_slots(input.replaced(raw), faults);
+            if let Ok(raw) = serde_json::from_str::<&RawValue>(&text) {
+                let held = input.held(raw);
+                if held.is_object() {
+                    return decode_slots(held, faults);
+                }
+            }
         }
-        decode_slots(input, faults)
+        input.fault("expected an object, or a string that holds one", faults);
+        None
     }
 }
 

@@ -35,6 +35,15 @@ pub enum TextError {
     /// Not a block number or tag.
     #[error("expected a block number, earliest, latest, pending, safe or finalized")]
     BlockNumberOrTag,
+    /// The pending block, of which nothing is proven.
+    #[error("the pending block has no proofs")]
+    PendingProof,
+    /// A block hash where only numbers and tags are allowed.
+    #[error(
+        "0x and 64 hex digits are taken for a block hash, which is not allowed here: expected a block number, earliest, latest, \
+         pending, safe or finalized"
+    )]
+    BlockHash,
     /// Not a kind of event stream.
     #[error("expected logs, blocks or pendingTransactions")]
     EventStream,

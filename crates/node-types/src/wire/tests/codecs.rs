@@ -99,7 +99,7 @@ fn reads_and_writes_block_ids() {
     let malformed = ["", "Latest", "latest ", "-1", "1.5", "0xzz", "genesis"];
     refuses::<BlockNumberOrTag>(&malformed, TextError::BlockNumberOrTag);
     refuses::<BlockId>(&malformed, TextError::BlockId);
-    refuses::<BlockNumberOrTag>(&[&hash, &hash.replace("2a", "00")], TextError::BlockNumberOrTag);
+    refuses::<BlockNumberOrTag>(&[&hash, &hash.replace("2a", "00")], TextError::BlockHash);
     refuses::<BlockNumberOrTag>(&["18446744073709551616", "0x10000000000000000"], TextError::Overflow { bits: 64 });
 }
 

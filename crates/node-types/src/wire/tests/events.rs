@@ -1,6 +1,6 @@
 //! The parameters of event streams, and the ids at which they resume.
 
-use crate::wire::{AddressFilter, Data, EventData, EventsInput, Log, Quantity, TextError, TopicFilter};
+use crate::wire::{AddressFilter, Data, EventData, EventsInput, Log, Quantity, RequestLimits, TextError, TopicFilter};
 use crate::{BlockNumberOrTag, ChainEventId, EventId, H256};
 use proptest::prelude::*;
 
@@ -14,7 +14,7 @@ fn hash() -> H256 {
 /// Decodes parameters; on failure returns the locations of the faults.
 fn read(query: &[(&str, &str)], header: Option<&str>) -> Result<EventsInput, Vec<String>> {
     let value = |name: &str| query.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
-    let input = EventsInput::from_query(value, header);
+    let input = EventsInput::from_query(value, header, RequestLimits::default());
     input.map_err(|faults| faults.into_iter().map(|fault| fault.location).collect())
 }
 

@@ -45,6 +45,71 @@ fn lists_every_fault() {
 }
 
 #[test]
+fn lists_are_limited_whether_or_not_their_elements_are_valid() {
+    let limit = |most| ListLimit { most, option: Some("max") };
+    let limits = RequestLimits {
+        addresses: limit(1),
+        topics: limit(2),
+        storage_keys: limit(3),
+        percentiles: ListLimit { most: 4, option: None },
+        fee_history_blocks: 5,
+    };
+    let found = |result: Result<(), BodyError>| match result {
+        Err(BodyError::Invalid(faults)) => {
+            faults.into_iter().map(|fault| (fault.location, fault.message)).collect::<Vec<_>>()
+        }
+        other => panic!("{other:?}"),
+    };
+    let logs = |body: serde_json::Value| {
+        found(decode_body_within::<GetLogsInput>(body.to_string().as_bytes(), limits).map(drop))
+    };
+    let hash = HashData::default();
+    let too_many = "expected at most 1 addresses, got 2 (`max`)";
+    let expected = [
+        ("body.Address[1]".to_owned(), "expected string".to_owned()),
+        ("body.Address".to_owned(), too_many.to_owned()),
+    ];
+    assert_eq!(logs(json!({ "Address": [A, 5] })), expected);
+    assert_eq!(logs(json!({ "Address": format!("{A},{A}") })), expected[1..]);
+    let too_many = ("body.Topics[1]".to_owned(), "expected at most 2 topics, got 3 (`max`)".to_owned());
+    assert_eq!(logs(json!({ "Topics": [[hash, hash], [hash, hash, hash]] })), [too_many]);
+    let proof = json!({ "Address": A, "StorageKeys": ["1", "x", "3", "4"], "BlockNumber": "pending" }).to_string();
+    let proof = found(decode_body_within::<GetProofInput>(proof.as_bytes(), limits).map(drop));
+    let messages: Vec<_> = proof.iter().map(|(_, message)| message.as_str()).collect();
+    let key = "expected a decimal number, or 0x and at most 64 hex digits";
+    assert_eq!(messages, ["the pending block has no proofs", key, "expected at most 3 keys, got 4 (`max`)"]);
+    let history = json!({ "BlockCount": "6", "RewardPercentiles": [50, "x", 40, 101, 60] }).to_string();
+    let history = found(decode_body_within::<FeeHistoryInput>(history.as_bytes(), limits).map(drop));
+    let messages: Vec<_> = history.iter().map(|(_, message)| message.as_str()).collect();
+    let expected = [
+        "expected a number from 1 to 5",
+        "expected a decimal number",
+        "invalid reward percentile: expected at least 50, the preceding percentile",
+        "invalid reward percentile: expected a number from 0 to 100",
+        "expected at most 4 percentiles, got 5",
+    ];
+    assert_eq!(messages, expected);
+}
+
+#[test]
+fn faults_repeat_what_was_sent() {
+    let cases = [
+        (json!({ "StateDiff": "5" }), json!("5")),
+        (json!({ "StateDiff": "[]" }), json!("[]")),
+        (json!({ "State": 5 }), json!(5)),
+        (json!({ "State": "{" }), json!("{")),
+    ];
+    for (object, value) in cases {
+        let [fault] = &faults::<CallInput>(&json!({ "Transaction": { "To": A }, "Object": object }).to_string())[..]
+        else {
+            panic!("{object}");
+        };
+        assert_eq!(fault.message, "expected an object, or a string that holds one", "{object}");
+        assert_eq!(fault.value, EchoedValue::new(&value), "{object}");
+    }
+}
+
+#[test]
 fn rejects_wrong_shapes() {
     type Logs = GetLogsInput;
     let hash = HashData::default();
@@ -59,13 +124,15 @@ fn rejects_wrong_shapes() {
     refuses::<Logs>(
         json!({ "Topics": [null, null, null, null, null] }),
         "body.Topics",
-        "expected at most 4 elements, got 5",
+        "expected at most 4 positions, got 5",
     );
     let beside = "cannot specify both BlockHash and FromBlock/ToBlock, choose one or the other";
     refuses::<Logs>(json!({ "BlockHash": hash, "FromBlock": "1" }), "body.FromBlock", beside);
     refuses::<Logs>(json!({ "BlockHash": hash, "ToBlock": "1" }), "body.ToBlock", beside);
-    let tag = "expected a block number, earliest, latest, pending, safe or finalized";
+    let tag = "0x and 64 hex digits are taken for a block hash, which is not allowed here: expected a block number, earliest, \
+               latest, pending, safe or finalized";
     refuses::<Logs>(json!({ "FromBlock": hash }), "body.FromBlock", tag);
+    refuses::<FeeHistoryInput>(json!({ "NewestBlock": hash }), "body.NewestBlock", tag);
 
     refuses::<CallInput>(json!({}), "body", &missing("Transaction"));
     refuses::<CallInput>(json!({ "Transaction": null }), "body.Transaction", "expected object");
@@ -90,11 +157,12 @@ fn rejects_wrong_shapes() {
         refuses::<CallInput>(
             call(json!({ "GasPrice": "1", cap: "1" })),
             &format!("body.Transaction.{cap}"),
-            "both gasPrice and (maxFeePerGas or maxPriorityFeePerGas) specified",
+            "both GasPrice and (MaxFeePerGas or MaxPriorityFeePerGas) specified",
         );
     }
     let authorization = json!({ "Address": A, "ChainId": 1, "Nonce": 0, "R": "1", "S": "1", "V": 0 });
-    for fields in [json!({ "AuthorizationList": [authorization] }), json!({ "BlobVersionedHashes": [hash] })] {
+    let blob = format!("0x01{:062x}", 7);
+    for fields in [json!({ "AuthorizationList": [authorization] }), json!({ "BlobVersionedHashes": [blob] })] {
         refuses::<CallInput>(call(fields), "body.Transaction", &missing("To"));
     }
     refuses::<GetStorageAtInput>(json!({ "Address": A }), "body", &missing("Position"));

@@ -15,6 +15,10 @@ pub(crate) fn hash() -> impl Strategy<Value = HashData> + Clone {
     any::<[u8; 32]>().prop_map(|bytes| H256(bytes).into())
 }
 
+fn blob_hash() -> impl Strategy<Value = HashData> + Clone {
+    any::<[u8; 31]>().prop_map(|bytes| H256::from_slice(&[&[1], &bytes[..]].concat()).into())
+}
+
 pub(crate) fn address() -> impl Strategy<Value = AddressData> + Clone {
     any::<[u8; 20]>().prop_map(|bytes| Address::from(bytes).into())
 }
@@ -90,7 +94,7 @@ pub(crate) fn new_filter_input() -> impl Strategy<Value = NewFilterInput> {
 fn call_object() -> impl Strategy<Value = TransactionCall> {
     // Empty data is encoded as `0x`, which differs from absent data.
     let plain = (of(bytes()), of(address()), of(small()), of(large()), of(address()), of(large()));
-    let typed = (of(vec(access_list_item(), 0..3)), of(vec(authorization(), 0..3)), of(vec(hash(), 0..3)));
+    let typed = (of(vec(access_list_item(), 0..3)), of(vec(authorization(), 0..3)), of(vec(blob_hash(), 0..3)));
     (plain, typed, of(large()), of(large()), of(small())).prop_map(|(plain, typed, fee, blob_fee, nonce)| {
         let (data, from, gas, gas_price, to, value) = plain;
         let (access_list, authorization_list, blob_versioned_hashes) = typed;
@@ -168,7 +172,8 @@ pub(crate) fn fee_history_input() -> impl Strategy<Value = FeeHistoryInput> {
 }
 
 pub(crate) fn get_proof_input() -> impl Strategy<Value = GetProofInput> {
-    (address(), block_id(), vec(storage_key(), 0..5)).prop_map(|(address, block_number, storage_keys)| GetProofInput {
+    let block = block_id().prop_filter("the pending block has no proofs", |block| !block.is_pending());
+    (address(), block, vec(storage_key(), 0..5)).prop_map(|(address, block_number, storage_keys)| GetProofInput {
         address,
         block_number,
         storage_keys,
