@@ -35,6 +35,10 @@ check:
 blocktest +PATHS:
     cargo run --release -p node-tests --bin blocktest -- {{PATHS}}
 
+# Run geth's tracer vectors: a folder with a folder for each tracer.
+tracertest FOLDER:
+    cargo run --release -p node-tests --bin tracertest -- --expected-failures .ci/expected-traces.txt {{FOLDER}}
+
 # Generate a chain on the development genesis: `just generate --blocks 2000 --output chain.rlp`.
 generate *ARGS:
     cargo run --release -p node-tests --bin generate -- {{ARGS}}

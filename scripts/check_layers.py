@@ -23,8 +23,7 @@ LAYERS = {
 
 # External dependencies that only some crates may use.
 RESERVED = {
-    "revm": {"node-evm"}, "revm-inspectors": {"node-evm"}, "alloy-rpc-types-trace": {"node-evm"}, "secp256k1": {"node-evm"},
-    "c-kzg": {"node-evm"}, "actix-web": {"node-http"}, "tokio": {"node-dev", "node-http", "node-tests"},
+    "revm": {"node-evm"}, "secp256k1": {"node-evm"}, "c-kzg": {"node-evm"}, "actix-web": {"node-http"}, "tokio": {"node-dev", "node-http", "node-tests"},
     "ureq": {"node-server", "node-tests"}, "tungstenite": {"node-tests"}, "clap": {"node-core", "node-http", "node-server", "node-tests"},
 }
 

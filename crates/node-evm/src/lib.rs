@@ -21,7 +21,7 @@
 //! ```
 //!
 //! # Features
-//! * `tracers`, on by default: geth's tracers for the `debug_trace` methods, from revm-inspectors.
+//! * `tracers`, on by default: geth's tracers for the `debug_trace` methods.
 //! * `fast-crypto`: the precompile for P-256 (EIP-7951) on AWS-LC, four times as fast, and KECCAK256 in assembler. They
 //!   take a minute to build.
 #![cfg_attr(docsrs, feature(doc_cfg))]

@@ -227,7 +227,12 @@ impl BlockExecution for EvmBlock<'_> {
     fn trace(&mut self, transaction: &RecoveredTransaction, tracing: &Tracing) -> Result<Trace, TraceError> {
         let terms = self.prepare(transaction)?;
         let block = self.run.view.canonical_hash(self.header.number).map_err(ExecutionError::from)?;
-        let place = Place { block_hash: block, index: Some(self.receipts.len()), hash: Some(transaction.hash) };
+        let place = Place {
+            block_hash: block,
+            index: Some(self.receipts.len()),
+            hash: Some(transaction.hash),
+            first_log: self.receipts.iter().map(|receipt| receipt.logs.len() as u64).sum(),
+        };
         let evm = transaction::to_evm(transaction);
         let TracedRun { trace, result, state } =
             trace::run(&mut self.machine, evm, &terms, place, tracing, &self.run.extensions.tracers)?;

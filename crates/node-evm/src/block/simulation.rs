@@ -1,7 +1,7 @@
 //! Execution of simulated blocks.
 
 use crate::block::EvmBlock;
-use crate::call::{halted, overrides, reverted};
+use crate::call::{overrides, reverted};
 use crate::convert::{ToEvm, ToNode, saturating_price};
 use crate::machine::RunContext;
 use node_core::block::RecoveredTransaction;
@@ -102,7 +102,9 @@ impl SimulatedExecution for EvmSimulation<'_> {
                 call(output.into_data().to_node(), logs, None)
             }
             ExecutionResult::Revert { output, .. } => call(Bytes::new(), Vec::new(), Some(reverted(&output))),
-            ExecutionResult::Halt { reason, .. } => call(Bytes::new(), Vec::new(), Some(halted(&reason))),
+            ExecutionResult::Halt { reason, .. } => {
+                call(Bytes::new(), Vec::new(), Some(self.block.machine.halted(reason)))
+            }
         })
     }
 

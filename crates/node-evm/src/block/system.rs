@@ -85,7 +85,7 @@ fn collect(machine: &mut Machine<'_>, contract: Address) -> Result<Bytes, Execut
     match machine.system_call(contract, Bytes::new())? {
         ExecutionResult::Success { output, .. } => Ok(output.into_data().to_node()),
         ExecutionResult::Revert { .. } => Err(broken("its call reverted".into())),
-        ExecutionResult::Halt { reason, .. } => Err(broken(format!("its call failed: {reason}"))),
+        ExecutionResult::Halt { reason, .. } => Err(broken(format!("its call failed: {}", machine.halt_text(reason)))),
     }
 }
 

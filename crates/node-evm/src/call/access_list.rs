@@ -7,7 +7,6 @@ use crate::trace::defect;
 use crate::trace::inspection::Inspection;
 use node_core::executor::{AccessListOutcome, ExecutionError};
 use node_types::consensus::AccessListItem;
-use revm::context::result::ExecutionResult;
 use revm::context_interface::transaction as evm;
 
 /// Runs the call repeatedly, each time with the access list that the previous run collected, until the list no longer
@@ -23,18 +22,10 @@ pub(crate) fn find(mut run: CallRun<'_>) -> Result<AccessListOutcome, ExecutionE
             return Ok(AccessListOutcome {
                 access_list: to_node(&list),
                 gas_used: result.tx_gas_used(),
-                error: error(&result),
+                error: run.failure(&result),
             });
         }
         list = touched;
-    }
-}
-
-fn error(result: &ExecutionResult) -> Option<String> {
-    match result {
-        ExecutionResult::Success { .. } => None,
-        ExecutionResult::Revert { .. } => Some("execution reverted".to_owned()),
-        ExecutionResult::Halt { reason, .. } => Some(reason.to_string()),
     }
 }
 

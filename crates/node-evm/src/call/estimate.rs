@@ -1,6 +1,6 @@
 //! Gas estimation by running a call with different gas limits.
 
-use crate::call::{CallRun, halted, reverted};
+use crate::call::{CallRun, reverted};
 use node_core::executor::{CallFailure, EstimateOutcome, ExecutionError, TransactionError};
 use node_core::protocol::Fork;
 use node_core::protocol::gas::{TRANSACTION_GAS, TRANSACTION_GAS_CAP};
@@ -90,7 +90,7 @@ fn attempt(run: &mut CallRun<'_>, limit: u64) -> Result<Attempt, ExecutionError>
         | Err(ExecutionError::Refused(TransactionError::IntrinsicGas { .. } | TransactionError::FloorGas { .. })) => {
             CallFailure::GasCap { cap: limit }
         }
-        Ok(ExecutionResult::Halt { reason, .. }) => halted(&reason),
+        Ok(ExecutionResult::Halt { reason, .. }) => run.halted(reason),
         Err(error) => return Err(error),
     };
     Ok(Attempt::Failed(failure))

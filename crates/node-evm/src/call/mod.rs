@@ -9,6 +9,7 @@ pub(crate) mod revert;
 use crate::convert::{ToNode, saturating_price};
 use crate::extension::EvmInspector;
 use crate::machine::context::{MANY_BYTES, check_quick};
+use crate::machine::halt::REVERTED;
 use crate::machine::refusal::{TransactionTerms, refusal};
 use crate::machine::{Machine, RunContext, spec, transaction};
 use crate::state::StateDb;
@@ -104,7 +105,7 @@ impl<'a> CallRun<'a> {
     /// Runs the call once with its highest gas limit.
     pub(crate) fn call(mut self) -> Result<CallOutcome, ExecutionError> {
         match self.run(self.gas_limit()) {
-            Ok(result) => Ok(outcome(result)),
+            Ok(result) => Ok(self.outcome(result)),
             Err(ExecutionError::Refused(
                 TransactionError::IntrinsicGas { limit, required } | TransactionError::FloorGas { limit, required },
             )) if self.call.gas.is_none_or(|asked| asked > limit) => self.insufficient_gas(limit, required),
@@ -123,7 +124,35 @@ impl<'a> CallRun<'a> {
     pub(crate) fn inspect(mut self, inspector: &'a mut dyn EvmInspector) -> Result<CallOutcome, ExecutionError> {
         let transaction = self.transaction(self.gas_limit())?;
         let (result, _) = self.machine.inspect(transaction, &mut Inspection::Custom(inspector));
-        result.map(outcome).map_err(|fault| refusal(&mut self.machine, &self.terms, fault))
+        match result {
+            Ok(result) => Ok(self.outcome(result)),
+            Err(fault) => Err(refusal(&mut self.machine, &self.terms, fault)),
+        }
+    }
+
+    /// Converts the result of the last run.
+    fn outcome(&self, result: ExecutionResult) -> CallOutcome {
+        match result {
+            ExecutionResult::Success { output, gas, .. } => {
+                CallOutcome::Returned { output: output.into_data().to_node(), gas_used: gas.tx_gas_used() }
+            }
+            ExecutionResult::Revert { output, .. } => CallOutcome::Failed(reverted(&output)),
+            ExecutionResult::Halt { reason, .. } => CallOutcome::Failed(self.halted(reason)),
+        }
+    }
+
+    /// Returns the failure of the last run, which halted for `reason`.
+    pub(crate) fn halted(&self, reason: HaltReason) -> CallFailure {
+        self.machine.halted(reason)
+    }
+
+    /// Returns the error text of a run for an access list, or `None` if it succeeded.
+    pub(crate) fn failure(&self, result: &ExecutionResult) -> Option<String> {
+        match result {
+            ExecutionResult::Success { .. } => None,
+            ExecutionResult::Revert { .. } => Some(REVERTED.to_owned()),
+            ExecutionResult::Halt { reason, .. } => Some(self.machine.halt_text(reason.clone()).into_owned()),
+        }
     }
 
     /// Returns the access list that the caller has set.
@@ -237,23 +266,7 @@ fn environment(spec: &ChainSpec, fork: Fork, header: &Header, call: &Call) -> Bl
     environment
 }
 
-/// Converts the result of a run.
-fn outcome(result: ExecutionResult) -> CallOutcome {
-    match result {
-        ExecutionResult::Success { output, gas, .. } => {
-            CallOutcome::Returned { output: output.into_data().to_node(), gas_used: gas.tx_gas_used() }
-        }
-        ExecutionResult::Revert { output, .. } => CallOutcome::Failed(reverted(&output)),
-        ExecutionResult::Halt { reason, .. } => CallOutcome::Failed(halted(&reason)),
-    }
-}
-
 /// Returns the failure of a reverted call, with the decoded reason.
 pub(crate) fn reverted(output: &revm::primitives::Bytes) -> CallFailure {
     CallFailure::Reverted { reason: revert::reason(output), output: output.to_node() }
-}
-
-/// Returns the failure of a call that halted exceptionally.
-pub(crate) fn halted(reason: &HaltReason) -> CallFailure {
-    CallFailure::Halted { reason: reason.to_string(), out_of_gas: matches!(reason, HaltReason::OutOfGas(_)) }
 }

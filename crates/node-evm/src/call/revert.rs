@@ -15,11 +15,30 @@ const MAX_REASON: usize = 1024;
 /// selector for any other error. Returns `None` for fewer than four bytes and for a malformed `Error` or `Panic`.
 /// Invalid UTF-8 is replaced, and reasons of more than 1,024 bytes are truncated.
 pub fn reason(output: &[u8]) -> Option<String> {
+    Some(match decode(output)? {
+        Reason::Error(text) => text,
+        Reason::Panic(code) => panic(code, output.get(4..36)?),
+        Reason::Custom([a, b, c, d]) => format!("custom error 0x{a:02x}{b:02x}{c:02x}{d:02x}"),
+    })
+}
+
+/// A decoded reason.
+pub(crate) enum Reason {
+    /// The text of an `Error(string)`.
+    Error(String),
+    /// The code of a `Panic(uint256)`; `None` if it is large.
+    Panic(Option<usize>),
+    /// The selector of any other error.
+    Custom([u8; 4]),
+}
+
+/// Decodes the output of code that reverted, as [`reason`] does.
+pub(crate) fn decode(output: &[u8]) -> Option<Reason> {
     let (selector, arguments) = output.split_first_chunk::<4>()?;
     match *selector {
-        ERROR => error(arguments),
-        PANIC => Some(panic(arguments.get(..32)?)),
-        [a, b, c, d] => Some(format!("custom error 0x{a:02x}{b:02x}{c:02x}{d:02x}")),
+        ERROR => error(arguments).map(Reason::Error),
+        PANIC => Some(Reason::Panic(number(arguments.get(..32)?))),
+        other => Some(Reason::Custom(other)),
     }
 }
 
@@ -35,8 +54,8 @@ fn error(arguments: &[u8]) -> Option<String> {
     Some(String::from_utf8_lossy(&text[..MAX_REASON]).into_owned() + "…")
 }
 
-fn panic(code: &[u8]) -> String {
-    let meaning = match number(code) {
+fn panic(code: Option<usize>, word: &[u8]) -> String {
+    let meaning = match code {
         Some(0x00) => "generic panic",
         Some(0x01) => "assertion failed",
         Some(0x11) => "arithmetic overflow or underflow",
@@ -49,13 +68,17 @@ fn panic(code: &[u8]) -> String {
         Some(0x51) => "call of an uninitialized function",
         _ => "unknown panic",
     };
-    let digits = code.iter().fold(String::new(), |mut digits, byte| {
+    format!("panic: {meaning} (0x{:0>2})", digits(word))
+}
+
+/// Returns a big-endian word as hex digits without leading zeros.
+pub(crate) fn digits(word: &[u8]) -> String {
+    let digits = word.iter().fold(String::new(), |mut digits, byte| {
         // Writing to a string cannot fail.
         let _ = write!(digits, "{byte:02x}");
         digits
     });
-    let digits = digits.trim_start_matches('0');
-    format!("panic: {meaning} (0x{digits:0>2})")
+    digits.trim_start_matches('0').to_owned()
 }
 
 /// Returns a big-endian word as a length, or `None` if it exceeds the address space.

@@ -5,6 +5,7 @@
 
 use crate::block::simulated_logs::Transfer;
 use crate::machine::context::{EvmContext, Instructions};
+use crate::machine::halt::LastInstruction;
 use crate::precompile::Precompiles;
 use crate::state::DatabaseError;
 use crate::trace::inspection::Inspection;
@@ -19,7 +20,8 @@ use revm::interpreter::{CreateInputs, CreateOutcome, FrameInput, Gas, Instructio
 use revm::primitives::constants::CALL_STACK_LIMIT;
 use revm::primitives::{Address, Bytes};
 
-/// revm's EVM with two additions: creations check for storage, and simulations log transfers of ether.
+/// revm's EVM with three additions: creations check for storage, simulations log transfers of ether, and the instruction
+/// at which a frame failed is kept.
 pub(crate) struct GuardedEvm<'a>(pub(crate) RevmEvm<'a>);
 
 type RevmEvm<'a> = Evm<EvmContext<'a>, Inspection<'a>, Instructions<'a>, Precompiles, EthFrame<EthInterpreter>>;
@@ -64,6 +66,11 @@ impl<'a> EvmTr for GuardedEvm<'a> {
         &mut self,
         result: <Self::Frame as FrameTr>::FrameResult,
     ) -> Result<Option<<Self::Frame as FrameTr>::FrameResult>, ContextDbError<Self::Context>> {
+        let frame = self.0.frame_stack.get();
+        self.0.ctx.chain.failed_at = match result.instruction_result().is_ok() || !frame.is_finished() {
+            true => None,
+            false => LastInstruction::of_ended(&frame.interpreter),
+        };
         self.0.frame_return_result(result)
     }
 }

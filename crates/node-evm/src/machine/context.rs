@@ -1,6 +1,7 @@
 //! The context in which revm's instructions run.
 
 use crate::block::log_book::LogBook;
+use crate::machine::halt::LastInstruction;
 use crate::state::{DatabaseError, StateDb};
 use node_core::context::{Context, Interrupted};
 use node_core::waiting;
@@ -30,6 +31,8 @@ pub struct RunState<'a> {
     counted_per_check: u32,
     /// The logs of a simulated block; `None` outside of simulations.
     pub(crate) logs: Option<LogBook>,
+    /// The instruction that ended the frame that ended last, if the frame failed.
+    pub(crate) failed_at: Option<LastInstruction>,
 }
 
 impl<'a> RunState<'a> {
@@ -38,7 +41,7 @@ impl<'a> RunState<'a> {
         // Up to 24 KiB of other instructions can run from one of these to the next. That usually takes nanoseconds, but
         // can take a millisecond.
         let counted_per_check = if waiting::is_allowed() { 1024 } else { 4 };
-        Self { context, counted: 0, counted_per_check, logs: None }
+        Self { context, counted: 0, counted_per_check, logs: None, failed_at: None }
     }
 
     /// Returns an error if the context interrupts the run.

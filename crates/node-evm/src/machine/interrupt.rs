@@ -49,17 +49,26 @@ pub(crate) fn install(instructions: &mut Instructions<'_>) {
 
 fn call<const KIND: u8>(context: Ictx<'_, '_>) -> InstructionExecResult {
     check(context.host)?;
+    require_items(&context, if matches!(KIND, opcode::CALL | opcode::CALLCODE) { 7 } else { 6 })?;
     contract::call::<KIND, _, _>(context)
 }
 
 fn create<const IS_CREATE2: bool>(context: Ictx<'_, '_>) -> InstructionExecResult {
     check(context.host)?;
+    require_items(&context, if IS_CREATE2 { 4 } else { 3 })?;
     contract::create::<IS_CREATE2, _, _>(context)
 }
 
 fn log<const N: usize>(context: Ictx<'_, '_>) -> InstructionExecResult {
     count(context.host)?;
+    require_items(&context, N + 2)?;
     host::log::<N, _>(context)
+}
+
+/// Fails unless the stack has `count` items. revm's instruction would take some of them before it fails, and the number
+/// of items is part of the error.
+fn require_items(context: &Ictx<'_, '_>, count: usize) -> InstructionExecResult {
+    if context.interpreter.stack.len() < count { Err(InstructionResult::StackUnderflow) } else { Ok(()) }
 }
 
 fn keccak256(context: Ictx<'_, '_>) -> InstructionExecResult {

@@ -3,6 +3,7 @@
 pub(crate) mod collision;
 pub(crate) mod context;
 pub(crate) mod eip1283;
+pub(crate) mod halt;
 pub(crate) mod interrupt;
 pub(crate) mod refusal;
 pub(crate) mod spec;
@@ -20,16 +21,17 @@ use crate::state::{DatabaseError, StateDb};
 use crate::trace::inspection::Inspection;
 use node_core::backend::{BackendError, View};
 use node_core::context::Context;
-use node_core::executor::ExecutionError;
+use node_core::executor::{CallFailure, ExecutionError};
 use node_core::protocol::{ChainSpec, Fork};
 use node_types::{Address, Bytes};
-use revm::context::result::{EVMError, ExecutionResult};
+use revm::context::result::{EVMError, ExecutionResult, HaltReason};
 use revm::context::{BlockEnv, CfgEnv, Evm, FrameStack, Journal, JournalTr, LocalContext, TxEnv};
 use revm::handler::instructions::EthInstructions;
 use revm::handler::{EvmTr, Handler, MainnetHandler};
 use revm::inspector::InspectorHandler;
 use revm::primitives::TxKind;
 use revm::state::EvmState;
+use std::borrow::Cow;
 
 /// Why a transaction could not be executed.
 pub(crate) type EvmFault = EVMError<DatabaseError>;
@@ -105,6 +107,20 @@ impl<'a> Machine<'a> {
         &mut self.evm.ctx().cfg
     }
 
+    /// Returns the failure of the last run, which halted for `reason`.
+    pub(crate) fn halted(&self, reason: HaltReason) -> CallFailure {
+        let out_of_gas = matches!(reason, HaltReason::OutOfGas(_));
+        CallFailure::Halted { reason: self.halt_text(reason).into_owned(), out_of_gas }
+    }
+
+    /// Returns geth's text for the last run, which halted for `reason`.
+    pub(crate) fn halt_text(&self, reason: HaltReason) -> Cow<'static, str> {
+        match reason {
+            HaltReason::PrecompileErrorWithContext(cause) => format!("{}: {cause}", halt::PRECOMPILE_FAILED).into(),
+            reason => halt::text(reason.into(), self.evm.ctx_ref().chain.failed_at),
+        }
+    }
+
     /// Returns the block's environment, mutably.
     pub(crate) fn block_mut(&mut self) -> &mut BlockEnv {
         &mut self.evm.ctx().block
@@ -152,6 +168,7 @@ impl<'a> Machine<'a> {
     ) -> (Result<ExecutionResult, EvmFault>, EvmState) {
         std::mem::swap(&mut self.evm.0.inspector, inspection);
         self.evm.ctx().tx = transaction;
+        self.evm.ctx().chain.failed_at = None;
         let result = MainnetHandler::default().inspect_run(&mut self.evm);
         std::mem::swap(&mut self.evm.0.inspector, inspection);
         (result, self.evm.ctx().journaled_state.finalize())
@@ -176,6 +193,7 @@ impl<'a> Machine<'a> {
 
     fn run(&mut self, transaction: TxEnv) -> (Result<ExecutionResult, EvmFault>, EvmState) {
         self.evm.ctx().tx = transaction;
+        self.evm.ctx().chain.failed_at = None;
         if let Some(book) = &mut self.evm.ctx().chain.logs {
             book.begin_transaction();
         }
@@ -192,6 +210,7 @@ impl<'a> Machine<'a> {
             gas_limit: SYSTEM_CALL_GAS,
             ..TxEnv::default()
         };
+        self.evm.ctx().chain.failed_at = None;
         let result = MainnetHandler::default().run_system_call(&mut self.evm);
         let state = self.evm.ctx().journaled_state.finalize();
         let result = result.map_err(failure)?;

@@ -169,9 +169,9 @@ fn failures_have_a_reason() {
         ("a reason", echo, hex(error), reverted(Some("nope"), hex(error))),
         ("no reason", echo, hex("1234"), reverted(None, hex("1234"))),
         ("nothing", echo, Bytes::new(), reverted(None, Bytes::new())),
-        ("INVALID", "fe", Bytes::new(), halted("invalid 0xFE opcode")),
+        ("INVALID", "fe", Bytes::new(), halted("invalid opcode: INVALID")),
         ("a jump astray", "600056", Bytes::new(), halted("invalid jump destination")),
-        ("an empty stack", "01", Bytes::new(), halted("stack underflow")),
+        ("an empty stack", "01", Bytes::new(), halted("stack underflow (0 <=> 2)")),
         ("no gas left", "5b5f56", Bytes::new(), halted("out of gas")),
     ] {
         let world = Genesis::at(Fork::Osaka).code(CONTRACT, code).build();
@@ -186,7 +186,10 @@ fn a_creation_returns_the_code_it_would_deploy() {
     assert_eq!(returned(world.call(&create(hex("605b60005360016000f3"))).unwrap()), hex("5b"));
     assert_eq!(returned(world.call(&create(Bytes::new())).unwrap()), Bytes::new());
     let failure = failed(world.call(&create(hex("60ef60005360016000f3"))).unwrap());
-    assert_eq!(failure, CallFailure::Halted { reason: "create contract starting with 0xEF".into(), out_of_gas: false });
+    assert_eq!(
+        failure,
+        CallFailure::Halted { reason: "invalid code: must not begin with 0xef".into(), out_of_gas: false }
+    );
     let too_long = TransactionError::InitCodeTooLong { length: 49_153, limit: 49_152 };
     assert_eq!(refused(world.call(&create(vec![0; 49_153].into()))), too_long);
 }

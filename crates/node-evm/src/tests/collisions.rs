@@ -176,7 +176,7 @@ fn nested_creations() {
             let occupied = run(Genesis::at(fork).slot(inner, 1, 1));
             let free = run(Genesis::at(fork));
             let outer_occupied = run(Genesis::at(fork).slot(outer, 1, 1));
-            assert_eq!(outer_occupied, Err("create collision".into()), "{fork:?}, {name}: over storage");
+            assert_eq!(outer_occupied, Err("contract address collision".into()), "{fork:?}, {name}: over storage");
             assert_ne!(occupied, free, "{fork:?}, {name}");
             if let Some(nothing) = expected_output(U256::zero()) {
                 assert_eq!(occupied, nothing, "{fork:?}, {name}: the inner one over storage");
@@ -232,7 +232,7 @@ fn storage_of_a_contract_without_code() {
             let overrides = [(ALICE, AccountOverride { nonce: Some(nonce), ..AccountOverride::default() })].into();
             output(&world, Call { input: hex(CREATION), overrides, ..Call::default() })
         };
-        assert_eq!(at_nonce(0), Err("create collision".into()), "{fork:?}: there again");
+        assert_eq!(at_nonce(0), Err("contract address collision".into()), "{fork:?}: there again");
         assert_eq!(at_nonce(1), Ok(hex("fe")), "{fork:?}: at another address");
     }
 }
@@ -263,7 +263,7 @@ fn overrides_set_and_clear_storage() {
         }
         let overrides: StateOverrides = [(created, AccountOverride { storage, ..AccountOverride::default() })].into();
         let got = output(&genesis.build(), Call { input: hex(CREATION), overrides, ..Call::default() });
-        let expected = if collides { Err("create collision".into()) } else { Ok(hex("fe")) };
+        let expected = if collides { Err("contract address collision".into()) } else { Ok(hex("fe")) };
         assert_eq!(got, expected, "{name}");
     }
 }

@@ -69,7 +69,7 @@ fn a_plain_transfer_needs_exactly_21000() {
     let world = Genesis::at(Fork::Osaka).code(BOB, "fe").build();
     assert_eq!(
         failed(world.estimate(&transfer)),
-        CallFailure::Halted { reason: "invalid 0xFE opcode".into(), out_of_gas: false }
+        CallFailure::Halted { reason: "invalid opcode: INVALID".into(), out_of_gas: false }
     );
 }
 

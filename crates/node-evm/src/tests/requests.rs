@@ -117,7 +117,7 @@ fn a_block_is_invalid_without_the_request_contracts() {
         for (code, reason) in [
             (None, "it has no code"),
             (Some("5f5ffd"), "its call reverted"),
-            (Some("fe"), "its call failed: invalid 0xFE opcode"),
+            (Some("fe"), "its call failed: invalid opcode: INVALID"),
             (Some("5b5f56"), "its call failed: out of gas"),
         ] {
             let genesis = |fork| match code {

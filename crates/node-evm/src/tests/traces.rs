@@ -2,7 +2,10 @@
 
 use super::support::*;
 use node_core::context::{Context, Interrupted};
-use node_core::executor::{AccessListOutcome, Call, ExecutionError, Executor, TraceError, Tracing, TransactionError};
+use node_core::executor::{
+    AccessListOutcome, Call, CallFailure, CallOutcome, EstimateOutcome, ExecutionError, Executor, TraceError, Tracing,
+    TransactionError,
+};
 use node_core::protocol::Fork;
 use node_types::consensus::{AccessListItem, Header, LegacyTransaction};
 use node_types::{Address, U256};
@@ -198,11 +201,13 @@ fn self_destructs_in_favor_of_the_contract_itself_are_traced() {
 fn errors_have_the_same_text_in_steps_and_calls() {
     // The code, and the error.
     let cases = [
-        ("01", "stack underflow"),
+        ("01", "stack underflow (0 <=> 2)"),
+        ("5f8f", "stack underflow (1 <=> 16)"),
+        ("5f5fa1", "stack underflow (2 <=> 3)"),
         ("5b5f5f600056", "stack limit reached 1024 (1023)"),
         (&format!("7f{}51", "ff".repeat(32)), "gas uint64 overflow"),
         ("64ffffffffff51", "out of gas"),
-        ("3e", "stack underflow"),
+        ("3e", "stack underflow (0 <=> 3)"),
         ("60015f5f3e", "return data out of bounds"),
     ];
     for (code, error) in cases {
@@ -222,6 +227,163 @@ fn errors_have_the_same_text_in_steps_and_calls() {
         assert_eq!((&step["op"], &step["error"]), (&json!(name), &json!(format!("invalid opcode: {name}"))));
     }
     assert_eq!(undefined.len(), 2);
+}
+
+#[test]
+fn calls_estimates_access_lists_and_traces_name_a_halt_alike() {
+    // The code, whether it is init code, and the error.
+    let long = "61c0005ff3";
+    let cases = [
+        ("fe", false, "invalid opcode: INVALID"),
+        ("0c", false, "invalid opcode: opcode 0xc not defined"),
+        ("5b5f5f600056", false, "stack limit reached 1024 (1023)"),
+        ("5f5f5f5f5f5ff1", false, "stack underflow (6 <=> 7)"),
+        ("5f5fa1", false, "stack underflow (2 <=> 3)"),
+        ("90", false, "stack underflow (0 <=> 2)"),
+        ("600056", false, "invalid jump destination"),
+        ("60015f5f3e", false, "return data out of bounds"),
+        (long, true, "max code size exceeded"),
+        ("60ef5f5360015ff3", true, "invalid code: must not begin with 0xef"),
+        // 12,000 bytes of code, for 2,400,000 gas.
+        ("612ee05ff3", true, "contract creation code storage out of gas"),
+    ];
+    for (code, is_creation, error) in cases {
+        let world = Genesis::at(Fork::Osaka).code(CONTRACT, code).build();
+        let gas = Some(if code == long { 20_000_000 } else { 1_000_000 });
+        let call = match is_creation {
+            true => Call { to: None, input: hex(code), gas, ..call() },
+            false => Call { gas, ..call() },
+        };
+        let reason = |failure| match failure {
+            CallFailure::Halted { reason, .. } => reason,
+            other => panic!("{code}: {other:?}"),
+        };
+        let CallOutcome::Failed(failure) = world.call(&call).unwrap() else { panic!("{code}") };
+        assert_eq!(reason(failure), error, "{code}");
+        assert_eq!(access_list(&world, &call).unwrap().error.as_deref(), Some(error), "{code}");
+        let got = trace(&world, &call, CALLS);
+        assert_eq!(got["error"], error, "{code}");
+        if !error.ends_with("out of gas") {
+            let context = Context::unbounded().with_gas_budget(BUDGET);
+            let estimate = world.executor.estimate(&context, &*world.view, &header(&world), &call).unwrap();
+            let EstimateOutcome::Failed(failure) = estimate else { panic!("{code}: {estimate:?}") };
+            assert_eq!(reason(failure), error, "{code}");
+        }
+    }
+}
+
+#[test]
+fn an_instruction_that_is_not_active_yet_has_a_name() {
+    let world = Genesis::at(Fork::London).code(CONTRACT, "5f").build();
+    let CallOutcome::Failed(failure) = world.call(&call()).unwrap() else { panic!("PUSH0 succeeded") };
+    assert_eq!(failure, CallFailure::Halted { reason: "invalid opcode: PUSH0".into(), out_of_gas: false });
+    assert_eq!(trace(&world, &call(), CALLS)["error"], "invalid opcode: PUSH0");
+}
+
+#[test]
+fn steps_cost_what_geth_computes_before_it_executes_them() {
+    let last = |code: &str, gas: u64| {
+        let world = Genesis::at(Fork::Osaka).code(CONTRACT, code).build();
+        let got = trace(&world, &Call { gas: Some(21_000 + gas), ..call() }, BARE);
+        let step = got["structLogs"].as_array().unwrap().last().unwrap().clone();
+        (step["gasCost"].as_u64().unwrap(), step["error"].clone())
+    };
+    let out_of_gas = json!("out of gas");
+    // An addition, a slot that is read, memory, a hash, a log, and a call of a cold account.
+    assert_eq!(last("5f5f01", 6), (3, out_of_gas.clone()));
+    assert_eq!(last("5f54", 2 + 2_000), (2_100, out_of_gas.clone()));
+    assert_eq!(last("5f6204000052", 3_000), (3 + 3 * 8_193 + 8_193 * 8_193 / 512, out_of_gas.clone()));
+    assert_eq!(last("6110005f20", 1_000), (30 + 6 * 128 + 3 * 128 + 128 * 128 / 512, out_of_gas.clone()));
+    assert_eq!(last("60205fa0", 100), (375 + 8 * 32 + 3, out_of_gas.clone()));
+    assert_eq!(last("60015f55", 10_000), (22_100, out_of_gas));
+    // A creation passes gas on, which is not its cost.
+    let world = Genesis::at(Fork::Osaka).code(CONTRACT, "5f5f5ff0").build();
+    let got = trace(&world, &call(), BARE);
+    let create = got["structLogs"].as_array().unwrap().iter().find(|step| step["op"] == "CREATE").unwrap();
+    assert_eq!(create["gasCost"], 32_000);
+}
+
+#[test]
+fn refunds_count_for_the_whole_transaction() {
+    // The contract clears a slot and calls one that does nothing.
+    let code = format!("5f5f55 5f5f5f5f5f 73{} 5af1 00", "ca".repeat(20));
+    let world = Genesis::at(Fork::Osaka).code(CONTRACT, &code).slot(CONTRACT, 0, 1).code(CALLEE, "5b00").build();
+    let got = trace(&world, &call(), BARE);
+    let inner = got["structLogs"].as_array().unwrap().iter().find(|step| step["depth"] == 2).unwrap();
+    assert_eq!(inner["refund"], 4_800);
+}
+
+#[test]
+fn logs_have_the_index_of_their_receipt() {
+    // Logs, calls a contract that logs and reverts, and logs again.
+    let code = format!("60015f5fa1 5f5f5f5f5f 73{} 5af150 60025f5fa1 00", "ca".repeat(20));
+    let world = Genesis::at(Fork::Osaka).code(CONTRACT, &code).code(CALLEE, "60035f5fa1 5f5ffd").build();
+    let places = |options: &str| {
+        let got = trace(&world, &call(), options);
+        let logs = got["logs"].as_array().unwrap().clone();
+        logs.iter().map(|log| [log["index"].clone(), log["position"].clone()]).collect::<Vec<_>>()
+    };
+    assert_eq!(places(CALLS_WITH_LOGS), [["0x0", "0x0"], ["0x1", "0x1"]]);
+    let top = r#"{"tracer":"callTracer","tracerConfig":{"withLog":true,"onlyTopCall":true}}"#;
+    assert_eq!(places(top), [["0x0", "0x0"], ["0x1", "0x0"]]);
+}
+
+#[test]
+fn calls_of_precompiles_by_delegation_are_listed() {
+    // CALL, STATICCALL, DELEGATECALL and CALLCODE of the identity.
+    let code = "5f5f5f5f5f60045af1 5f5f5f5f60045afa 5f5f5f5f60045af4 5f5f5f5f5f60045af2 00";
+    let world = Genesis::at(Fork::Osaka).code(CONTRACT, code).build();
+    for tracer in ["flatCallTracer", "openEthereumTracer"] {
+        let got = trace(&world, &call(), &format!(r#"{{"tracer":"{tracer}"}}"#));
+        let types: Vec<_> = got.as_array().unwrap().iter().map(|call| call["action"]["callType"].clone()).collect();
+        assert_eq!(types, ["call", "delegatecall", "callcode"], "{tracer}");
+        assert_eq!(got[0]["subtraces"], 2);
+        assert_eq!(got[2]["traceAddress"], json!([1]));
+    }
+}
+
+#[test]
+fn lists_of_calls_have_the_gas_of_their_convention() {
+    let world = Genesis::at(Fork::Osaka).code(CONTRACT, "5f5000").build();
+    let gas = |tracer: &str| {
+        let got = trace(&world, &call(), &format!(r#"{{"tracer":"{tracer}"}}"#));
+        [got[0]["action"]["gas"].clone(), got[0]["result"]["gasUsed"].clone()]
+    };
+    assert_eq!(gas("flatCallTracer"), [json!("0x186a0"), json!(format!("{:#x}", 21_004))]);
+    assert_eq!(gas("openEthereumTracer"), [json!(format!("{:#x}", 79_000)), json!("0x4")]);
+}
+
+#[test]
+fn several_tracers_run_at_once() {
+    let options = r#"{"tracer":"muxTracer","tracerConfig":{"callTracer":{"onlyTopCall":true},"4byteTracer":null}}"#;
+    let got = trace(&calling(), &Call { input: hex("01020304"), ..call() }, options);
+    assert_eq!(got["callTracer"]["to"], json!(digits(CONTRACT)));
+    assert_eq!(got["4byteTracer"], json!({ "0x01020304-0": 1, "0x00000000-0": 1 }));
+}
+
+#[test]
+fn differences_show_what_was_destroyed_and_cleared() {
+    let diff = r#"{"tracer":"prestateTracer","tracerConfig":{"diffMode":true}}"#;
+    let word = |n: u64| format!("0x{n:064x}");
+    // Before Cancun: reads slot 1, then destroys itself in favor of an account that is empty.
+    let code = format!("60015450 73{}ff", "ca".repeat(20));
+    let world =
+        Genesis::at(Fork::Shanghai).code(CONTRACT, &code).slot(CONTRACT, 1, 7).balance(CONTRACT, wei(5)).build();
+    let got = trace(&world, &call(), diff);
+    assert_eq!(got["pre"][digits(CONTRACT)]["storage"], json!({ word(1): word(7) }));
+    assert_eq!(got["post"].get(digits(CONTRACT)), None);
+    assert_eq!((got["pre"].get(digits(CALLEE)), &got["post"][digits(CALLEE)]["balance"]), (None, &json!("0x5")));
+    // A slot that is cleared is missing afterwards.
+    let world = Genesis::at(Fork::Osaka).code(CONTRACT, "5f600155").slot(CONTRACT, 1, 7).build();
+    let got = trace(&world, &call(), diff);
+    assert_eq!(got["pre"][digits(CONTRACT)]["storage"], json!({ word(1): word(7) }));
+    assert_eq!(got["post"][digits(CONTRACT)], json!({}));
+    assert!(got["pre"][digits(CONTRACT)]["codeHash"].is_string());
+    // Empty accounts are listed on request.
+    let world = Genesis::at(Fork::Osaka).code(CONTRACT, &format!("73{}31", "ca".repeat(20))).build();
+    assert_eq!(trace(&world, &call(), PRESTATE).get(digits(CALLEE)), None);
+    let all = r#"{"tracer":"prestateTracer","tracerConfig":{"includeEmpty":true}}"#;
+    assert_eq!(trace(&world, &call(), all)[digits(CALLEE)], json!({ "balance": "0x0" }));
 }
 
 #[test]

@@ -48,7 +48,7 @@ pub struct Finished<'r, 'a> {
     pub place: Place,
 }
 
-/// The position of a transaction on the chain. All fields are `None` for a call.
+/// The position of a transaction on the chain. All fields are `None` or 0 for a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Place {
@@ -56,6 +56,8 @@ pub struct Place {
     /// Its index in the block, from 0.
     pub index: Option<usize>,
     pub hash: Option<H256>,
+    /// Number of logs of the transactions before it in the block.
+    pub first_log: u64,
 }
 
 /// Creates a tracer, or returns an error message about options that it does not accept.

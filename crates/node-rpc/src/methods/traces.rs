@@ -124,7 +124,7 @@ struct OfTransaction {
 
 /// Returns the options of the tracer with OpenEthereum's format.
 fn flat_calls() -> TraceOptions {
-    let options = r#"{"tracer":"flatCallTracer","tracerConfig":{"convertParityErrors":true}}"#;
+    let options = r#"{"tracer":"openEthereumTracer"}"#;
     TraceOptions { tracer: RawValue::from_string(options.to_owned()).ok().map(Arc::from), timeout: None }
 }
 

@@ -1,70 +1,125 @@
 //! The options of geth's tracers.
 
-use super::GethTracer;
 use super::budget::Budget;
+use super::calls::CallTree;
+use super::erc7562::Erc7562;
+use super::flat_calls::{FlatCalls, FlatOptions, Style};
+use super::mux::Mux;
+use super::prestate::{Prestate, PrestateOptions};
+use super::recorder::Recorder;
+use super::selectors::Selectors;
+use super::struct_logs::{StructLogOptions, StructLogs};
+use super::{GethTracer, Nothing};
 use crate::trace::tracer::TracerMap;
-use alloy_rpc_types_trace::geth::{GethDebugBuiltInTracerType, GethDebugTracerType, GethDebugTracingOptions};
-use revm_inspectors::tracing::DebugInspector;
-use serde_json::Value;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
+use std::collections::BTreeMap;
 
 /// The supported tracers.
-const NAMES: [&str; 5] = ["callTracer", "prestateTracer", "4byteTracer", "flatCallTracer", "noopTracer"];
+const NAMES: [&str; 8] = [
+    "callTracer",
+    "prestateTracer",
+    "4byteTracer",
+    "flatCallTracer",
+    "erc7562Tracer",
+    "muxTracer",
+    "noopTracer",
+    "openEthereumTracer",
+];
 
 /// Maximum length of a tracer's name; a longer text is a JavaScript program.
 const MAX_NAME: usize = 40;
 
+/// Maximum number of tracers in a muxTracer, and how deep these may be nested.
+const MAX_TRACERS: usize = 16;
+const MAX_DEPTH: usize = 4;
+
+/// The options of a request. Unknown ones are ignored.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Options {
+    tracer: Option<String>,
+    tracer_config: Option<Box<RawValue>>,
+    enable_memory: Option<bool>,
+    disable_stack: Option<bool>,
+    disable_storage: Option<bool>,
+    enable_return_data: Option<bool>,
+    limit: Option<u64>,
+}
+
 impl GethTracer {
-    /// Creates the tracer that geth's options request, which may record at most `max_bytes`. Unknown options are
-    /// ignored. `own` are the custom tracers, which the error for an unknown tracer lists.
+    /// Creates the tracer that geth's options request, which may record at most `max_bytes`. `own` are the custom
+    /// tracers, which the error for an unknown tracer lists.
     pub(crate) fn new(options: Option<&RawValue>, max_bytes: u64, own: &TracerMap) -> Result<Self, String> {
-        use GethDebugBuiltInTracerType::{CallTracer, FlatCallTracer, FourByteTracer, NoopTracer, PreStateTracer};
-        let options = options.map(|options| serde_json::from_str::<GethDebugTracingOptions>(options.get()));
-        let mut options =
-            options.transpose().map_err(|error| format!("invalid trace options: {error}"))?.unwrap_or_default();
-        // geth has no such options.
-        (options.config.disable_memory, options.config.disable_return_data) = (None, None);
-        options.config.limit = options.config.limit.filter(|limit| *limit != 0);
-        let settings = &options.tracer_config.0;
-        let setting = |name: &str| settings.get(name) == Some(&Value::Bool(true));
-        let name = match &options.tracer {
-            Some(GethDebugTracerType::BuiltInTracer(
-                tracer @ (CallTracer | FlatCallTracer | FourByteTracer | NoopTracer | PreStateTracer),
-            )) => {
-                if *tracer == PreStateTracer && setting("includeEmpty") {
-                    return Err("prestateTracer leaves out accounts that are empty: includeEmpty cannot be true".into());
-                }
-                GethDebugTracerType::from(*tracer).as_str().to_owned()
-            }
-            None => String::new(),
-            Some(GethDebugTracerType::JsTracer(name)) if name.is_empty() => String::new(),
-            Some(tracer) => {
-                let name = tracer.as_str();
-                let names: Vec<_> = own.keys().map(String::as_str).chain(NAMES).collect();
-                let names = names.join(", ");
-                return Err(if name.len() > MAX_NAME || name.contains(['{', '(', ' ']) {
-                    format!("JavaScript tracers are not supported; available tracers: {names}")
-                } else {
-                    format!("unknown tracer {name:?}; available: {names}")
-                });
-            }
+        let options = options.map(|options| serde_json::from_str::<Option<Options>>(options.get()));
+        let options = options.transpose().map_err(|error| format!("invalid trace options: {error}"))?;
+        let options = options.flatten().unwrap_or_default();
+        let name = options.tracer.as_deref().filter(|name| !name.is_empty());
+        let recorder = match name {
+            Some(name) => recorder(name, options.tracer_config.as_deref(), own, 0)?,
+            None => Box::new(StructLogs::new(StructLogOptions {
+                memory: options.enable_memory.unwrap_or_default(),
+                stack: !options.disable_stack.unwrap_or_default(),
+                storage: !options.disable_storage.unwrap_or_default(),
+                return_data: options.enable_return_data.unwrap_or_default(),
+                limit: options.limit.filter(|limit| *limit != 0).and_then(|limit| usize::try_from(limit).ok()),
+            })),
         };
-        let invalid = || format!("tracerConfig of {name} must be an object with settings of that tracer");
-        if !name.is_empty() && !settings.is_null() && !settings.is_object() {
-            return Err(invalid());
+        Ok(Self { recorder, budget: Budget::new(max_bytes), frames: Vec::new(), destroyed: None })
+    }
+}
+
+/// Creates a tracer by its name. `depth` is the number of muxTracers around it.
+fn recorder(name: &str, config: Option<&RawValue>, own: &TracerMap, depth: usize) -> Result<Box<dyn Recorder>, String> {
+    Ok(match name {
+        "callTracer" => Box::new(CallTree::new(parse(name, config)?)),
+        "flatCallTracer" => Box::new(FlatCalls::new(Style::Geth(parse::<FlatOptions>(name, config)?))),
+        "openEthereumTracer" => Box::new(FlatCalls::new(Style::OpenEthereum)),
+        "prestateTracer" => {
+            let options: PrestateOptions = parse(name, config)?;
+            if options.diff_mode && options.include_empty {
+                return Err("prestateTracer: diffMode and includeEmpty exclude each other".into());
+            }
+            Box::new(Prestate::new(options))
         }
-        let parity_errors = setting("convertParityErrors");
-        let inspector = DebugInspector::new(options).map_err(|_| invalid())?;
-        let budget = Budget::new(&inspector, max_bytes);
-        Ok(Self {
-            inspector,
-            parity_errors,
-            budget,
-            frames: Vec::new(),
-            touched: None,
-            destroyed: None,
-            undefined: Vec::new(),
-        })
+        "4byteTracer" => Box::new(Selectors::default()),
+        "erc7562Tracer" => Box::new(Erc7562::new(&parse(name, config)?)?),
+        "muxTracer" => {
+            let configs: BTreeMap<String, Box<RawValue>> = parse(name, config)?;
+            if configs.len() > MAX_TRACERS || depth >= MAX_DEPTH {
+                return Err(format!(
+                    "muxTracer may contain {MAX_TRACERS} tracers, and other muxTracers up to a depth of {MAX_DEPTH}"
+                ));
+            }
+            let tracers = configs.into_iter().map(|(inner, config)| {
+                let recorder = recorder(&inner, Some(&config), own, depth + 1)?;
+                Ok((inner, recorder))
+            });
+            Box::new(Mux(tracers.collect::<Result<_, String>>()?))
+        }
+        "noopTracer" => Box::new(Nothing),
+        name => return Err(unknown(name, own)),
+    })
+}
+
+/// Parses the configuration of a tracer: an object, or the default if it is absent or null.
+fn parse<T: DeserializeOwned + Default>(name: &str, config: Option<&RawValue>) -> Result<T, String> {
+    let invalid = || format!("tracerConfig of {name} must be an object with settings of that tracer");
+    let Some(config) = config.map(RawValue::get).filter(|config| *config != "null") else { return Ok(T::default()) };
+    if !config.starts_with('{') {
+        return Err(invalid());
+    }
+    serde_json::from_str(config).map_err(|error| format!("{}: {error}", invalid()))
+}
+
+fn unknown(name: &str, own: &TracerMap) -> String {
+    let names: Vec<_> = own.keys().map(String::as_str).chain(NAMES).collect();
+    let names = names.join(", ");
+    if name.len() > MAX_NAME || name.contains(['{', '(', ' ']) {
+        format!("JavaScript tracers are not supported; available tracers: {names}")
+    } else {
+        format!("unknown tracer {name:?}; available: {names}")
     }
 }
 
@@ -77,43 +132,33 @@ mod tests {
     }
 
     #[test]
-    fn options_choose_a_tracer_and_its_settings() {
-        let struct_logs = |options: &str| match tracer(options).unwrap().inspector {
-            DebugInspector::Default(_, options) => options,
-            other => panic!("{options}: {other:?}"),
-        };
+    fn options_are_those_of_geth() {
         for options in [
+            "null",
             "{}",
             r#"{"tracer":"","tracerConfig":7,"reexec":128}"#,
             r#"{"tracer":null,"limit":0,"enableMemory":null,"disableMemory":false}"#,
+            r#"{"enableMemory":true,"disableStack":true,"limit":7}"#,
+            r#"{"tracer":"callTracer","tracerConfig":{"onlyTopCall":true,"other":1}}"#,
+            r#"{"tracer":"flatCallTracer","tracerConfig":null}"#,
+            r#"{"tracer":"flatCallTracer","tracerConfig":{"convertParityErrors":true}}"#,
+            r#"{"tracer":"erc7562Tracer","tracerConfig":{"ignoredOpcodes":["0x1","0xfe"]}}"#,
+            r#"{"tracer":"muxTracer","tracerConfig":{"callTracer":{"withLog":true},"muxTracer":{"noopTracer":null}}}"#,
         ] {
-            let got = struct_logs(options);
-            assert!(got.limit.is_none() && !got.is_memory_enabled() && got.is_stack_enabled(), "{options}");
-        }
-        let got = struct_logs(r#"{"enableMemory":true,"disableStack":true,"limit":7}"#);
-        assert!(got.limit == Some(7) && got.is_memory_enabled() && !got.is_stack_enabled());
-        let calls = tracer(r#"{"tracer":"callTracer","tracerConfig":{"onlyTopCall":true,"other":1}}"#).unwrap();
-        let DebugInspector::CallTracer(_, config) = calls.inspector else { panic!("{:?}", calls.inspector) };
-        assert_eq!((config.only_top_call, config.with_log), (Some(true), None));
-        for (options, parity_errors) in [
-            (r#"{"tracer":"flatCallTracer","tracerConfig":null}"#, false),
-            (r#"{"tracer":"flatCallTracer","tracerConfig":{"convertParityErrors":true}}"#, true),
-        ] {
-            let flat = tracer(options).unwrap();
-            assert!(matches!(flat.inspector, DebugInspector::FlatCallTracer(_)), "{options}");
-            assert_eq!(flat.parity_errors, parity_errors, "{options}");
+            assert!(tracer(options).is_ok(), "{options}");
         }
     }
 
     #[test]
     fn refuses_what_it_does_not_run() {
         let cases = [
-            (r#"{"tracer":"muxTracer"}"#, "unknown tracer \"muxTracer\""),
+            (r#"{"tracer":"muxTracer","tracerConfig":{"nextTracer":{}}}"#, "unknown tracer \"nextTracer\""),
+            (r#"{"tracer":"erc7562Tracer","tracerConfig":{"ignoredOpcodes":["0x100"]}}"#, "0x100"),
             (r#"{"tracer":"myTracer"}"#, "unknown tracer \"myTracer\""),
             (r#"{"tracer":"{step: function() {}, fault: function() {}, result: function() {}}"}"#, "JavaScript"),
             (r#"{"tracer":"callTracer","tracerConfig":[]}"#, "tracerConfig of callTracer"),
             (r#"{"tracer":"callTracer","tracerConfig":{"withLog":"yes"}}"#, "tracerConfig of callTracer"),
-            (r#"{"tracer":"prestateTracer","tracerConfig":{"includeEmpty":true}}"#, "includeEmpty"),
+            (r#"{"tracer":"prestateTracer","tracerConfig":{"includeEmpty":true,"diffMode":true}}"#, "includeEmpty"),
             (r#"{"tracer":7}"#, "invalid trace options"),
             (r#"{"enableMemory":"true"}"#, "expected a boolean"),
         ];
