@@ -244,9 +244,11 @@ fn the_blob_base_fee_can_be_overridden() {
 #[test]
 fn errors_of_steps_have_the_texts_of_geth() {
     let server = Server::dev(NONE);
-    for (code, expected) in
-        [("0xfe", "invalid opcode: INVALID"), ("0x50", "stack underflow"), ("0x600056", "invalid jump destination")]
-    {
+    for (code, expected) in [
+        ("0xfe", "invalid opcode: INVALID"),
+        ("0x50", "stack underflow (0 <=> 1)"),
+        ("0x600056", "invalid jump destination"),
+    ] {
         let overrides = json!({"stateOverrides": {BOB: {"code": code}}});
         let trace = call(&server, "debug_traceCall", json!([{"to": BOB}, "latest", overrides]));
         assert_eq!(trace["structLogs"].as_array().unwrap().last().unwrap()["error"], expected, "{trace}");
@@ -434,10 +436,23 @@ fn traces_have_the_format_of_openethereum() {
     let [trace] = &traces.as_array().unwrap()[..] else { panic!("{traces}") };
     assert_eq!((&trace["type"], &trace["transactionHash"]), (&json!("create"), &hash), "{trace}");
     assert_eq!((&trace["traceAddress"], &trace["blockNumber"]), (&json!([]), &json!(1)), "{trace}");
+    // The outermost call has its own gas: what the transaction pays before it begins is not part of it.
+    assert_eq!(trace["result"]["gasUsed"], "0x4", "{trace}");
     assert_eq!(call(&server, "trace_block", json!(["latest"])), traces);
     assert_eq!(call(&server, "trace_block", json!(["0x0"])), json!([]));
     assert_eq!(call(&server, "trace_block", json!(["0x9"])), Value::Null);
     assert_eq!(call(&server, "trace_transaction", json!([format!("0x{}", "01".repeat(32))])), Value::Null);
+}
+
+#[test]
+fn traces_of_blocks_before_the_merge_end_with_the_reward() {
+    let server = Server::dev(&["--hardfork", "london"]);
+    call(&server, "eth_sendTransaction", json!([{"from": ALICE, "to": BOB}]));
+    let traces = call(&server, "trace_block", json!(["latest"]));
+    let [_, reward] = &traces.as_array().unwrap()[..] else { panic!("{traces}") };
+    assert_eq!((&reward["type"], &reward["action"]["rewardType"]), (&json!("reward"), &json!("block")), "{reward}");
+    assert_eq!(reward["action"]["value"], "0x1bc16d674ec80000", "{reward}");
+    assert_eq!((&reward["traceAddress"], &reward["transactionHash"]), (&json!([]), &Value::Null), "{reward}");
 }
 
 #[test]

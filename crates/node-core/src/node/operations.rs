@@ -5,12 +5,12 @@
 #![expect(clippy::missing_errors_doc, reason = "errors that all operations share are listed once")]
 
 use super::{
-    AboveHead, BlockRange, BlockRequest, BuiltBlock, Capabilities, Event, EventQuery, EventStream, FeeHistory,
-    ForkConfigs, FoundBlock, FoundReceipt, FoundReceipts, FoundTransaction, ImportProgress, LogCursor, LogPage,
-    LogQuery, NewTransaction, Node, NodeError, ReplacementTransaction, SimulateError, SimulatedBlock, Simulation,
-    TraceOptions, TransactionRequest, TransactionStatus, TransactionTrace, block, build, call, chain, config,
-    development, events, fee_history, filters, importing, logs, proof, receipt, request, send, simulate, state, trace,
-    transaction,
+    AboveHead, BlockRange, BlockRequest, BlockRewards, BuiltBlock, Capabilities, Event, EventQuery, EventStream,
+    FeeHistory, ForkConfigs, FoundBlock, FoundReceipt, FoundReceipts, FoundTransaction, ImportProgress, LogCursor,
+    LogPage, LogQuery, NewTransaction, Node, NodeError, ReplacementTransaction, SimulateError, SimulatedBlock,
+    Simulation, TraceOptions, TransactionRequest, TransactionStatus, TransactionTrace, block, build, call, chain,
+    config, development, events, fee_history, filters, importing, logs, proof, receipt, request, send, simulate, state,
+    trace, transaction,
 };
 use crate::backend::{AccountProof, LogFilter};
 use crate::block::{BlockRef, Body, LogRef, SealedHeader};
@@ -520,6 +520,14 @@ impl Node {
         options: &TraceOptions,
     ) -> Result<Vec<TransactionTrace>, NodeError> {
         trace::trace_block(self, context, block, options)
+    }
+
+    /// Returns the rewards of a block, which no transaction pays. There are none after the merge.
+    ///
+    /// # Errors
+    /// [`NodeError::BlockNotFound`].
+    pub fn block_rewards(&self, context: &Context, block: BlockId) -> Result<BlockRewards, NodeError> {
+        trace::block_rewards(self, context, block)
     }
 
     /// Traces a call in the environment of a block, on the state as of the block, or with `index` on the state before

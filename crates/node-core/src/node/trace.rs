@@ -3,12 +3,13 @@
 use super::resolve::RequestView;
 use super::{Field, Node, NodeError};
 use crate::backend::View;
-use crate::block::{Body, RecoveredTransaction, SealedHeader};
+use crate::block::{BlockRef, Body, RecoveredTransaction, SealedHeader};
 use crate::context::{Context, Interrupted};
 use crate::edits::as_edited;
 use crate::executor::{AccessListOutcome, BlockExecution, Call, Trace, TraceError, TracerJson, Tracing};
 use crate::protocol::Fork;
-use node_types::{BlockId, BlockNumber, H256};
+use crate::protocol::rewards::rewards;
+use node_types::{Address, BlockId, BlockNumber, H256, U256};
 use parking_lot::{Mutex, MutexGuard};
 use std::num::NonZero;
 use std::sync::Arc;
@@ -29,6 +30,16 @@ pub struct TraceOptions {
 pub struct TransactionTrace {
     pub hash: H256,
     pub trace: Trace,
+}
+
+/// The rewards of a block before the merge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockRewards {
+    pub block: BlockRef,
+    /// The beneficiary of the block and its reward in wei; `None` after the merge.
+    pub of_block: Option<(Address, U256)>,
+    /// Those of the ommers, in their order.
+    pub of_ommers: Vec<(Address, U256)>,
 }
 
 /// Limits the number of concurrent traces to the number of cores, because each may take a multiple of
@@ -91,6 +102,15 @@ pub(super) fn trace_block(
         };
         replay.body.transactions.iter().map(trace_next).collect()
     })
+}
+
+pub(super) fn block_rewards(node: &Node, context: &Context, block: BlockId) -> Result<BlockRewards, NodeError> {
+    let snapshot = node.snapshot_for(context, block)?;
+    let number = snapshot.canonical(block, Field::BlockNumber)?;
+    let (header, body) = (snapshot.header(number)?, snapshot.body(number)?);
+    let mut rewards = rewards(node.spec.fork(&header.header), &header.header, &body.ommers);
+    let of_block = rewards.pop();
+    Ok(BlockRewards { block: header.block_ref(), of_block, of_ommers: rewards })
 }
 
 pub(super) fn trace_call(

@@ -1,4 +1,5 @@
-//! The rules of the protocol that do not need execution: forks, fees, gas, blobs and difficulty.
+//! The rules of the protocol that do not need execution: forks, fees, gas, blobs, difficulty and
+//! rewards.
 //!
 //! [`UPGRADES`] is the only table of forks: it has the names of each fork, how it is activated and what it adds. A
 //! chain's [`ChainSpec`] specifies when each one activates.
@@ -9,6 +10,7 @@ pub mod fees;
 mod fork;
 pub mod fork_id;
 pub mod gas;
+pub mod rewards;
 mod spec;
 
 pub use fork::{Activation, BlobParams, Fork, UPGRADES, Upgrade};

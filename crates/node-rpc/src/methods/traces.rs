@@ -8,10 +8,10 @@ use crate::wire::{
     TraceConfig,
 };
 use node_core::executor::Trace;
-use node_core::node::{NodeError, TraceOptions, TransactionTrace};
+use node_core::node::{BlockRewards, NodeError, TraceOptions, TransactionTrace};
 use node_types::consensus::Block;
 use node_types::wire::{BytesData, Data};
-use node_types::{BlockId, H256};
+use node_types::{Address, BlockId, H256, U256};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::sync::Arc;
@@ -77,7 +77,7 @@ pub(super) fn methods() -> Vec<Method> {
         Method::new(
             "trace_block",
             &["block"],
-            "The calls of all transactions of a canonical block in OpenEthereum's format; null if there is none.",
+            "The calls of all transactions of a canonical block in OpenEthereum's format, and its rewards before the merge; null if there is none.",
             |scope, (block,): (BlockParam,)| trace_block(scope, block.0),
         )
         .code(),
@@ -139,7 +139,57 @@ fn trace_block(scope: Scope<'_>, block: BlockId) -> Result<Option<Vec<Box<RawVal
         let of_transaction = serde_json::from_str::<Vec<Box<RawValue>>>(trace.get());
         calls.extend(of_transaction.map_err(|error| RpcError::server(format!("the trace is not a list: {error}")))?);
     }
+    calls.extend(rewards(scope, block)?);
     Ok(Some(calls))
+}
+
+/// Returns the rewards of a block before the merge, as the last elements of its trace; the genesis block has none.
+fn rewards(scope: Scope<'_>, block: BlockId) -> Result<Vec<Box<RawValue>>, RpcError> {
+    let BlockRewards { block, of_block, of_ommers } = scope.node.block_rewards(scope.context, block)?;
+    if block.number == 0 {
+        return Ok(Vec::new());
+    }
+    let kinds = of_block.map(|reward| ("block", reward)).into_iter();
+    let kinds = kinds.chain(of_ommers.into_iter().map(|reward| ("uncle", reward)));
+    let written = kinds.map(|(reward_type, (author, value))| {
+        serde_json::value::to_raw_value(&Reward {
+            action: RewardAction { author: Data(author), reward_type, value: Hex(value) },
+            block_hash: Data(block.hash),
+            block_number: block.number,
+            result: None,
+            subtraces: 0,
+            trace_address: [],
+            transaction_hash: None,
+            transaction_position: None,
+            kind: "reward",
+        })
+    });
+    let written: Result<_, serde_json::Error> = written.collect();
+    written.map_err(|error| RpcError::server(error.to_string()))
+}
+
+/// A reward in OpenEthereum's format.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Reward {
+    action: RewardAction,
+    block_hash: Data<H256>,
+    block_number: u64,
+    result: Option<()>,
+    subtraces: usize,
+    trace_address: [usize; 0],
+    transaction_hash: Option<Data<H256>>,
+    transaction_position: Option<usize>,
+    #[serde(rename = "type")]
+    kind: &'static str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RewardAction {
+    author: Data<Address>,
+    reward_type: &'static str,
+    value: Hex<U256>,
 }
 
 fn block(scope: Scope<'_>, block: BlockId, config: TraceConfig) -> Result<Vec<OfTransaction>, RpcError> {
