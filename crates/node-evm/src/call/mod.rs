@@ -19,6 +19,7 @@ use crate::trace::tracer::Place;
 use node_core::executor::{
     Call, CallFailure, CallOutcome, ExecutionError, Trace, TraceError, Tracing, TransactionError,
 };
+use node_core::protocol::gas::{TRANSACTION_GAS, floor_gas, intrinsic_gas};
 use node_core::protocol::{ChainSpec, Fork, blobs};
 use node_types::U256;
 use node_types::consensus::Header;
@@ -96,10 +97,16 @@ impl<'a> CallRun<'a> {
             required: call.highest_blob_fees().and_then(|fees| fees.checked_add(call.value)),
         };
         let available = terms.required.and_then(|required| balance.checked_sub(required));
-        let available = available.ok_or_else(|| terms.insufficient_funds(balance))?;
         let block_gas_limit = header.gas_limit;
         let transaction = transaction::of_call(call, fork, spec.chain_id);
-        Ok(Self { run, machine, transaction, terms, call, available, fork, block_gas_limit })
+        let is_payable = available.is_some();
+        let available = available.unwrap_or_default();
+        let mut call = Self { run, machine, transaction, terms, call, available, fork, block_gas_limit };
+        if is_payable {
+            return Ok(call);
+        }
+        let gas = call.least_gas(spec.chain_id);
+        Err(call.insufficient_funds(gas)?.into())
     }
 
     /// Runs the call once with its highest gas limit.
@@ -107,9 +114,11 @@ impl<'a> CallRun<'a> {
         match self.run(self.gas_limit()) {
             Ok(result) => Ok(self.outcome(result)),
             Err(ExecutionError::Refused(
-                TransactionError::IntrinsicGas { limit, required } | TransactionError::FloorGas { limit, required },
-            )) if self.call.gas.is_none_or(|asked| asked > limit) => self.insufficient_gas(limit, required),
-            Err(error) => Err(error),
+                TransactionError::IntrinsicGas { limit, .. } | TransactionError::FloorGas { limit, .. },
+            )) if self.is_limited_by(limit) && limit == self.gas_budget() => {
+                Ok(CallOutcome::Failed(CallFailure::GasCap { cap: limit }))
+            }
+            Err(error) => Err(self.explained(error)),
         }
     }
 
@@ -117,7 +126,11 @@ impl<'a> CallRun<'a> {
     pub(crate) fn trace(mut self, tracing: &Tracing) -> Result<Trace, TraceError> {
         let transaction = self.transaction(self.gas_limit())?;
         let tracers = &self.run.extensions.tracers;
-        Ok(trace::run(&mut self.machine, transaction, &self.terms, Place::default(), tracing, tracers)?.trace)
+        match trace::run(&mut self.machine, transaction, &self.terms, Place::default(), tracing, tracers) {
+            Ok(run) => Ok(run.trace),
+            Err(TraceError::Execution(error)) => Err(self.explained(error).into()),
+            Err(error) => Err(error),
+        }
     }
 
     /// Runs the call once with its highest gas limit, under `inspector`.
@@ -126,7 +139,10 @@ impl<'a> CallRun<'a> {
         let (result, _) = self.machine.inspect(transaction, &mut Inspection::Custom(inspector));
         match result {
             Ok(result) => Ok(self.outcome(result)),
-            Err(fault) => Err(refusal(&mut self.machine, &self.terms, fault)),
+            Err(fault) => {
+                let error = refusal(&mut self.machine, &self.terms, fault);
+                Err(self.explained(error))
+            }
         }
     }
 
@@ -171,7 +187,10 @@ impl<'a> CallRun<'a> {
             transaction.tx_type = TransactionType::Eip2930 as u8;
         }
         let (result, _) = self.machine.inspect(transaction, inspection);
-        result.map_err(|fault| refusal(&mut self.machine, &self.terms, fault))
+        result.map_err(|fault| {
+            let error = refusal(&mut self.machine, &self.terms, fault);
+            self.explained(error)
+        })
     }
 
     /// Returns the highest gas limit of a run: the one that the caller has set, or otherwise the gas that the sender
@@ -220,13 +239,32 @@ impl<'a> CallRun<'a> {
         Ok(TxEnv { gas_limit, ..self.transaction.clone() })
     }
 
-    /// Reports a gas limit below the intrinsic gas that the caller did not set, but that results from the gas budget
-    /// or the sender's balance.
-    fn insufficient_gas(mut self, limit: u64, required: u64) -> Result<CallOutcome, ExecutionError> {
-        if limit == self.run.context.gas_budget() {
-            return Ok(CallOutcome::Failed(CallFailure::GasCap { cap: limit }));
+    /// Returns whether the gas budget or the sender's balance, rather than the caller, has set the gas limit of a run.
+    fn is_limited_by(&self, limit: u64) -> bool {
+        self.call.gas.is_none_or(|asked| asked > limit)
+    }
+
+    /// Explains a gas limit below the intrinsic gas that results from what the sender can pay for.
+    fn explained(&mut self, error: ExecutionError) -> ExecutionError {
+        match error {
+            ExecutionError::Refused(
+                TransactionError::IntrinsicGas { limit, required } | TransactionError::FloorGas { limit, required },
+            ) if self.is_limited_by(limit) && limit != self.gas_budget() => match self.insufficient_funds(required) {
+                Ok(error) => error.into(),
+                Err(error) => error,
+            },
+            error => error,
         }
-        Err(self.insufficient_funds(required)?.into())
+    }
+
+    /// Returns the gas limit that the caller has set, at most the gas budget, or otherwise the gas that the call needs
+    /// before any code runs.
+    fn least_gas(&self, chain_id: u64) -> u64 {
+        let intrinsic = || {
+            let body = self.call.clone().into_body(self.fork, chain_id, 0, 0)?;
+            Some(intrinsic_gas(self.fork, &body).max(floor_gas(self.fork, &body).unwrap_or(0)))
+        };
+        self.call.gas.or_else(intrinsic).unwrap_or(TRANSACTION_GAS).min(self.gas_budget())
     }
 
     /// Returns the error that the sender cannot pay for `gas`.

@@ -57,9 +57,7 @@ pub(crate) fn refusal(machine: &mut Machine<'_>, terms: &TransactionTerms, fault
             TransactionError::FloorGas { limit: gas_limit, required: gas_floor }
         }
         InvalidTransaction::RejectCallerWithCode => TransactionError::SenderHasCode(terms.sender),
-        InvalidTransaction::LackOfFundForMaxFee { fee, balance } => {
-            TransactionTerms { required: Some(fee.to_node()), ..*terms }.insufficient_funds(balance.to_node())
-        }
+        InvalidTransaction::LackOfFundForMaxFee { balance, .. } => terms.insufficient_funds(balance.to_node()),
         InvalidTransaction::OverflowPaymentInTransaction => match machine.balance(terms.sender) {
             Ok(balance) => terms.beyond_128_bits(balance),
             Err(error) => return error,

@@ -104,6 +104,18 @@ fn rejects_prices_that_the_sender_cannot_pay() {
         ("gas", priced(10, Some(100_001), 0), short(1_000_010, true)),
         ("gas and value", priced(10, Some(100_000), 1), short(1_000_001, true)),
         ("value alone", priced(0, None, 1_000_001), short(1_000_001, false)),
+        // The cost is whole, even where the value or the blobs alone are too expensive.
+        ("value with gas", priced(10, Some(100_000), 1_000_001), short(2_000_001, false)),
+        ("value without gas", priced(10, None, 1_000_001), short(1_210_001, false)),
+        (
+            "blobs with gas",
+            Call {
+                blob_versioned_hashes: vec![H256([1; 32])],
+                max_fee_per_blob_gas: wei(10),
+                ..priced(10, Some(100_000), 1)
+            },
+            short(10 * 131_072 + 1_000_001, true),
+        ),
         ("not even the intrinsic gas", priced(48, None, 0), short(48 * 21_000, true)),
         (
             "a price beyond 128 bits",

@@ -354,6 +354,21 @@ fn lists_of_calls_have_the_gas_of_their_convention() {
 }
 
 #[test]
+fn without_gas_a_sender_that_cannot_pay_for_it_lacks_funds() {
+    let world = Genesis::at(Fork::Osaka).balance(ALICE, wei(1_000_000)).build();
+    let call = Call { gas: None, gas_price: wei(48), ..call() };
+    let expected = TransactionError::InsufficientFunds {
+        balance: wei(1_000_000),
+        required: wei(48 * 21_000),
+        fees_exceed_value: true,
+    };
+    assert!(matches!(access_list(&world, &call), Err(ExecutionError::Refused(error)) if error == expected));
+    let context = Context::unbounded().with_gas_budget(BUDGET);
+    let traced = trace_within(&world, &context, &call, &tracing(CALLS, 1 << 20));
+    assert!(matches!(traced, Err(TraceError::Execution(ExecutionError::Refused(error))) if error == expected));
+}
+
+#[test]
 fn several_tracers_run_at_once() {
     let options = r#"{"tracer":"muxTracer","tracerConfig":{"callTracer":{"onlyTopCall":true},"4byteTracer":null}}"#;
     let got = trace(&calling(), &Call { input: hex("01020304"), ..call() }, options);
