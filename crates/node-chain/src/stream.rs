@@ -12,6 +12,9 @@ pub const MAX_BLOCK_LENGTH: u64 = 64 << 20;
 /// Length of the longest prefix of an RLP item, in bytes.
 const LONGEST_PREFIX: u64 = 9;
 
+/// The first bytes of a file that gzip has compressed (RFC 1952).
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
 /// Index of the number in a header.
 pub(crate) const NUMBER_IN_HEADER: usize = 8;
 
@@ -35,6 +38,8 @@ pub enum StreamError {
     Io { offset: u64, source: io::Error },
     #[error("no block begins at byte {offset}: found {byte:#04x}, expected an RLP list")]
     NotAList { offset: u64, byte: u8 },
+    #[error("the file is compressed with gzip, expected an RLP list: decompress it first, as with gunzip")]
+    Gzip,
     #[error("the length of the block at byte {offset} is malformed")]
     Length { offset: u64 },
     #[error("the block at byte {offset} has {length} bytes, at most {limit} are allowed")]
@@ -91,7 +96,10 @@ impl<R: Read> BlockStream<R> {
                 }
                 length
             }
-            byte => return Err(StreamError::NotAList { offset, byte }),
+            byte => {
+                let is_gzip = offset == 0 && self.fill(&mut bytes, 2)? == 2 && bytes == GZIP;
+                return Err(if is_gzip { StreamError::Gzip } else { StreamError::NotAList { offset, byte } });
+            }
         };
         let length = payload.saturating_add(bytes.len() as u64);
         if length > self.limit {
@@ -182,6 +190,13 @@ mod tests {
         }
         stream.finalize_unbounded_list();
         stream.out().to_vec()
+    }
+
+    #[test]
+    fn names_gzip() {
+        let error = |file: &[u8]| BlockStream::new(file).next().unwrap().unwrap_err().to_string();
+        assert!(error(&[0x1f, 0x8b, 8, 0]).contains("compressed with gzip"));
+        assert!(error(&[0x1f]).contains("found 0x1f"));
     }
 
     #[test]

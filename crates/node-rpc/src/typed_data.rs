@@ -160,6 +160,7 @@ fn atom(kind: &str, value: &Value, path: &str) -> Result<[u8; 32], TypedDataErro
             let Ok(address) = text.parse::<Address>() else { return unlike() };
             return Ok(U256::from_big_endian(address.as_bytes()).to_big_endian());
         }
+        ("string" | "bytes" | "bool" | "address", _) => return unlike(),
         _ => {}
     }
     let sized = |prefix: &str| kind.strip_prefix(prefix).and_then(|size| size.parse::<usize>().ok());
@@ -336,6 +337,12 @@ mod tests {
         for (kind, value) in refused {
             let error = single(kind, value.clone()).expect_err(kind);
             assert!(error.starts_with("message.v"), "{kind} {value}: {error}");
+        }
+        for (kind, value) in
+            [("string", json!(7)), ("bytes", json!({})), ("bool", json!("true")), ("address", json!(null))]
+        {
+            let expected = format!("message.v: {value} is not a {kind}");
+            assert_eq!(single(kind, value).unwrap_err(), expected);
         }
         let mut missing = mail();
         missing["message"].as_object_mut().unwrap().remove("contents");

@@ -34,7 +34,7 @@ pub enum DropReason {
     },
     #[error(transparent)]
     Invalid(PoolError),
-    #[error("the chain was reverted to a snapshot from before it arrived")]
+    #[error("the chain was reverted to a state without it")]
     Reverted,
     #[error("it could not be stored")]
     NotStored,
