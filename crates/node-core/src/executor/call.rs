@@ -20,7 +20,8 @@ pub struct Call {
     pub gas: Option<u64>,
     /// Price in wei per gas, or the fee cap if a tip cap is set. Zero disables all fee checks.
     pub gas_price: U256,
-    /// Tip cap in wei per gas; `None` for a call with a gas price. Ignored before London.
+    /// Tip cap in wei per gas; `None` for a call with a gas price. Before London, a call with a tip cap has no price, as
+    /// in geth.
     pub max_priority_fee_per_gas: Option<U256>,
     /// Value to transfer, in wei.
     pub value: U256,

@@ -26,6 +26,7 @@ use node_types::consensus::Header;
 use revm::context::result::{ExecutionResult, HaltReason};
 use revm::context::{BlockEnv, TxEnv};
 use revm::context_interface::transaction::{AccessList, TransactionType};
+use std::borrow::Cow;
 
 /// Maximum gas of a call that is quick: with more, a single instruction can allocate much memory.
 const MOST_QUICK_GAS: u64 = 50_000_000;
@@ -41,7 +42,7 @@ pub(crate) struct CallRun<'a> {
     machine: Machine<'a>,
     transaction: TxEnv,
     terms: TransactionTerms,
-    call: &'a Call,
+    call: Cow<'a, Call>,
     /// The amount in wei that the sender has left to pay for gas, after the value of the call and its blob fees.
     available: U256,
     pub(crate) fork: Fork,
@@ -72,13 +73,14 @@ impl<'a> CallRun<'a> {
         context.check()?;
         check_quick(is_quick(call))?;
         let (header, fork) = overridden(spec, header, call);
+        let call = priced(call, fork);
         let mut db = db.with_fork(fork);
         let mut cfg = extensions.configured(spec::configuration(spec, fork));
         cfg.disable_nonce_check = true;
         cfg.disable_eip3607 = true;
         cfg.disable_block_gas_limit = true;
         cfg.tx_gas_limit_cap = Some(u64::MAX);
-        let environment = environment(spec, fork, &header, call);
+        let environment = environment(spec, fork, &header, &call);
         overrides::apply(&mut db, &call.overrides)?;
         let mut machine =
             Machine::new(fork, cfg, environment, db, context, extensions.precompiles(spec::spec_id(fork)));
@@ -98,7 +100,7 @@ impl<'a> CallRun<'a> {
         };
         let available = terms.required.and_then(|required| balance.checked_sub(required));
         let block_gas_limit = header.gas_limit;
-        let transaction = transaction::of_call(call, fork, spec.chain_id);
+        let transaction = transaction::of_call(&call, fork, spec.chain_id);
         let is_payable = available.is_some();
         let available = available.unwrap_or_default();
         let mut call = Self { run, machine, transaction, terms, call, available, fork, block_gas_limit };
@@ -261,7 +263,7 @@ impl<'a> CallRun<'a> {
     /// before any code runs.
     fn least_gas(&self, chain_id: u64) -> u64 {
         let intrinsic = || {
-            let body = self.call.clone().into_body(self.fork, chain_id, 0, 0)?;
+            let body = Call::clone(&self.call).into_body(self.fork, chain_id, 0, 0)?;
             Some(intrinsic_gas(self.fork, &body).max(floor_gas(self.fork, &body).unwrap_or(0)))
         };
         self.call.gas.or_else(intrinsic).unwrap_or(TRANSACTION_GAS).min(self.gas_budget())
@@ -288,6 +290,14 @@ fn overridden(spec: &ChainSpec, header: &Header, call: &Call) -> (Header, Fork) 
     call.block_overrides.apply(&mut header);
     let fork = spec.fork_at(header.number, header.timestamp, merged);
     (header, fork)
+}
+
+/// Returns the call with the price that it pays. As in geth, fee caps have no effect before London (EIP-1559).
+fn priced(call: &Call, fork: Fork) -> Cow<'_, Call> {
+    if fork >= Fork::London || call.max_priority_fee_per_gas.is_none() {
+        return Cow::Borrowed(call);
+    }
+    Cow::Owned(Call { gas_price: U256::zero(), max_priority_fee_per_gas: None, ..call.clone() })
 }
 
 /// Returns the block environment of `call`. Fees that are not checked are 0.

@@ -38,7 +38,7 @@ fn fee_caps_determine_the_price() {
         ("caps", Fork::Osaka, capped(20, 2), BASE_FEE + 2, BASE_FEE),
         ("a tip that does not fit", Fork::Osaka, capped(8, 2), 8, BASE_FEE),
         ("nothing", Fork::Osaka, capped(0, 0), 0, 0),
-        ("caps before London", Fork::Berlin, Call { gas_price: wei(20), ..capped(20, 2) }, 20, 0),
+        ("caps before London", Fork::Berlin, Call { gas_price: wei(20), ..capped(20, 2) }, 0, 0),
     ] {
         // Before Shanghai, which added PUSH0, only the price is checked.
         if fork >= Fork::Shanghai {
