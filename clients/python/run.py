@@ -72,6 +72,10 @@ def word(number):
     return f"0x{number:064x}"
 
 
+def latest():
+    return ok("get_block_by_number", block_number="latest", transaction_detail_flag=False).block
+
+
 def development():
     snapshot = post("snapshot")
     assert post("revert", SnapshotId=snapshot.snapshot_id).result is True
@@ -79,7 +83,7 @@ def development():
     assert post("set_nonce", Address=STRANGER, Nonce="3").result is True
     assert post("set_code", Address=STRANGER, Code="0x00").result is True
     assert post("set_storage", Address=STRANGER, Position="0x1", Value="9").result is True
-    head = ok("get_latest_block").block
+    head = latest()
     assert post("set_next_block_timestamp", Timestamp=str(int(head.timestamp) + 60)).result is True
     assert post("set_next_block_base_fee", BaseFee="1000000000").result is True
     mined = post("mine", Blocks="2")
@@ -89,7 +93,7 @@ def development():
     keeper = ok("get_transaction_receipt", hash_=created.transaction_hash).transaction_receipt.contract_address
     sent = post("send_transaction", Transaction={"From": BOB, "To": keeper, "Data": word(42)})
     assert post("stop_impersonating", Address=BOB).result is True
-    return keeper, sent.transaction_hash, ok("get_latest_block").block.hash_
+    return keeper, sent.transaction_hash, latest().hash_
 
 
 def pool():
@@ -107,11 +111,9 @@ def state(keeper):
     assert proof.storage_proof[0].value == word(42)
     account = ok("get_account", address=keeper, block_number="latest")
     assert account.storage_root == proof.storage_hash
-    assert ok("get_account_at_latest", address=keeper) == account
     assert ok("get_balance", address=STRANGER, block_number="latest").balance == "5"
     assert ok("get_code", address=STRANGER).bytecode == "0x00"
     assert ok("get_transaction_count", address=STRANGER, block_number="pending").transaction_count == "3"
-    assert ok("get_transaction_count_at_latest", address=STRANGER).transaction_count == "3"
 
 
 def calls(keeper):
@@ -128,10 +130,10 @@ def calls(keeper):
 def blocks(block):
     whole = ok("get_block_by_number", block_number="latest", transaction_detail_flag=True).block
     assert whole.hash_ == block and len(whole.transactions) == 1
-    short = ok("get_block_by_number_with_hashes", block_number="latest").block
+    short = ok("get_block_by_number", block_number="latest", transaction_detail_flag=False).block
     assert short.hash_ == block
     assert ok("get_block_by_hash", hash_=block, transaction_detail_flag=True).block == whole
-    assert ok("get_block_by_hash_with_hashes", hash_=block).block == short
+    assert ok("get_block_by_hash", hash_=block, transaction_detail_flag=False).block == short
     assert len(ok("get_block_receipts", block_number="latest").transaction_receipts[0].logs) == 1
     assert ok("get_header", block_number=block).header.hash_ == block
     assert ok("get_raw_header", block_number=block).data.startswith("0xf9")

@@ -13,7 +13,7 @@ use clap_complete::Shell;
 use node_http::BasePath;
 use std::path::PathBuf;
 
-/// An Ethereum execution node that serves every historical state of its chain over HTTP.
+/// Ethnode, an Ethereum execution node that serves every historical state of its chain over HTTP.
 ///
 /// The default command is `dev`.
 #[derive(Debug, Parser)]

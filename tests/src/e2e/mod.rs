@@ -4,7 +4,6 @@ mod admission;
 mod backup;
 mod bad_input;
 mod blocktest;
-mod client;
 mod commands;
 mod control;
 mod dashboard;

@@ -58,7 +58,7 @@ pub fn openapi(base: &BasePath, producing: bool) -> Value {
     json!({
         "openapi": "3.1.0",
         "info": {
-            "title": "Ethereum execution node",
+            "title": "Ethnode",
             "version": env!("CARGO_PKG_VERSION"),
             "description": DESCRIPTION,
             "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
