@@ -292,12 +292,15 @@ fn overridden(spec: &ChainSpec, header: &Header, call: &Call) -> (Header, Fork) 
     (header, fork)
 }
 
-/// Returns the call with the price that it pays. As in geth, fee caps have no effect before London (EIP-1559).
+/// Returns the call with the price that it pays. As in geth, fee caps have no effect without a base fee (EIP-1559): before
+/// London there is one only if it is overridden.
 fn priced(call: &Call, fork: Fork) -> Cow<'_, Call> {
     if fork >= Fork::London || call.max_priority_fee_per_gas.is_none() {
         return Cow::Borrowed(call);
     }
-    Cow::Owned(Call { gas_price: U256::zero(), max_priority_fee_per_gas: None, ..call.clone() })
+    let capped = |base_fee: u64| call.gas_price.min(call.tip_cap().saturating_add(base_fee.into()));
+    let gas_price = call.block_overrides.base_fee_per_gas.map_or(U256::zero(), capped);
+    Cow::Owned(Call { gas_price, max_priority_fee_per_gas: None, ..call.clone() })
 }
 
 /// Returns the block environment of `call`. Fees that are not checked are 0.

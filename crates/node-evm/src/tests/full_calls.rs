@@ -33,12 +33,17 @@ fn returned_word(fork: Fork, code: &str, call: &Call) -> U256 {
 fn fee_caps_determine_the_price() {
     let capped = |cap: u64, tip: u64| Call { gas_price: wei(cap), max_priority_fee_per_gas: Some(wei(tip)), ..call() };
     let priced = Call { gas_price: wei(10), ..call() };
+    let at_base_fee = |base_fee: u64, call: Call| Call {
+        block_overrides: BlockOverrides { base_fee_per_gas: Some(base_fee), ..BlockOverrides::default() },
+        ..call
+    };
     for (name, fork, call, price, base_fee) in [
         ("a price", Fork::Osaka, priced.clone(), 10, BASE_FEE),
         ("caps", Fork::Osaka, capped(20, 2), BASE_FEE + 2, BASE_FEE),
         ("a tip that does not fit", Fork::Osaka, capped(8, 2), 8, BASE_FEE),
         ("nothing", Fork::Osaka, capped(0, 0), 0, 0),
-        ("caps before London", Fork::Berlin, Call { gas_price: wei(20), ..capped(20, 2) }, 0, 0),
+        ("caps before London", Fork::Berlin, capped(20, 2), 0, 0),
+        ("caps with an overridden base fee", Fork::Berlin, at_base_fee(5, capped(20, 2)), 7, 5),
     ] {
         // Before Shanghai, which added PUSH0, only the price is checked.
         if fork >= Fork::Shanghai {
