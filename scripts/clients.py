@@ -88,7 +88,7 @@ def rust(folder):
 
 
 def generator_python(folder):
-    """OpenAPI Generator, python: a block with transactions"""
+    """OpenAPI Generator, python: the nine operations"""
     programs = generate(folder, "python")
     execute(folder, programs / "pip", "install", "--quiet", "-r", "node_client/requirements.txt")
     modules = "m.name for m in pkgutil.walk_packages(openapi_client.__path__, 'openapi_client.')"
@@ -99,12 +99,23 @@ def generator_python(folder):
 
 
 def generator_typescript(folder):
-    """OpenAPI Generator, typescript-fetch, TypeScript 7: a block with transactions"""
+    """OpenAPI Generator, typescript-fetch, TypeScript 7: the nine operations"""
     need("npm", "node")
     generate(folder, "typescript-fetch")
     (folder / "package.json").write_text('{"private": true}')
     execute(folder, *NPM, "typescript@7")
     options = ["--strict", "--target", "es2022", "--module", "nodenext", "--lib", "es2022,dom"]
+    execute(folder, "npx", "--no-install", "tsc", *options, "--outDir", "dist", "run.ts")
+    return ["node", "dist/run.js"]
+
+
+def orval(folder):
+    """orval, fetch, TypeScript 7: the nine operations"""
+    need("npm", "node")
+    (folder / "package.json").write_text('{"private": true}')
+    execute(folder, *NPM, "orval@7.13.2", "typescript@7")
+    execute(folder, "npx", "--no-install", "orval", "--config", "orval.config.cjs")
+    options = ["--strict", "--target", "es2022", "--module", "commonjs", "--lib", "es2022,dom,dom.iterable"]
     execute(folder, "npx", "--no-install", "tsc", *options, "--outDir", "dist", "run.ts")
     return ["node", "dist/run.js"]
 
@@ -156,7 +167,8 @@ def verified(options):
 
 
 GENERATED = {
-    "typescript": typescript, "python": python, "rust": rust, "generator-python": generator_python, "generator-typescript": generator_typescript,
+    "typescript": typescript, "python": python, "rust": rust, "generator-python": generator_python,
+    "generator-typescript": generator_typescript, "orval": orval,
 }
 RPC = {"cast": cast, "viem": viem, "ethers": ethers, "web3py": web3py}
 

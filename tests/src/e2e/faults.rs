@@ -134,7 +134,7 @@ fn operations() -> Vec<Operation> {
                 ),
                 (set("/body/foo", json!(null)), &[]),
                 (set("/body/address", json!(ALICE)), &["body.address"]),
-                (set("/query/cursor", json!("abc")), &["query.cursor"]),
+                (set("/query/Cursor", json!("abc")), &["query.Cursor"]),
                 (set("/query/foo", json!("1")), &["query.foo"]),
             ],
         },

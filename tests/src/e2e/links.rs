@@ -87,7 +87,7 @@ fn follow(server: &Server, base: &str, outside: &str, headers: &[(&str, &str)]) 
                 continue;
             }
             let path = url.strip_prefix(outside).unwrap_or_else(|| panic!("{url} in {at} is not below {outside}"));
-            let target = if path.contains("cursor=") {
+            let target = if path.contains("Cursor=") {
                 server.send(
                     "POST",
                     &[base, path].concat(),
@@ -156,6 +156,6 @@ fn every_link_leads_somewhere() {
         for path in ["/schemas/Output_chainId.json", "/problems/block-not-found", "/assets/home.js", "/health"] {
             assert!(seen.contains(&[outside, path].concat()), "{path} {options:?}: {seen:?}");
         }
-        assert!(seen.iter().any(|url| url.contains("/getLogs/?cursor=")), "{options:?}: {seen:?}");
+        assert!(seen.iter().any(|url| url.contains("/getLogs/?Cursor=")), "{options:?}: {seen:?}");
     }
 }

@@ -52,23 +52,23 @@ fn cursors_are_bound_to_their_request() {
     let body = json!({"FromBlock": "0"});
     let first = server.send("POST", "/v1/getLogs/", &PAGE, &body.to_string());
     let next = first.next_page().unwrap_or_else(|| panic!("{:?}", first.headers));
-    assert!(next.starts_with("/v1/getLogs/?cursor="), "{next}");
+    assert!(next.starts_with("/v1/getLogs/?Cursor="), "{next}");
     // The cursor alone requests a page, without `Prefer`.
     assert_ne!(logs(&server.post(next, body.to_string())), logs(&first));
     let cursor = next.rsplit('=').next().unwrap();
     let beyond = format!("{:016x}{}", u64::MAX, &cursor[16..]);
-    let with = |cursor: &str| format!("/v1/getLogs/?cursor={cursor}");
+    let with = |cursor: &str| format!("/v1/getLogs/?Cursor={cursor}");
     let cases = [
         ("another body", with(cursor), json!({"FromBlock": "1"}), 422),
         ("a cursor cut off", with(&cursor[1..]), body.clone(), 422),
         ("no cursor", with("x"), body.clone(), 422),
-        ("two cursors", format!("{}&cursor={cursor}", with(cursor)), body.clone(), 422),
+        ("two cursors", format!("{}&Cursor={cursor}", with(cursor)), body.clone(), 422),
         ("another block", with(&beyond), body.clone(), 404),
     ];
     for (name, path, body, status) in cases {
         let response = server.post(&path, body.to_string());
         assert_eq!(response.problem_faults(status), NONE, "{name}: {}", response.text);
-        assert_eq!(response.locations().first(), Some(&"query.cursor"), "{name}: {}", response.text);
+        assert_eq!(response.locations().first(), Some(&"query.Cursor"), "{name}: {}", response.text);
     }
     let after_its_block = format!("{}{:016x}{}", &cursor[..16], u64::MAX, &cursor[32..]);
     assert_eq!(server.post(&with(&after_its_block), body.to_string()).status, 200);

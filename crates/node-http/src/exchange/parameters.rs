@@ -78,11 +78,6 @@ impl<'a> Parameters<'a> {
         self.path.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
     }
 
-    /// Returns the only query parameter that is allowed; see [`queries`](Self::queries).
-    pub(crate) fn query(&mut self, name: &str) -> Option<String> {
-        self.queries(&[name]).pop().flatten()
-    }
-
     /// Returns the query parameters `names`, in this order. Any others are faults, because a misspelt name would
     /// otherwise silently change the request.
     pub(crate) fn queries(&mut self, names: &[&str]) -> Vec<Option<String>> {
@@ -189,7 +184,8 @@ mod tests {
         ];
         for (uri, expected) in cases {
             let request = TestRequest::with_uri(uri).to_http_request();
-            let got = Parameters::read(&request, &[], |parameters| Ok(parameters.query("BlockNumber")));
+            let got =
+                Parameters::read(&request, &[], |parameters| Ok(parameters.queries(&["BlockNumber"]).pop().flatten()));
             match (got, expected) {
                 (Ok(got), Ok(expected)) => assert_eq!(got.as_deref(), expected, "{uri}"),
                 (Err(HttpError::Parameters(faults)), Err(expected)) => {

@@ -55,7 +55,7 @@ pub fn openapi(base: &BasePath, producing: bool) -> Value {
     let server = if base.as_str().is_empty() { "/" } else { base.as_str() };
     let tags = TAGS.iter().filter(|(name, _)| producing || *name != DEVELOPMENT);
     let tags: Vec<_> = tags.map(|(name, description)| json!({ "name": name, "description": description })).collect();
-    json!({
+    let mut document = json!({
         "openapi": "3.1.0",
         "info": {
             "title": "Ethnode",
@@ -78,12 +78,34 @@ pub fn openapi(base: &BasePath, producing: bool) -> Value {
                 "description": "Required if the server was started with tokens (`token-file`).",
             } },
         },
-    })
+    });
+    // Served schemas and responses to which no operation refers.
+    for (kind, name) in UNUSED {
+        if let Some(components) = document["components"][kind].as_object_mut() {
+            components.remove(name);
+        }
+    }
+    document
 }
+
+/// The components to which nothing in the document refers.
+const UNUSED: [(&str, &str); 4] = [
+    ("schemas", "AccountOverride"),
+    ("schemas", "Input_getBlockByNumber"),
+    ("responses", "NotFound"),
+    ("responses", "UnprocessableEntity"),
+];
 
 /// Returns all documents that describe the interface.
 pub(crate) fn documents(config: &HttpConfig, producing: bool) -> InterfaceDocuments {
     let mut openapi = openapi(&config.listen.base_path, producing);
+    if config.access.tokens.is_none()
+        && let Some(document) = openapi.as_object_mut()
+    {
+        // Pages would show a lock at each operation.
+        document.remove("security");
+        document["components"]["securitySchemes"] = json!({});
+    }
     if let Some(url) = &config.listen.public_url {
         openapi["servers"][0]["url"] = url.with_base(&config.listen.base_path).into();
     }
@@ -195,6 +217,72 @@ mod tests {
                     }
                     _ => {}
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn the_operations_of_the_interface_description_come_first() {
+        let document = document(true);
+        let mut names = BTreeSet::new();
+        for (_, path, operation) in described(&document) {
+            let name = operation["operationId"].as_str().unwrap();
+            assert_eq!(
+                operation["description"].as_str().unwrap().contains(&format!("`node_{name}`")),
+                operation["tags"] == json!(["Interface"]),
+                "{path}"
+            );
+            if operation["tags"] == json!(["Interface"]) {
+                assert!(operation["responses"].get("404").is_some(), "{path}");
+                names.insert(name.to_owned());
+            }
+        }
+        assert_eq!(names, routes::INTERFACE_OPERATIONS.map(str::to_owned).into());
+        assert_eq!(document["tags"][0]["name"], "Interface");
+    }
+
+    #[test]
+    fn examples_of_numbers_fit_their_properties() {
+        /// Adds the properties with the example of a number that stands for all others.
+        fn find(schema: &Value, name: &str, found: &mut BTreeSet<String>) {
+            if schema["format"] == "quantity" && schema["examples"] == json!(["21000"]) {
+                found.insert(name.to_owned());
+            }
+            for (key, inner) in schema.as_object().into_iter().flatten() {
+                match key.as_str() {
+                    "properties" => {
+                        inner.as_object().unwrap().iter().for_each(|(name, inner)| find(inner, name, found))
+                    }
+                    "items" => find(inner, name, found),
+                    _ => {}
+                }
+            }
+        }
+        let mut found = BTreeSet::new();
+        for schema in document(true)["components"]["schemas"].as_object().unwrap().values() {
+            find(schema, "", &mut found);
+        }
+        let gas = ["CumulativeGasUsed", "EstimatedGas", "Gas", "GasUsed"];
+        assert_eq!(found, gas.map(str::to_owned).into());
+    }
+
+    #[test]
+    fn every_component_is_used() {
+        let document = document(true);
+        let text = document.to_string();
+        for kind in ["schemas", "responses", "examples", "headers"] {
+            for name in document["components"][kind].as_object().unwrap().keys() {
+                assert!(text.contains(&format!("\"#/components/{kind}/{name}\"")), "{kind} {name}");
+            }
+        }
+    }
+
+    #[test]
+    fn paths_have_no_defaults() {
+        for (_, path, operation) in described(&document(true)) {
+            for parameter in operation["parameters"].as_array().into_iter().flatten() {
+                let may_have = parameter["in"] != "path";
+                assert!(may_have || parameter["schema"].get("default").is_none(), "{path}: {parameter}");
             }
         }
     }

@@ -11,6 +11,9 @@ use std::sync::LazyLock;
 /// Returns the Operation Object of `operation` with `method`. The body of an operation that also accepts GET is optional.
 pub(super) fn describe(operation: &Declaration, method: Method) -> Value {
     let mut description = operation.description.to_owned();
+    if operation.is_described() {
+        description = format!("`node_{}` of the interface description. {description}", operation.name());
+    }
     if let Some(limits) = operation.limits {
         description += "\n\nLimits: ";
         description += limits;
@@ -81,7 +84,7 @@ fn responses(operation: &Declaration, method: Method) -> Value {
         let possible = match status {
             400 => has_body || !operation.parameters.is_empty(),
             401 => !open,
-            404 => may_be_missing(operation),
+            404 => !open || !operation.parameters.is_empty(),
             408 | 413 | 415 => has_body,
             422 => has_input,
             _ => true,
@@ -109,12 +112,6 @@ fn pages(operation: &Declaration, has_body: bool) -> Vec<ProblemPage> {
         pages.push(ProblemPage::LimitExceeded);
     }
     pages
-}
-
-/// Returns whether the requested object may be missing.
-fn may_be_missing(operation: &Declaration) -> bool {
-    let not_found = |page: &ProblemPage| problems::status_of(*page) == 404;
-    operation.problems.iter().any(not_found) || (!operation.is_guarded() && !operation.parameters.is_empty())
 }
 
 fn success(operation: &Declaration) -> Value {

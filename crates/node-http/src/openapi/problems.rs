@@ -51,6 +51,7 @@ struct Example {
 
 /// Names of the examples without a page, which have the statuses 404 and 422.
 const UNKNOWN_ROUTE: &str = "unknown-route";
+const SWITCHED_OFF: &str = "switched-off";
 const INVALID: &str = "invalid";
 
 /// Returns an example for every status, and for every kind with a page.
@@ -106,6 +107,7 @@ fn errors() -> Vec<(&'static str, &'static str, HttpError)> {
         ),
         ("control-refused", "Only programs on the same machine may control the chain", HttpError::ControlRefused),
         (UNKNOWN_ROUTE, "The path does not exist", HttpError::UnknownRoute),
+        (SWITCHED_OFF, "The operator switched the operation off", HttpError::SwitchedOff("sendRawTransaction")),
         (
             "block-not-found",
             "The block does not exist",
@@ -154,15 +156,9 @@ fn const_reason(reason: &str) -> Vec<u8> {
     output
 }
 
-pub(super) fn status_of(page: ProblemPage) -> u16 {
-    match page {
-        ProblemPage::BlockNotFound | ProblemPage::FilterNotFound | ProblemPage::StatePruned => 404,
-        ProblemPage::RangeAboveHead
-        | ProblemPage::ExecutionReverted
-        | ProblemPage::ExecutionFailed
-        | ProblemPage::TransactionRejected
-        | ProblemPage::LimitExceeded => 422,
-    }
+/// Returns the example of an invalid request.
+pub(crate) fn of_invalid_request() -> Option<Value> {
+    examples().into_iter().find(|example| example.name == INVALID).map(|example| example.problem)
 }
 
 pub(crate) fn of_page(page: ProblemPage) -> Option<Value> {
@@ -201,6 +197,7 @@ pub(super) fn response(status: u16, pages: &[ProblemPage], document: bool) -> Va
         .map(|example| example.name);
     let blank = match status {
         404 if document => Some(UNKNOWN_ROUTE),
+        404 => Some(SWITCHED_OFF),
         422 => Some(INVALID),
         _ => None,
     };
@@ -238,6 +235,17 @@ fn describe(status: u16, examples: impl Iterator<Item = &'static str>) -> Value 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn status_of(page: ProblemPage) -> u16 {
+        match page {
+            ProblemPage::BlockNotFound | ProblemPage::FilterNotFound | ProblemPage::StatePruned => 404,
+            ProblemPage::RangeAboveHead
+            | ProblemPage::ExecutionReverted
+            | ProblemPage::ExecutionFailed
+            | ProblemPage::TransactionRejected
+            | ProblemPage::LimitExceeded => 422,
+        }
+    }
 
     #[test]
     fn every_page_has_an_example_of_its_status() {

@@ -48,22 +48,10 @@ impl ProblemPage {
         [base_url, "/problems/", self.slug()].concat()
     }
 
-    /// Returns the page as plain text. `example` is a problem of this type as JSON.
-    pub(crate) fn text(self, example: &str) -> String {
-        let (cause, cure) = self.explanation();
-        format!("{}\n\nCause\n{cause}\n\nRemedy\n{cure}\n\nExample\n{example}\n", self.slug())
-    }
-
-    /// Returns the text of the page as HTML.
-    pub(crate) fn html(self, example: &str) -> String {
-        let title = self.slug();
-        let text = self.text(example).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-        format!(
-            "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
-             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title}</title>\n\
-             <style>body {{ font: 1rem/1.5 system-ui, sans-serif; max-width: 42rem; margin: 2rem auto; padding: 0 1rem; \
-             color-scheme: light dark; white-space: pre-wrap; overflow-wrap: anywhere }}</style>\n{text}</html>\n"
-        )
+    /// Returns the page about this type of problem. `example` is a problem of this type as JSON.
+    pub(crate) fn article(self, example: String) -> Article {
+        let (cause, remedy) = self.explanation();
+        Article { slug: self.slug(), title: self.title(), cause, remedy, example }
     }
 
     /// Returns the cause and the remedy.
@@ -115,6 +103,89 @@ impl ProblemPage {
     }
 }
 
+/// The page about problems whose `type` is `about:blank` because a request is invalid.
+pub(crate) const INVALID_REQUEST: &str = "invalid-request";
+
+/// A page about a type of problem, as HTML for browsers and as text for other clients.
+pub(crate) struct Article {
+    slug: &'static str,
+    title: &'static str,
+    cause: &'static str,
+    remedy: &'static str,
+    /// A problem of this type as JSON.
+    example: String,
+}
+
+impl Article {
+    /// Returns the page about invalid requests.
+    pub(crate) fn invalid_request(example: String) -> Self {
+        Self {
+            slug: INVALID_REQUEST,
+            title: "Invalid request",
+            cause: "The request is well-formed, but a property has the wrong type, range or name, is missing, or contradicts \
+                    another one. The status is 422 and the type about:blank.",
+            remedy: "Correct everything that `errors` lists: `location` is where a fault is in the request, `value` what was sent \
+                     there, and `message` what is expected. The schemas at /schemas/ describe every request.",
+            example,
+        }
+    }
+
+    /// Returns the page as plain text.
+    pub(crate) fn text(&self) -> String {
+        let Self { slug, title, cause, remedy, example } = self;
+        format!("{title} ({slug})\n\nCause\n{cause}\n\nRemedy\n{remedy}\n\nExample\n{example}\n")
+    }
+
+    /// Returns the page as HTML.
+    pub(crate) fn html(&self) -> String {
+        let Self { slug, title, .. } = self;
+        let [cause, remedy, example] = [self.cause, self.remedy, &self.example].map(escaped);
+        let content = format!(
+            "<p><a href=\"./\">All types of problems</a></p>\n<h1>{title}</h1>\n<p><code>{slug}</code></p>\n<h2>Cause</h2>\n<p>{cause}</p>\n\
+             <h2>Remedy</h2>\n<p>{remedy}</p>\n<h2>Example</h2>\n<pre>{example}</pre>\n"
+        );
+        document(title, &content)
+    }
+}
+
+/// An index of documents: for each the address relative to the index, and a title.
+pub(crate) struct Index<'a> {
+    pub(crate) title: &'a str,
+    pub(crate) entries: Vec<(String, String)>,
+}
+
+impl Index<'_> {
+    /// Returns the index as plain text, with one document a line.
+    pub(crate) fn text(&self) -> String {
+        let lines = self.entries.iter().map(|(address, title)| match title {
+            title if address.starts_with(title.as_str()) => format!("{address}\n"),
+            title => format!("{address}: {title}\n"),
+        });
+        format!("{}\n\n{}", self.title, lines.collect::<String>())
+    }
+
+    /// Returns the index as HTML.
+    pub(crate) fn html(&self) -> String {
+        let entry =
+            |(address, title): &(String, String)| format!("<li><a href=\"{address}\">{}</a></li>\n", escaped(title));
+        let entries: String = self.entries.iter().map(entry).collect();
+        document(self.title, &format!("<h1>{}</h1>\n<ul>\n{entries}</ul>\n", self.title))
+    }
+}
+
+fn document(title: &str, content: &str) -> String {
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title}</title>\n\
+         <style>body {{ font: 1rem/1.5 system-ui, sans-serif; max-width: 42rem; margin: 2rem auto; padding: 0 1rem; \
+         color-scheme: light dark; overflow-wrap: anywhere }} pre {{ white-space: pre-wrap }}</style>\n{content}</html>\n"
+    )
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,12 +199,21 @@ mod tests {
 
     #[test]
     fn pages_have_cause_remedy_and_example() {
-        for page in ProblemPage::ALL {
-            let (text, html) = (page.text("an example"), page.html("an example"));
-            for part in ["Cause", "Remedy", "Example", page.slug(), "an example"] {
-                assert!(text.contains(part) && html.contains(part), "{page:?}: {part}");
+        let articles = ProblemPage::ALL.map(|page| page.article("an <example>".to_owned()));
+        for article in articles.into_iter().chain([Article::invalid_request("an <example>".to_owned())]) {
+            let (text, html) = (article.text(), article.html());
+            for part in ["Cause", "Remedy", "Example", article.slug, article.title] {
+                assert!(text.contains(part) && html.contains(part), "{part}: {text} {html}");
             }
+            assert!(text.contains("an <example>") && html.contains("an &lt;example&gt;"), "{text} {html}");
         }
-        assert!(ProblemPage::StatePruned.html("<a> & b").contains("&lt;a&gt; &amp; b"));
+    }
+
+    #[test]
+    fn indexes_list_their_documents() {
+        let entries = [("a-b", "A & b"), ("C.json", "C")].map(|(address, title)| (address.into(), title.into()));
+        let index = Index { title: "All", entries: entries.into() };
+        assert_eq!(index.text(), "All\n\na-b: A & b\nC.json\n");
+        assert!(index.html().contains("<li><a href=\"a-b\">A &amp; b</a></li>"), "{}", index.html());
     }
 }

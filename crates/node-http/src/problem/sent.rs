@@ -184,7 +184,7 @@ impl Sent {
     /// the name of a parameter. Empty for the request as a whole.
     fn name(&self, field: Field) -> Cow<'static, str> {
         match field {
-            Field::Cursor => field.path(),
+            Field::Cursor if self.query.iter().any(|(name, _)| *name == field.path()) => field.path(),
             Field::Topic(position) if self.reads_query => format!("Topic{position}").into(),
             field => capitalized(&field.path()).into(),
         }
@@ -294,7 +294,7 @@ mod tests {
             (Field::Topics, "body.Topics", Some("[\"0x1\", [\"0x2\"]]")),
             (Field::Property(Property::From), "body.Transaction.From", Some("\"0x3\"")),
             (Field::FromBlock, "body", Some(body)),
-            (Field::Cursor, "query.cursor", None),
+            (Field::Cursor, "query.Cursor", None),
             (Field::Request, "body", Some(body)),
         ];
         for (field, location, value) in cases {

@@ -5,14 +5,14 @@ use crate::exchange::Exchange;
 use crate::exchange::encode;
 use crate::openapi::problems;
 use crate::problem::HttpError;
-use crate::problem::page::ProblemPage;
+use crate::problem::page::{Article, INVALID_REQUEST, Index, ProblemPage};
 use actix_web::HttpResponse;
 use serde_json::{Value, json};
 
 /// Returns the operations that serve documents. `schemas` are the names of the schemas.
 pub(super) fn operations(schemas: impl Iterator<Item = String>) -> Vec<Operation> {
     let schemas: Vec<_> = schemas.collect();
-    let slugs = ProblemPage::ALL.map(ProblemPage::slug);
+    let slugs: Vec<_> = ProblemPage::ALL.map(ProblemPage::slug).into_iter().chain([INVALID_REQUEST]).collect();
     vec![
         Operation::get(
             "/schemas/{Name}.json",
@@ -54,18 +54,49 @@ async fn schema(exchange: Exchange) -> HttpResponse {
 
 async fn problem(exchange: Exchange) -> HttpResponse {
     let slug = exchange.parameters(|parameters| Ok(parameters.path("Slug").to_owned()));
-    let named = |slug: String| ProblemPage::ALL.into_iter().find(|page| page.slug() == slug);
+    match slug.and_then(|slug| article(&slug).ok_or(HttpError::UnknownRoute)) {
+        Ok(article) => respond_page(exchange, || article.html(), || article.text()).await,
+        Err(error) => exchange.varying_by_accept().fail(&error),
+    }
+}
+
+/// Returns the page about a type of problem, or `None` if there is no such type.
+fn article(slug: &str) -> Option<Article> {
+    let json = |problem: Option<Value>| problem.map_or_else(String::new, |problem| format!("{problem:#}"));
+    if slug == INVALID_REQUEST {
+        return Some(Article::invalid_request(json(problems::of_invalid_request())));
+    }
+    let page = ProblemPage::ALL.into_iter().find(|page| page.slug() == slug)?;
+    Some(page.article(json(problems::of_page(page))))
+}
+
+/// Lists the types of problems.
+pub(super) async fn problem_index(exchange: Exchange) -> HttpResponse {
+    let invalid = (INVALID_REQUEST.to_owned(), "Invalid request".to_owned());
+    let pages = ProblemPage::ALL.into_iter().map(|page| (page.slug().to_owned(), page.title().to_owned()));
+    let index = Index { title: "Types of problems", entries: [invalid].into_iter().chain(pages).collect() };
+    respond_page(exchange, || index.html(), || index.text()).await
+}
+
+/// Lists the schemas.
+pub(super) async fn schema_index(exchange: Exchange) -> HttpResponse {
+    let names = exchange.service().interface.schemas.keys();
+    let entries = names.map(|name| (format!("{name}.json"), name.clone())).collect();
+    let index = Index { title: "JSON Schemas", entries };
+    respond_page(exchange, || index.html(), || index.text()).await
+}
+
+/// Responds with HTML to browsers and with text to other clients.
+async fn respond_page(
+    exchange: Exchange,
+    html: impl FnOnce() -> String,
+    text: impl FnOnce() -> String,
+) -> HttpResponse {
     let exchange = exchange.varying_by_accept();
-    match slug.and_then(|slug| named(slug).ok_or(HttpError::UnknownRoute)) {
-        Ok(page) => {
-            let example = problems::of_page(page).map_or_else(String::new, |problem| format!("{problem:#}"));
-            if exchange.accepts("text/html") {
-                exchange.respond_document("text/html; charset=utf-8", page.html(&example).into()).await
-            } else {
-                exchange.respond_document("text/plain; charset=utf-8", page.text(&example).into()).await
-            }
-        }
-        Err(error) => exchange.fail(&error),
+    if exchange.accepts("text/html") {
+        exchange.respond_document("text/html; charset=utf-8", html().into()).await
+    } else {
+        exchange.respond_document("text/plain; charset=utf-8", text().into()).await
     }
 }
 

@@ -38,8 +38,12 @@ pub(super) fn operations() -> Vec<Operation> {
             schema::empty_or(schema::text::<BlockNumberOrTag>()),
             "Logs and blocks only: the first block; not a hash.",
         )
-        .with("query", "LastEventId", json!({ "type": "string" }), "Like the header `Last-Event-ID`, which takes precedence.")
-        .with("header", "Last-Event-ID", json!({ "type": "string" }), "Id of the last event that the client received.")
+        .with(
+            "query",
+            "LastEventId",
+            json!({ "type": "string" }),
+            "Id of the last event that the client received. The header `Last-Event-ID`, which browsers send, takes precedence.",
+        )
         .content(Content::Text(&["text/event-stream"]))
         .no_store()
         .problems(&[BlockNotFound])

@@ -3,6 +3,7 @@
 use super::operation::Operation;
 use crate::convert::input::ABOVE_HEAD;
 use crate::convert::{self, output};
+use crate::exchange::parameters::Parameters;
 use crate::exchange::{Exchange, Job};
 use crate::problem::HttpError;
 use crate::problem::page::ProblemPage::{BlockNotFound, ExecutionFailed, LimitExceeded, RangeAboveHead};
@@ -33,7 +34,7 @@ pub(super) fn operations() -> Vec<Operation> {
         )
         .with(
             "query",
-            "cursor",
+            CURSOR,
             json!({ "type": "string" }),
             "Where the page begins, from the header `Link` of the previous page.",
         )
@@ -46,7 +47,7 @@ pub(super) fn operations() -> Vec<Operation> {
 }
 
 async fn get_logs(mut exchange: Exchange) -> HttpResponse {
-    let (cursor, faults) = match exchange.parameters(|parameters| cursor(parameters.query("cursor"))) {
+    let (cursor, faults) = match exchange.parameters(cursor) {
         Ok(cursor) => (cursor, Vec::new()),
         Err(HttpError::Parameters(faults)) => (None, faults),
         Err(error) => return exchange.fail(&error),
@@ -76,7 +77,7 @@ async fn get_logs(mut exchange: Exchange) -> HttpResponse {
                     node.visit_logs(context, &query, visit).map(|()| None)
                 }
             })?;
-            Ok(next.map(|cursor| format!("getLogs/?cursor={cursor}")))
+            Ok(next.map(|cursor| format!("getLogs/?{CURSOR}={cursor}")))
         };
         Ok(Job::writing(cost, work).with_check(check))
     };
@@ -97,9 +98,24 @@ pub(super) fn write_logs<T>(
     Ok(returned)
 }
 
-fn cursor(text: Option<String>) -> Result<Option<LogCursor>, Vec<ErrorDetail>> {
-    let fault = |text: &str| ErrorDetail::new("query.cursor", "not a cursor of this server").with_text(text);
-    text.map(|text| text.parse().map_err(|_| vec![fault(&text)])).transpose()
+/// The parameter with the start of a page, and another spelling of it that is accepted.
+const CURSOR: &str = "Cursor";
+const CURSOR_IN_LOWER_CASE: &str = "cursor";
+
+fn cursor(parameters: &mut Parameters<'_>) -> Result<Option<LogCursor>, Vec<ErrorDetail>> {
+    let names = [CURSOR, CURSOR_IN_LOWER_CASE];
+    let fault = |name: &str, text: &str, message: &str| {
+        vec![ErrorDetail::new(format!("query.{name}"), message).with_text(text)]
+    };
+    let sent = parameters.queries(&names).into_iter().zip(names).filter_map(|(text, name)| Some((name, text?)));
+    match &sent.collect::<Vec<_>>()[..] {
+        [] => Ok(None),
+        [(name, text)] => match text.parse() {
+            Ok(cursor) => Ok(Some(cursor)),
+            Err(_) => Err(fault(name, text, "not a cursor of this server")),
+        },
+        [_, (name, text), ..] => Err(fault(name, text, "duplicate parameter")),
+    }
 }
 
 #[cfg(test)]

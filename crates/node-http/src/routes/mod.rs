@@ -27,7 +27,11 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Groups of operations, in the order of the documentation.
-pub(crate) const TAGS: [(&str, &str); 8] = [
+pub(crate) const TAGS: [(&str, &str); 9] = [
+    (
+        INTERFACE,
+        "The nine operations of the interface description, which it names `node_getLogs`, `node_estimateGas` and so on.",
+    ),
     ("State", "Accounts, storage and proofs, as of any block whose state is stored."),
     ("Calls", "Executing code without a transaction."),
     ("Blocks", "Blocks and their contents."),
@@ -39,6 +43,22 @@ pub(crate) const TAGS: [(&str, &str); 8] = [
         "Control of a chain that this node produces. By default only from the same machine; a token with the role `control`, `control-listen` or `force-control` allows other clients.",
     ),
     ("Server", "Health checks, and the documents that responses refer to."),
+];
+
+/// The group of the operations of the interface description.
+const INTERFACE: &str = "Interface";
+
+/// The operations of the interface description, in its order.
+pub(crate) const INTERFACE_OPERATIONS: [&str; 9] = [
+    "getLogs",
+    "estimateGas",
+    "feeHistory",
+    "call",
+    "getProof",
+    "getStorageAt",
+    "sendRawTransaction",
+    "newFilter",
+    "getBlockByNumber",
 ];
 
 /// The group of the operations that control a chain.
@@ -57,8 +77,12 @@ pub(crate) fn operations() -> Vec<Operation> {
         (DEVELOPMENT, development::operations()),
         ("Server", health::operations()),
     ];
-    let tagged =
-        |(tag, family): (&'static str, Vec<Operation>)| family.into_iter().map(move |operation| operation.tagged(tag));
+    let tagged = |(tag, family): (&'static str, Vec<Operation>)| {
+        family.into_iter().map(move |operation| {
+            let tag = if operation.is_described() { INTERFACE } else { tag };
+            operation.tagged(tag)
+        })
+    };
     let mut operations: Vec<_> = families.into_iter().flat_map(tagged).collect();
     let documents = documents::operations(schemas(&operations, Form::Request).into_keys());
     operations.extend(documents.into_iter().map(|operation| operation.tagged("Server")));

@@ -165,6 +165,11 @@ impl Declaration {
         path.split(['/', '.']).next().unwrap_or_default()
     }
 
+    /// Returns whether it is one of the nine operations of the interface description.
+    pub(crate) fn is_described(&self) -> bool {
+        super::INTERFACE_OPERATIONS.contains(&self.name())
+    }
+
     /// Returns the methods that it accepts.
     pub(crate) fn methods(&self) -> &'static [Method] {
         match self.method {
@@ -211,7 +216,8 @@ impl Declaration {
         self.parameters.extend(schema::parameters::<I>().into_iter().map(|parameter| {
             let ParameterSchema { name, schema, description, required } = parameter;
             let (part, schema) = match self.path.contains(&format!("{{{name}}}")) {
-                true => ("path", schema),
+                // In an OpenAPI document, parameters of a path have no default: they are always required.
+                true => ("path", schema::without_default(schema)),
                 false => ("query", schema::empty_or(schema)),
             };
             Parameter { name, part, schema, description: description.into(), required }

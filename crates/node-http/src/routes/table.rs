@@ -4,7 +4,7 @@
 //! the name of the operation is looked up, and what follows it is split into parameters.
 
 use super::endpoint::{self, Endpoint, Methods};
-use super::{fallback, pages};
+use super::{documents, fallback, pages};
 use crate::admission::Access;
 use crate::exchange::parameters::{PathParameters, decode_lossy};
 use crate::service::Service;
@@ -138,6 +138,10 @@ impl Table {
 
     fn serve_pages(&mut self) {
         self.serve_exactly("/docs/", vec![Endpoint::page("docs", pages::docs)]);
+        self.serve_exactly("/problems/", vec![Endpoint::page("problems", documents::problem_index)]);
+        self.serve_exactly("/problems", vec![Endpoint::page("problems", pages::add_slash)]);
+        self.serve_exactly("/schemas/", vec![Endpoint::page("schemas", documents::schema_index)]);
+        self.serve_exactly("/schemas", vec![Endpoint::page("schemas", pages::add_slash)]);
         // URLs in the page are relative to a folder.
         self.serve_exactly("/docs", vec![Endpoint::page("docs", pages::add_slash)]);
         self.serve("/assets/{File}", vec![Endpoint::page("assets", pages::asset)]);

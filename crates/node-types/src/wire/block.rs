@@ -191,7 +191,7 @@ pub enum BlockTransactions {
 
 wire_objects! {
     /// A withdrawal from the consensus layer (EIP-4895).
-    response Withdrawal as Response_Withdrawals {
+    response Withdrawal as Response_Withdrawal {
         /// Recipient.
         address: AddressData,
         /// Amount in gwei.

@@ -2,6 +2,8 @@
 
 use super::decode::{Decode, Faults, Input, ObjectDecoder, wire_objects};
 use super::log::{LogRange, Topics};
+#[cfg(feature = "schema")]
+use super::schema::FilterIdText;
 use super::{AddressFilter, HashData, Log, TopicFilter};
 use crate::BlockNumberOrTag;
 use serde::{Deserialize, Serialize, Serializer};
@@ -55,6 +57,7 @@ wire_objects! {
     /// The response of newFilter, newBlockFilter and newPendingTransactionFilter.
     response FilterIdOutput {
         /// Identifies the filter in later requests.
+        #[cfg_attr(feature = "schema", schema(value_type = FilterIdText))]
         filter_id: String,
     }
 }

@@ -3,6 +3,8 @@
 use super::decode::{Faults, ListLimit, Location};
 use super::problem::ErrorDetail;
 use super::proof::ProvenBlock;
+#[cfg(feature = "schema")]
+use super::schema::FilterIdText;
 use super::text::TextError;
 use super::{AddressData, HashData, Quantity64};
 use crate::{BlockId, BlockNumberOrTag};
@@ -136,14 +138,14 @@ parameters! {
     /// The parameter of operations that read a filter.
     FilterIdInput {
         /// Id of the filter, as returned by the operation that created it.
-        #[cfg_attr(feature = "schema", schema(pattern = "^0x[0-9a-fA-F]{32}$"))]
+        #[cfg_attr(feature = "schema", schema(value_type = FilterIdText))]
         filter_id: String = required("FilterId"),
     }
 
     /// The parameter of uninstallFilter.
     UninstallFilterInput {
         /// Id of the filter, as returned by the operation that created it. Any other text identifies no filter.
-        #[cfg_attr(feature = "schema", schema(min_length = 1))]
+        #[cfg_attr(feature = "schema", schema(value_type = FilterIdText))]
         filter_id: String = required("FilterId"),
     }
 }

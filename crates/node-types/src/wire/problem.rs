@@ -13,14 +13,16 @@ pub struct Problem {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<ErrorDetail>,
     /// URI that identifies this occurrence.
+    #[cfg_attr(feature = "schema", schema(format = "uri"))]
     pub instance: String,
     /// HTTP status code.
     #[cfg_attr(feature = "schema", schema(value_type = i64))]
     pub status: u16,
-    /// Text of the HTTP status.
+    /// Summary of the type of problem, the same for all occurrences; for `about:blank` the text of the HTTP status.
     pub title: String,
     /// URI of the problem's documentation, or `about:blank`.
     #[serde(rename = "type")]
+    #[cfg_attr(feature = "schema", schema(format = "uri", default = "about:blank"))]
     pub problem_type: String,
 }
 

@@ -146,6 +146,9 @@ pub(super) fn codec(name: &str, form: Form) -> Option<Value> {
             "items": { "oneOf": [schema_ref("Response_Log"), schema_ref("HashData")] }
         }),
         "AccountOverride" => to_value(&AccountOverride::schema()),
+        "FilterIdText" => json!({
+            "type": "string", "pattern": "^0x[0-9a-fA-F]{32}$", "examples": ["0x2d1f0ad5c9be4c0b9a3e8e3f66a1b7c4"]
+        }),
         "EmptyInput" => json!({ "description": "No properties.", "type": "object", "properties": {} }),
         "EchoedValue" => json!({}),
         _ => return None,
@@ -155,6 +158,9 @@ pub(super) fn codec(name: &str, form: Form) -> Option<Value> {
 fn schema_ref(name: &str) -> Value {
     json!({ "$ref": format!("#/components/schemas/{name}") })
 }
+
+/// The type of filter ids in schemas.
+pub(in crate::wire) struct FilterIdText;
 
 /// Names the codecs. Their schemas depend on the direction, so [`codec`] has them.
 macro_rules! named {
@@ -192,6 +198,7 @@ named! {
     EstimateGasObject => "EstimateGasObject",
     BlockTransactions => "BlockTransactions",
     FilterChanges => "FilterChanges",
+    FilterIdText => "FilterIdText",
     EmptyInput => "EmptyInput",
     EchoedValue => "EchoedValue",
 }

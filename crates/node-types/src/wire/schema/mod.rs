@@ -4,11 +4,13 @@
 //! wrapper types are encoded as text, that objects are closed, and where `$schema` may appear.
 
 mod codec;
+mod examples;
 mod parameter;
 
 use super::*;
+pub(super) use codec::FilterIdText;
 use codec::codec;
-pub use parameter::{ParameterSchema, empty_or, parameters, text};
+pub use parameter::{ParameterSchema, empty_or, parameters, text, without_default};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 pub use utoipa::ToSchema;
@@ -31,22 +33,21 @@ const DOCUMENTS: [&str; 13] = [
     "Response_Transaction",
     "Response_TransactionReceipt",
     "Response_StorageEntry",
-    "Response_Withdrawals",
+    "Response_Withdrawal",
     "ErrorDetail",
 ];
 
 /// Examples for properties of requests, by document, where the example of the type would be refused.
-const EXAMPLES: [(&str, &str, &str); 3] = [
-    ("Input_feeHistory", "BlockCount", "2"),
-    ("Input_reorganize", "Blocks", "1"),
-    ("Input_sendRawTransaction", "Data", RAW_TRANSACTION),
-];
+const EXAMPLES: [(&str, &str, &str); 1] = [("Input_sendRawTransaction", "Data", RAW_TRANSACTION)];
 
 /// A signed transaction of the first account of the development mnemonic.
 const RAW_TRANSACTION: &str = "0xf8650984773594008252089470997970c51812dc3a010c7d01b50e0d17dc79c8018082f4f6a06572d8a8d798f1280c311e5b435959c7db3ff78e84a20b8ba15a869cd45097dba04e03ef02dc75f6382282acbda863caf0f7ca456b07414698da6fcd863d66855e";
 
 /// The property with the URL of an object's schema. Every response has it, and requests may have it.
 const SCHEMA: &str = "$schema";
+
+/// The dialect of the documents.
+const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
 /// The forms of values that a schema describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +93,18 @@ impl Documents {
         }
         documents.part::<TransactionReceipt>("Response_TransactionReceipt", Form::Response);
         documents.part::<StorageEntry>("Response_StorageEntry", Form::Response);
-        documents.part::<Withdrawal>("Response_Withdrawals", Form::Response);
+        documents.part::<Withdrawal>("Response_Withdrawal", Form::Response);
+        if requests == Form::Request {
+            // The name that served documents have had for it.
+            let list = json!({
+                "$schema": DIALECT,
+                "title": "Response_Withdrawals",
+                "description": "The withdrawals of a block.",
+                "type": "array",
+                "items": { "$ref": "Response_Withdrawal.json" }
+            });
+            documents.documents.insert("Response_Withdrawals".to_owned(), list);
+        }
         documents.response::<Problem>("ErrorModel");
         documents.part::<ErrorDetail>("ErrorDetail", Form::Response);
         documents
@@ -156,11 +168,12 @@ impl Documents {
         let inner = inner.into_iter().map(|(name, schema)| (name, to_value(&schema))).collect();
         let schema = codec(of, form).unwrap_or_else(|| to_value(&schema()));
         let mut document = Resolver { inner, form }.resolve(schema);
+        examples::fit(&mut document, "");
         for (_, property, example) in EXAMPLES.iter().filter(|(of, ..)| *of == name) {
             document["properties"][*property]["examples"] = json!([example]);
         }
         if let Value::Object(document) = &mut document {
-            document.insert(SCHEMA.to_owned(), "https://json-schema.org/draft/2020-12/schema".into());
+            document.insert(SCHEMA.to_owned(), DIALECT.into());
             document.insert("title".to_owned(), name.into());
         }
         self.documents.insert(name.to_owned(), document);

@@ -1,7 +1,7 @@
 //! Schemas of parameters in a path, a query or a header, which are plain text.
 
 use super::codec::codec;
-use super::{Form, Resolver, ToSchema, to_value};
+use super::{Form, Resolver, ToSchema, examples, to_value};
 use crate::wire::DecodeParameters;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -29,6 +29,7 @@ pub fn parameters<T: DecodeParameters + Default + Serialize + ToSchema>() -> Vec
     let defaults = serde_json::to_value(T::default()).unwrap_or_default();
     let parameter = |name: &&'static str| {
         let mut schema = resolver.resolve(object["properties"][*name].take());
+        examples::fit(&mut schema, name);
         let description = schema.as_object_mut().and_then(|schema| schema.remove("description"));
         let required = object["required"].as_array().is_some_and(|names| names.contains(&json!(name)));
         if !required {
@@ -46,6 +47,14 @@ pub fn text<T: ToSchema>() -> Value {
     let mut schema = codec(&T::name(), Form::PlainRequest).unwrap_or_default();
     if let Some(schema) = schema.as_object_mut() {
         schema.remove("description");
+    }
+    schema
+}
+
+/// Returns a schema without the default value.
+pub fn without_default(mut schema: Value) -> Value {
+    if let Some(schema) = schema.as_object_mut() {
+        schema.remove("default");
     }
     schema
 }
