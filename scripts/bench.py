@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Callable, NamedTuple
 
 import nodes
-from benchmarks import dev, imports, limits, requests
+from benchmarks import bursts, dev, imports, limits, requests
 
 
 def memory(options):
@@ -55,6 +55,7 @@ SCENARIOS = {
                        "0.95; 200 MB, 350 MB"),
     "dev": Scenario(dev.dev, "--count sends", "dev, folder", "sends; storage beside endless calls", "--anvil", "25 s, 1.3; p99 20 ms; p99 10 ms"),
     "limits": Scenario(limits.limits, "genesis", "dev", "slow, greedy and deaf clients, a stop", "", "1 GiB; p99 below twice; 50 ms"),
+    "bursts": Scenario(bursts.bursts, "150 logs of 1.3 MB; a pool of 214 MB", "dev", "subscriptions, logs, the pool, gzip", "", "512 MiB; 64 MiB after"),
 }
 
 
@@ -67,7 +68,7 @@ def arguments(parser):
     add("--genesis-accounts", type=int, default=0, help="accounts at genesis of `growth`, a tenth of them with code and slots")
     add("--count", type=int, default=20_000, help="transactions of development chains [default: %(default)s]")
     add("--memory", type=int, default=400, help="MB for proofs in a control group [default: %(default)s]")
-    add("--only", action="append", metavar="NAME", help="only requests, benchmarks, or parts of `dev` and `limits`, whose names begin so")
+    add("--only", action="append", metavar="NAME", help="only requests, benchmarks, or parts of `dev`, `limits` and `bursts`, whose names begin so")
     add("--chain", type=lambda path: (Path(f"{path}.genesis.json"), Path(f"{path}.rlp")), help="FOLDER/NAME of NAME.genesis.json and NAME.rlp")
     add("--server-options", default="", help="more options of the server of `http`, such as '--workers 4'")
     add("--before", type=Path, help="the program that `versions` compares with")

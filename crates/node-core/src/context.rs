@@ -148,7 +148,22 @@ impl Context {
     /// Undoes what operations have recorded about results that the client will not receive: the next polls of filters
     /// report the same changes again.
     pub fn results_are_lost(&self) {
-        let undo = std::mem::take(&mut *self.shared.undo.lock());
+        self.results_are_lost_since(0);
+    }
+
+    /// Returns a mark for [`results_are_lost_since`](Self::results_are_lost_since).
+    pub fn mark_results(&self) -> usize {
+        self.shared.undo.lock().len()
+    }
+
+    /// Like [`results_are_lost`](Self::results_are_lost), for the results since a [mark](Self::mark_results): those of
+    /// one request of a batch.
+    pub fn results_are_lost_since(&self, mark: usize) {
+        let undo: Vec<_> = {
+            let mut all = self.shared.undo.lock();
+            let kept = mark.min(all.len());
+            all.drain(kept..).collect()
+        };
         undo.into_iter().rev().for_each(|undo| undo());
     }
 

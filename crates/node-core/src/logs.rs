@@ -1,16 +1,24 @@
 //! Searching logs.
 
 use crate::backend::{BackendError, LogFilter, LogSearch, View};
-use crate::block::{BlockRef, LogPosition, LogRef};
+use crate::block::{BlockLogs, BlockRef, LogPosition, LogRef};
 use crate::context::Context;
+use node_types::buffer::BufferFull;
 use node_types::consensus::Log;
 use node_types::{Address, BlockNumber, H256};
+use std::ops::ControlFlow;
 
 /// Maximum number of candidates requested at once; the context is checked in between.
 const CHUNK: usize = 2048;
 
 /// Maximum number of blocks that are read at once. A page may end at the first of them.
 const BLOCKS: usize = 32;
+
+/// Number of blocks that are read first: they may have many bytes of logs.
+const FIRST_BLOCKS: usize = 8;
+
+/// Number of bytes of logs in the blocks that are read at once, from which on fewer blocks are read.
+const BLOCK_BYTES: usize = 4 << 20;
 
 /// A log with its position on the chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,6 +84,15 @@ impl PageSize {
     }
 }
 
+/// Where a page of logs ends although more follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageEnd {
+    /// Position of the next matching log.
+    pub next: LogPosition,
+    /// Why whoever receives the logs did not take the next one; `None` if the [size](PageSize) of the page is reached.
+    pub full: Option<BufferFull>,
+}
+
 /// The result of a scan for logs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogScan {
@@ -117,12 +134,15 @@ pub fn scan(
     page: PageSize,
 ) -> Result<LogScan, BackendError> {
     let mut logs = Vec::new();
-    let next = visit(view, context, filter, from, to, page, |found| logs.push(found.to_found_log()))?;
-    Ok(LogScan { logs, next })
+    let end = visit(view, context, filter, from, to, page, |found| {
+        logs.push(found.to_found_log());
+        ControlFlow::Continue(())
+    })?;
+    Ok(LogScan { logs, next: end.map(|end| end.next) })
 }
 
-/// Passes the logs of a page to `visit`, in chain order, where [`scan`] returns copies of them. `visit` cannot end the
-/// search. Returns the position of the next matching log, or `None` if there are no more.
+/// Passes the logs of a page to `visit`, in chain order, where [`scan`] returns copies of them. The page ends at the log
+/// that `visit` does not take. Returns where it ends, or `None` if there are no more logs.
 ///
 /// # Errors
 /// Those of [`scan`]. If an error is returned, `visit` may already have been called with some of the logs.
@@ -133,25 +153,33 @@ pub fn visit(
     mut from: LogPosition,
     to: BlockNumber,
     mut page: PageSize,
-    mut visit: impl FnMut(FoundLog<LogRef<'_>>),
-) -> Result<Option<LogPosition>, BackendError> {
+    mut visit: impl FnMut(FoundLog<LogRef<'_>>) -> ControlFlow<BufferFull>,
+) -> Result<Option<PageEnd>, BackendError> {
+    let mut blocks_at_once = FIRST_BLOCKS;
     while from.block <= to {
         context.check()?;
         // One more than still fits, to determine whether more logs match.
         let wanted = page.entries.saturating_add(1).min(CHUNK);
         let candidates = view.log_candidates(context, LogSearch { filter, from, to, limit: wanted })?;
         let by_block: Vec<_> = candidates.chunk_by(|a, b| a.block == b.block).collect();
-        for by_block in by_block.chunks(BLOCKS) {
+        let mut rest = &by_block[..];
+        while !rest.is_empty() {
             context.check()?;
+            let (by_block, later) = rest.split_at(rest.len().min(blocks_at_once));
+            rest = later;
             let numbers: Vec<_> = by_block.iter().map(|positions| positions[0].block).collect();
-            for (positions, block) in by_block.iter().zip(view.logs(&numbers)?) {
+            let blocks = view.logs(&numbers)?;
+            let bytes: usize = blocks.iter().map(BlockLogs::size).sum();
+            blocks_at_once =
+                if bytes > BLOCK_BYTES { (by_block.len() / 2).max(1) } else { (2 * blocks_at_once).min(BLOCKS) };
+            for (positions, block) in by_block.iter().zip(blocks) {
                 for position in *positions {
                     let log = usize::try_from(position.log_index).ok().and_then(|index| block.get(index));
                     let Some(found) = log.filter(|found| filter.matches_ref(&found.log)) else { continue };
                     if !page.take(found.log.data) {
-                        return Ok(Some(*position));
+                        return Ok(Some(PageEnd { next: *position, full: None }));
                     }
-                    visit(FoundLog {
+                    let visited = visit(FoundLog {
                         block: BlockRef { number: position.block, hash: block.hash },
                         timestamp: block.timestamp,
                         pending: false,
@@ -160,6 +188,9 @@ pub fn visit(
                         transaction_hash: found.transaction_hash,
                         log: found.log,
                     });
+                    if let ControlFlow::Break(full) = visited {
+                        return Ok(Some(PageEnd { next: *position, full: Some(full) }));
+                    }
                 }
             }
         }

@@ -161,6 +161,9 @@ pub struct RequestLimits {
     /// Maximum length of a request body in bytes
     #[cfg_attr(feature = "clap", arg(long, value_name = "BYTES", value_parser = values::at_least_one::<usize>, default_value_t = Self::default().max_body))]
     pub max_body: usize,
+    /// Maximum length of a response in bytes, before compression
+    #[cfg_attr(feature = "clap", arg(long, value_name = "BYTES", value_parser = values::at_least_one::<usize>, default_value_t = Self::default().max_response))]
+    pub max_response: usize,
     /// Maximum number of requests in a JSON-RPC batch
     #[cfg_attr(feature = "clap", arg(long, value_name = "COUNT", value_parser = values::at_least_one::<usize>, default_value_t = Self::default().max_batch))]
     pub max_batch: usize,
@@ -195,6 +198,7 @@ impl Default for RequestLimits {
         let RpcLimits { batch, batch_bytes, .. } = RpcLimits::default();
         Self {
             max_body: 5 * 1024 * 1024,
+            max_response: 160 * 1024 * 1024,
             max_batch: batch,
             call_timeout: Duration::from_secs(5),
             max_batch_bytes: batch_bytes,
@@ -221,7 +225,8 @@ pub struct ClientLimits {
     /// Maximum number of open event streams and WebSockets
     #[cfg_attr(feature = "clap", arg(long, value_name = "COUNT", default_value_t = Self::default().max_streams))]
     pub max_streams: usize,
-    /// Maximum total size of large requests being received and large responses not yet read by clients, in bytes
+    /// Maximum total size of large requests being received and large responses being written or not yet read by
+    /// clients, in bytes
     #[cfg_attr(feature = "clap", arg(long, value_name = "BYTES", value_parser = values::at_least_one::<usize>, default_value_t = Self::default().transfer_memory))]
     pub transfer_memory: usize,
     /// Minimum rate in bytes per second at which a client must read a long response, once `write_timeout` has passed.
@@ -238,7 +243,7 @@ impl Default for ClientLimits {
             max_connections: 4_096,
             max_requests: 16_384,
             max_streams: 256,
-            transfer_memory: 512 * 1024 * 1024,
+            transfer_memory: 256 * 1024 * 1024,
             least_read_rate: LEAST_READ_RATE,
             keep_alive: Duration::from_secs(75),
         }
@@ -328,6 +333,7 @@ impl HttpConfig {
     pub(crate) fn zero_limit(&self) -> Option<&'static str> {
         let limits = [
             ("max_body", self.requests.max_body),
+            ("max_response", self.requests.max_response),
             ("max_batch", self.requests.max_batch),
             ("max_batch_bytes", self.requests.max_batch_bytes),
             ("max_headers", self.requests.max_headers),

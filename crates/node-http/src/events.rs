@@ -10,7 +10,7 @@ use crate::admission::tokens::Grant;
 use crate::convert;
 use crate::exchange::Exchange;
 use crate::exchange::streaming::streaming_body;
-use crate::exchange::transfer::CompleteBody;
+use crate::exchange::transfer::{self, CompleteBody};
 use crate::problem::HttpError;
 use crate::problem::report::Reporter;
 use crate::scheduling;
@@ -26,7 +26,7 @@ use node_core::context::Context;
 use node_core::cost::Cost;
 use node_core::logs::PageSize;
 use node_core::node::EventStream;
-use node_types::wire::{Event, EventsInput, append_json};
+use node_types::wire::{Event, EventsInput, JsonBuffer, append_json};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::sleep;
@@ -165,7 +165,9 @@ impl EventBody {
         let work = Box::new(move |context: &Context| {
             let (events, stream) = service.node.next_events(context, stream.clone(), BATCH)?;
             let events: Vec<_> = events.into_iter().map(convert::event::event).collect();
-            Ok((CompleteBody::new(write(&events)?, &service, &client)?, stream))
+            let mut out = transfer::buffer(&service, &client);
+            write(&mut out, &events)?;
+            Ok((CompleteBody::new(out)?, stream))
         });
         let context = self.service.context(&self.sender.client);
         let (text, stream) = scheduling::run(&self.service.pools, Cost::Brief, context, work).await?;
@@ -175,8 +177,7 @@ impl EventBody {
 }
 
 /// Serializes events for the stream.
-fn write(events: &[Event]) -> Result<Vec<u8>, HttpError> {
-    let mut text = Vec::new();
+fn write(text: &mut JsonBuffer, events: &[Event]) -> Result<(), HttpError> {
     for Event { id, data } in events {
         if let Some(id) = id {
             text.extend_from_slice(format!("id: {id}\n").as_bytes());
@@ -184,12 +185,12 @@ fn write(events: &[Event]) -> Result<Vec<u8>, HttpError> {
         if let Some(data) = data {
             text.extend_from_slice(format!("event: {}\ndata: ", data.name()).as_bytes());
             // Compact JSON has no line breaks, which would end the field.
-            append_json(&mut text, data).map_err(HttpError::Encode)?;
+            append_json(text, data).map_err(|error| text.full().map_or(HttpError::Encode(error), HttpError::from))?;
             text.push(b'\n');
         }
         text.push(b'\n');
     }
-    Ok(text)
+    Ok(())
 }
 
 #[cfg(test)]
@@ -214,7 +215,9 @@ mod tests {
             ),
         ];
         for (events, expected) in cases {
-            assert_eq!(String::from_utf8(write(&events).unwrap()).unwrap(), expected);
+            let mut text = JsonBuffer::default();
+            write(&mut text, &events).unwrap();
+            assert_eq!(String::from_utf8(text.into()).unwrap(), expected);
         }
     }
 }

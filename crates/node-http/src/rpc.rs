@@ -4,7 +4,7 @@ use crate::admission;
 use crate::admission::clients::Client;
 use crate::admission::sender::Sender;
 use crate::exchange::Exchange;
-use crate::exchange::transfer::CompleteBody;
+use crate::exchange::transfer::{self, CompleteBody};
 use crate::problem::HttpError;
 use crate::scheduling;
 use crate::service::Service;
@@ -155,9 +155,10 @@ pub(crate) async fn run(
     let work = Box::new(move |context: &Context| {
         let control = reason.as_deref().map_or(Ok(()), Err);
         let rights = node_rpc::Client { session: session.as_deref(), control, reads_only };
-        let Reply { body, calls } = worker.rpc.respond(context, &message, rights);
-        let body = body.map(|body| CompleteBody::new(body, &worker, &client)).transpose();
-        Ok(Response { body: body.inspect_err(|_| context.results_are_lost())?, calls })
+        let mut out = transfer::buffer(&worker, &client);
+        let calls = worker.rpc.respond_into(&mut out, context, &message, rights);
+        let body = CompleteBody::new(out).inspect_err(|_| context.results_are_lost())?;
+        Ok(Response { body: (!body.is_empty()).then_some(body), calls })
     });
     scheduling::run(&service.pools, cost, context, work).await
 }

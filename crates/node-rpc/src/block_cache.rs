@@ -62,9 +62,11 @@ impl BlockCache {
         CacheUse { name: "block_bodies", bytes, capacity, hits: cache.hits(), misses: cache.misses() }
     }
 
-    /// Stores the JSON of a block.
+    /// Stores the JSON of a block, unless it is longer than the cache.
     pub fn insert(&self, key: BlockKey, body: &[u8]) {
-        self.0.insert(key, body.into());
+        if (body.len() as u64) < self.0.capacity() {
+            self.0.insert(key, body.into());
+        }
     }
 }
 

@@ -142,6 +142,10 @@ impl RpcError {
             NodeError::BlockNotFound { .. } => return Self::server(format!("header not found: {error}")),
             NodeError::FilterNotFound => return Self::server("filter not found"),
             NodeError::NotBuilt(ExecutionError::Refused(refusal)) => return Self::server(refusal.to_string()),
+            NodeError::TooManyLogs { to_block: Some(last), .. }
+            | NodeError::LogsTooLarge { to_block: Some(last), .. } => {
+                return Self::new(Self::LIMIT, format!("{}; the logs up to block {last} would fit", message(error)));
+            }
             _ => {}
         }
         let code = Self::code_of(error.kind());

@@ -4,13 +4,13 @@ use crate::error::RpcError;
 use crate::parameters::{self, Parameters};
 use crate::scope::Scope;
 use node_core::cost::Cost;
-use node_core::node::Node;
-use node_types::wire::append_json;
+use node_core::node::{Node, NodeError};
+use node_types::wire::{JsonBuffer, append_json};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::fmt;
 
-type Run = dyn Fn(Scope<'_>, Option<&RawValue>, &mut Vec<u8>) -> Result<(), RpcError> + Send + Sync;
+type Run = dyn Fn(Scope<'_>, Option<&RawValue>, &mut JsonBuffer) -> Result<(), RpcError> + Send + Sync;
 
 /// A method of the interface.
 pub struct Method {
@@ -48,11 +48,11 @@ impl Method {
         name: &'static str,
         parameters: &'static [&'static str],
         about: &'static str,
-        run: impl Fn(Scope<'_>, P, &mut Vec<u8>) -> Result<(), RpcError> + Send + Sync + 'static,
+        run: impl Fn(Scope<'_>, P, &mut JsonBuffer) -> Result<(), RpcError> + Send + Sync + 'static,
     ) -> Self {
         debug_assert_eq!(P::COUNT, parameters.len(), "{name}");
         let required = parameters.iter().take_while(|name| !name.ends_with('?')).count();
-        let run = move |scope: Scope<'_>, raw: Option<&RawValue>, out: &mut Vec<u8>| {
+        let run = move |scope: Scope<'_>, raw: Option<&RawValue>, out: &mut JsonBuffer| {
             run(scope, parameters::read(raw, required)?, out)
         };
         Self {
@@ -101,7 +101,7 @@ impl Method {
     /// Makes the method refuse all requests, because the operator has switched it off.
     pub fn switched_off(self) -> Self {
         let name = self.name;
-        let run = move |_: Scope<'_>, _: Option<&RawValue>, _: &mut Vec<u8>| {
+        let run = move |_: Scope<'_>, _: Option<&RawValue>, _: &mut JsonBuffer| {
             let message = format!("the method {name} is switched off (`api`)");
             Err(RpcError::new(RpcError::METHOD_NOT_FOUND, message))
         };
@@ -136,6 +136,9 @@ impl Method {
 }
 
 /// Appends the JSON of a result to `out`.
-pub(crate) fn write(out: &mut Vec<u8>, result: &impl Serialize) -> Result<(), RpcError> {
-    append_json(out, result).map_err(|error| RpcError::internal(&error))
+pub(crate) fn write(out: &mut JsonBuffer, result: &impl Serialize) -> Result<(), RpcError> {
+    append_json(out, result).map_err(|error| match out.full() {
+        Some(full) => NodeError::ResponseTooLarge(full).into(),
+        None => RpcError::internal(&error),
+    })
 }

@@ -1,7 +1,8 @@
 //! Encoding of responses and notifications.
 
 use crate::error::RpcError;
-use node_types::wire::append_json;
+use node_core::node::NodeError;
+use node_types::wire::{JsonBuffer, append_json};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -26,7 +27,7 @@ impl Id {
 const HEAD: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
 
 /// Writes `value` as JSON, or null if that fails, which would be a bug.
-fn write(out: &mut Vec<u8>, value: &impl Serialize) {
+fn write(out: &mut JsonBuffer, value: &impl Serialize) {
     let length = out.len();
     if append_json(out, value).is_err() {
         out.truncate(length);
@@ -36,15 +37,19 @@ fn write(out: &mut Vec<u8>, value: &impl Serialize) {
 
 /// Writes the response to the request `id`: the output of `result`, or its error, which is also returned.
 pub(crate) fn respond(
-    out: &mut Vec<u8>,
+    out: &mut JsonBuffer,
     id: &Id,
-    result: impl FnOnce(&mut Vec<u8>) -> Result<(), RpcError>,
+    result: impl FnOnce(&mut JsonBuffer) -> Result<(), RpcError>,
 ) -> Result<(), RpcError> {
     out.extend_from_slice(HEAD);
     write(out, id);
     let end_of_id = out.len();
     out.extend_from_slice(br#","result":"#);
-    let result = result(out).inspect_err(|error| {
+    let result = result(out).and_then(|()| match out.full() {
+        None => Ok(()),
+        Some(full) => Err(NodeError::ResponseTooLarge(full).into()),
+    });
+    let result = result.inspect_err(|error| {
         // Removes the output written before the failure.
         out.truncate(end_of_id);
         out.extend_from_slice(br#","error":"#);
@@ -56,10 +61,10 @@ pub(crate) fn respond(
 
 /// Returns the response to an invalid message, with the id null.
 pub(crate) fn refusal(error: &RpcError) -> Vec<u8> {
-    let mut out = Vec::new();
+    let mut out = JsonBuffer::default();
     // The error is part of the response.
     let _ = respond(&mut out, &Id::null(), |_| Err(error.clone()));
-    out
+    out.into()
 }
 
 /// Returns a notification of the subscription `id`.
@@ -76,7 +81,7 @@ pub(crate) fn notification(id: &str, result: &impl Serialize) -> Vec<u8> {
         result: &'a R,
     }
     let params = Parameters { subscription: id, result };
-    let mut out = Vec::new();
+    let mut out = JsonBuffer::default();
     write(&mut out, &Notification { jsonrpc: "2.0", method: "eth_subscription", params });
-    out
+    out.into()
 }

@@ -9,6 +9,7 @@ use crate::response;
 use crate::scope::{Client, Scope};
 use node_core::context::Context;
 use node_core::node::{Node, NodeError};
+use node_types::wire::JsonBuffer;
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -133,8 +134,25 @@ impl Rpc {
     /// Runs a message and returns the response. All requests of a batch read the same view until one of them changes
     /// something.
     pub fn respond(&self, context: &Context, message: &Message, client: Client<'_>) -> Reply {
+        let mut out = JsonBuffer::from(Vec::with_capacity(SHORT_RESPONSE));
+        let calls = self.respond_into(&mut out, context, message, client);
+        Reply { body: (!out.is_empty()).then(|| out.into()), calls }
+    }
+
+    /// Like [`respond`](Self::respond), but appends the response to `out`, which limits its length: a request whose
+    /// response does not fit fails. Returns a report on each request.
+    ///
+    /// If `out` is [full](JsonBuffer::full) in the end, there is not even room for the errors, and the response is
+    /// incomplete.
+    pub fn respond_into(
+        &self,
+        out: &mut JsonBuffer,
+        context: &Context,
+        message: &Message,
+        client: Client<'_>,
+    ) -> Vec<CallReport> {
         let scope = Scope { node: &self.node, context, client, blocks: &self.blocks };
-        write(message, |request, out| match (message, context.check()) {
+        write(out, message, |request, out| match (message, context.check()) {
             (Message::Single(_), _) => self.respond_to(scope, request, out),
             (Message::Batch(_), Err(over)) => refuse(request, NodeError::from(over).into(), out),
             (Message::Batch(_), Ok(())) if out.len() > self.limits.batch_bytes => {
@@ -149,16 +167,20 @@ impl Rpc {
 
     /// Returns the response to a message all of whose requests are rejected by the transport, with `error`.
     pub fn refuse_message(message: &Message, error: &RpcError) -> Reply {
-        write(message, |request, out| refuse(request, error.clone(), out))
+        let mut out = JsonBuffer::default();
+        let calls = write(&mut out, message, |request, out| refuse(request, error.clone(), out));
+        Reply { body: (!out.is_empty()).then(|| out.into()), calls }
     }
 
-    fn respond_to(&self, scope: Scope<'_>, request: &RpcRequest, out: &mut Vec<u8>) -> Result<(), RpcError> {
-        let run = |out: &mut Vec<u8>| match &request.call {
+    fn respond_to(&self, scope: Scope<'_>, request: &RpcRequest, out: &mut JsonBuffer) -> Result<(), RpcError> {
+        let run = |out: &mut JsonBuffer| match &request.call {
             Ok(call) => self.run(scope, call, out),
             Err(error) => Err(error.clone()),
         };
+        let mark = scope.context.mark_results();
         match &request.id {
-            Some(id) => response::respond(out, id, run),
+            // An error replaces the results.
+            Some(id) => response::respond(out, id, run).inspect_err(|_| scope.context.results_are_lost_since(mark)),
             None => {
                 let length = out.len();
                 // A notification has no response, not even an error.
@@ -169,7 +191,7 @@ impl Rpc {
         }
     }
 
-    fn run(&self, scope: Scope<'_>, call: &Call, out: &mut Vec<u8>) -> Result<(), RpcError> {
+    fn run(&self, scope: Scope<'_>, call: &Call, out: &mut JsonBuffer) -> Result<(), RpcError> {
         if call.method.controls() && self.node.producer().is_none() {
             let name = call.method.name();
             let message = format!("the method {name} is available only on development chains");
@@ -193,32 +215,36 @@ impl Rpc {
 }
 
 /// Responds to a request with an error, without running it.
-fn refuse(request: &RpcRequest, error: RpcError, out: &mut Vec<u8>) -> Result<(), RpcError> {
+fn refuse(request: &RpcRequest, error: RpcError, out: &mut JsonBuffer) -> Result<(), RpcError> {
     match &request.id {
         Some(id) => response::respond(out, id, |_| Err(error)),
         None => Err(error),
     }
 }
 
-/// Collects the output of `write` for each request of a message.
-fn write(message: &Message, mut write: impl FnMut(&RpcRequest, &mut Vec<u8>) -> Result<(), RpcError>) -> Reply {
-    let mut out = Vec::with_capacity(SHORT_RESPONSE);
+/// Appends the output of `write` for each request of a message. Returns a report on each.
+fn write(
+    out: &mut JsonBuffer,
+    message: &Message,
+    mut write: impl FnMut(&RpcRequest, &mut JsonBuffer) -> Result<(), RpcError>,
+) -> Vec<CallReport> {
     let mut calls = Vec::with_capacity(message.requests());
-    let mut each = |request: &RpcRequest, out: &mut Vec<u8>| {
+    let mut each = |request: &RpcRequest, out: &mut JsonBuffer| {
         let started = Instant::now();
         let error = write(request, out).err();
         let method = request.call.as_ref().ok().map(|call| call.method.name());
         calls.push(CallReport { method, unknown: request.unknown.clone(), elapsed: started.elapsed(), error });
     };
     match message {
-        Message::Single(request) => each(request, &mut out),
+        Message::Single(request) => each(request, out),
         Message::Batch(requests) => {
             for request in requests {
                 let end = out.len();
                 out.push(if end == 0 { b'[' } else { b',' });
                 let before = out.len();
-                each(request, &mut out);
-                if out.len() == before {
+                each(request, out);
+                // A notification has no response.
+                if out.len() == before && out.full().is_none() {
                     out.truncate(end);
                 }
             }
@@ -227,5 +253,5 @@ fn write(message: &Message, mut write: impl FnMut(&RpcRequest, &mut Vec<u8>) -> 
             }
         }
     }
-    Reply { body: (!out.is_empty()).then_some(out), calls }
+    calls
 }

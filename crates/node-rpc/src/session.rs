@@ -14,6 +14,9 @@ use parking_lot::Mutex;
 /// Maximum size of the events of a subscription that are read at once.
 const PAGE: PageSize = PageSize { entries: 512, bytes: BATCH_BYTES };
 
+/// The same for transactions in full, each of which may have 128 KiB.
+const PAGE_OF_TRANSACTIONS: PageSize = PageSize { entries: 8, bytes: BATCH_BYTES };
+
 /// Number of bytes of messages after which these are sent before more events are read.
 const BATCH_BYTES: usize = 256 * 1024;
 
@@ -52,7 +55,6 @@ struct Subscription {
     id: String,
     topic: Topic,
     /// The events from which its notifications are made.
-    query: EventQuery,
     stream: EventStream,
 }
 
@@ -101,8 +103,8 @@ impl Session {
         }
         subscriptions.created += 1;
         let id = format!("{:#x}", subscriptions.created);
-        if let Some((query, stream)) = query.zip(stream) {
-            subscriptions.all.push(Subscription { id: id.clone(), topic, query, stream });
+        if let Some(stream) = stream {
+            subscriptions.all.push(Subscription { id: id.clone(), topic, stream });
         }
         Ok(id)
     }
@@ -167,11 +169,15 @@ impl Session {
 impl Subscription {
     /// Returns the next notifications, and the stream after them.
     fn next(&self, node: &Node, context: &Context) -> Result<(Vec<Vec<u8>>, EventStream), RpcError> {
-        let (events, stream) = match node.next_events(context, self.stream.clone(), PAGE) {
+        let page = match self.topic {
+            Topic::Transactions { whole: true } => PAGE_OF_TRANSACTIONS,
+            _ => PAGE,
+        };
+        let (events, stream) = match node.next_events(context, self.stream.clone(), page) {
             Ok(next) => next,
             // The chain was reset, so the subscription starts over.
             Err(NodeError::BlockNotFound { .. }) => {
-                return Ok((Vec::new(), node.events(context, &self.query)?));
+                return Ok((Vec::new(), node.restart_events(context, &self.stream)?));
             }
             Err(error) => return Err(error.into()),
         };

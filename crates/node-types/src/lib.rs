@@ -61,6 +61,7 @@ macro_rules! listed_enum {
 #[cfg(feature = "alloy")]
 pub mod alloy;
 mod block_id;
+pub mod buffer;
 mod bytes;
 mod checksum;
 pub mod consensus;

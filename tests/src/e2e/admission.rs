@@ -696,6 +696,8 @@ fn serves_the_documented_metrics() {
     let call = |method: &str| json!({"jsonrpc": "2.0", "id": 1, "method": method});
     let batch = json!([call("eth_chainId"), call("eth_chainId"), call("eth_nonsense")]);
     assert_eq!(server.post("/", batch.to_string()).status, 200);
+    let foreign = Server::at(address.parse().unwrap()).send("GET", "/metrics", &[("Host", "evil.example")], "");
+    assert_eq!(foreign.status, 403, "a page whose name was bound to this address");
     let plain = scrape(&address, "*/*");
     assert!(plain.contains("content-type: text/plain; version=0.0.4"), "{plain}");
     assert!(plain.contains("# TYPE ethnode_http_requests_total counter"), "{plain}");
@@ -749,7 +751,7 @@ fn serves_the_documented_metrics() {
 fn scrape(address: &str, accept: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-    write!(stream, "GET /metrics HTTP/1.1\r\nHost: prometheus\r\nAccept: {accept}\r\nConnection: close\r\n\r\n")
+    write!(stream, "GET /metrics HTTP/1.1\r\nHost: localhost\r\nAccept: {accept}\r\nConnection: close\r\n\r\n")
         .unwrap();
     let mut text = String::new();
     stream.read_to_string(&mut text).unwrap();

@@ -380,7 +380,7 @@ fn reset_restores_the_initial_chain() {
     let snapshot = producer.snapshot().unwrap();
     assert_eq!(producer.snapshots(), [(snapshot, head(&chain).block_ref())]);
     producer.set_balance(Address::from_low_u64_be(1), 5.into()).unwrap();
-    producer.impersonate(Address::from_low_u64_be(1), true);
+    producer.impersonate(Address::from_low_u64_be(1), true).unwrap();
     producer.increase_time(1_000).unwrap();
     producer.set_block_interval(Some(77)).unwrap();
     for _ in 0..2 {

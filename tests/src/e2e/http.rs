@@ -15,6 +15,33 @@ const NONE: [&str; 0] = [];
 
 const JSON: (&str, &str) = ("Content-Type", "application/json");
 
+/// The end of a body is found at once, however its length is written, and an upgrade of a POST request is ignored (RFC
+/// 9110, section 7.8).
+#[test]
+fn padded_lengths_and_ignored_upgrades_do_not_delay_a_response() {
+    let server = Server::dev(NONE);
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "eth_chainId"}).to_string();
+    let length = body.len();
+    let upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\n";
+    let heads = [
+        (format!("Content-Length:{}{length}", " \t".repeat(100)), &body[..], "200"),
+        (format!("Content-Length: {}{length}", "0".repeat(300)), &body, "200"),
+        (format!("{upgrade}Content-Length: {length}"), &body, "200"),
+        (format!("{upgrade}Content-Length: 0"), "", "200"),
+        (format!("{upgrade}X-Nothing: 0"), "", "200"),
+    ];
+    for (head, body, status) in heads {
+        let mut stream = server.connect();
+        let started = Instant::now();
+        write!(stream, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n{head}\r\n\r\n{body}")
+            .unwrap();
+        let mut start = [0; 12];
+        stream.read_exact(&mut start).unwrap();
+        assert_eq!(str::from_utf8(&start[9..]), Ok(status), "{head}");
+        assert!(started.elapsed() < Duration::from_secs(5), "{head}: {:?}", started.elapsed());
+    }
+}
+
 #[test]
 fn accepts_prefixes_slashes_and_defaults() {
     let server = Server::start(NONE);

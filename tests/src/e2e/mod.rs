@@ -27,6 +27,7 @@ mod pages;
 mod paging;
 mod producer;
 mod refused_writes;
+mod response_limits;
 mod rpc;
 mod rpc_bad_input;
 mod schemas;

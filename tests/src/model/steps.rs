@@ -155,10 +155,22 @@ impl Run {
         let (mut fields, scarce) = self.generator.fields(&mut self.random, &self.model, sender);
         let context = Context::unbounded();
         if self.random.chance(70) {
-            let changed = self.world.node().control(&context).expect("it produces").impersonate(sender, true);
+            let changed = self
+                .world
+                .node()
+                .control(&context)
+                .expect("it produces")
+                .impersonate(sender, true)
+                .expect("there are few");
             assert_eq!(changed, self.model.impersonated.insert(sender));
         } else if self.random.chance(20) {
-            let changed = self.world.node().control(&context).expect("it produces").impersonate(sender, false);
+            let changed = self
+                .world
+                .node()
+                .control(&context)
+                .expect("it produces")
+                .impersonate(sender, false)
+                .expect("there are few");
             assert_eq!(changed, self.model.impersonated.remove(&sender));
         }
         fields.gas = if scarce { 21_000 } else { 300_000 };

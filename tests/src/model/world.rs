@@ -104,7 +104,12 @@ impl World {
             .finality(Finality::DEVELOPMENT)
             .limits(Limits { logs: usize::MAX >> 1, ..Limits::default() })
             .pool_limits(PoolLimits { queued_per_account: QUEUED_PER_ACCOUNT, ..PoolLimits::default() })
-            .filter_limits(FilterLimits { ttl: Duration::from_secs(1 << 30), page: 1 << 30, count: MAX_FILTERS })
+            .filter_limits(FilterLimits {
+                ttl: Duration::from_secs(1 << 30),
+                page: 1 << 30,
+                count: MAX_FILTERS,
+                ..Default::default()
+            })
             .open();
         self.node = Some(node.expect("the node opens"));
     }

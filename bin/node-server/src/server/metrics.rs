@@ -12,7 +12,7 @@ pub(crate) fn serve(options: &ServerOptions, http: &HttpConfig) -> Result<Option
     let Some(address) = options.operation.metrics_addr else { return Ok(None) };
     http.metrics.set_build(env!("CARGO_PKG_VERSION"), env!("COMMIT"));
     http.metrics.set_dropped_log_lines(logging::dropped_lines);
-    let server = MetricsServer::start(address, http.metrics.clone(), http.access.tokens.clone())?;
+    let server = MetricsServer::start(address, http)?;
     tracing::info!("serving metrics on http://{}/metrics", server.address());
     if !address.ip().is_loopback() && !http.access.tokens.as_ref().is_some_and(Tokens::protects_metrics) {
         tracing::warn!(

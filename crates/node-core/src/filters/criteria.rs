@@ -1,7 +1,6 @@
 //! What a filter selects, and what it reports.
 
-use super::ChainPosition;
-use crate::backend::LogFilter;
+use super::{ChainPosition, KeptFilter};
 use crate::block::BlockRef;
 use crate::logs::FoundLog;
 use crate::pool::Arrival;
@@ -21,7 +20,7 @@ pub enum FilterCriteria {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogCriteria {
     /// Addresses and topics.
-    pub filter: LogFilter,
+    pub filter: KeptFilter,
     /// First block, inclusive. May be above the head.
     pub from: BlockNumber,
     /// Whether changes below `from` are reported as well. There are some if `from` is the head at installation, and a

@@ -18,6 +18,12 @@ pub enum FilterError {
         "no more filters can be installed: the limit is {0}, and one client may have at most half of what the others leave"
     )]
     TooMany(usize),
+    /// The limit on the memory of filters, or the client's share of it, is reached.
+    #[error(
+        "the filter takes too much memory: filters and subscriptions may have at most {0} bytes of addresses and topics, and one \
+         client at most half of what the others leave"
+    )]
+    OutOfMemory(usize),
     /// The block of the last poll is no longer canonical and no longer stored, so the removed logs cannot be
     /// determined.
     #[error("block {0}, up to which the filter has reported, is no longer stored; install a new filter")]

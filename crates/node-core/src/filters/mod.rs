@@ -7,6 +7,7 @@
 mod criteria;
 mod error;
 mod id;
+mod kept;
 mod record;
 mod subscription;
 #[cfg(test)]
@@ -16,25 +17,31 @@ mod walk;
 pub use criteria::{ChangedLog, FilterChanges, FilterCriteria, LogCriteria};
 pub use error::{ChangesError, FilterError};
 pub use id::{FilterId, InvalidFilterId};
+pub use kept::KeptFilter;
 pub use subscription::{ChainPosition, Cursor, Subscription};
 
-use crate::backend::{BackendError, RecordKind, StateBackend};
+use self::kept::FilterMemory;
+use self::record::Decoded;
+use crate::backend::{BackendError, LogFilter, RecordKind, StateBackend};
 use crate::block::{LogPosition, LogRef};
 use crate::clock::Clock;
 use crate::context::{ClientId, Context, is_fair_share};
-use crate::logs::{self, FoundLog, PageSize};
+use crate::logs::{self, FoundLog, PageEnd, PageSize};
 #[cfg(feature = "clap")]
 use crate::node::Limit;
 use crate::pool::Pool;
 #[cfg(feature = "clap")]
 use crate::values;
+use node_types::buffer::BufferFull;
 use parking_lot::Mutex;
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Limits of filters. A client may have at most as many filters as it leaves free for others.
+/// Limits of filters. A client may have at most as many filters, and as many bytes of them, as it leaves free for
+/// others.
 ///
 /// With the feature `clap`, this is a group of command-line options with the same defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +53,9 @@ pub struct FilterLimits {
     /// Maximum number of installed filters
     #[cfg_attr(feature = "clap", arg(long = Limit::Filters.name(), value_name = "COUNT", value_parser = values::at_least_one::<usize>, default_value_t = Self::default().count))]
     pub count: usize,
+    /// Maximum total size of the addresses and topics of filters, subscriptions and event streams, in bytes
+    #[cfg_attr(feature = "clap", arg(id = "filter_bytes", long = Limit::FilterBytes.name(), value_name = "BYTES", value_parser = values::at_least_one::<usize>, default_value_t = Self::default().bytes))]
+    pub bytes: usize,
     /// Maximum number of entries that one poll reports; the next poll reports the rest. If the logs have much data, one
     /// poll reports fewer. A page may end inside a block.
     #[cfg_attr(feature = "clap", arg(skip = Self::default().page))]
@@ -54,7 +64,7 @@ pub struct FilterLimits {
 
 impl Default for FilterLimits {
     fn default() -> Self {
-        Self { ttl: Duration::from_secs(300), count: 1_024, page: 20_000 }
+        Self { ttl: Duration::from_secs(300), count: 1_024, bytes: 64 << 20, page: 20_000 }
     }
 }
 
@@ -65,6 +75,7 @@ pub struct Filters {
     pool: Arc<Pool>,
     clock: Arc<dyn Clock>,
     limits: FilterLimits,
+    memory: Arc<FilterMemory>,
     /// Held while filters are created and expired ones are removed, which keeps their number within the limit.
     installing: Mutex<()>,
     /// Locked only briefly; never during a write.
@@ -79,18 +90,11 @@ struct Filter {
     state: Mutex<Option<Subscription>>,
     /// Time of the last successful use in milliseconds since the Unix epoch.
     last_used: AtomicU64,
-    /// The time in the record, which may be older, so that polls without changes rarely write.
-    recorded_use: AtomicU64,
 }
 
 impl Filter {
     fn new(owner: Option<ClientId>, state: Subscription, last_used: u64) -> Arc<Self> {
-        Arc::new(Self {
-            owner,
-            state: Mutex::new(Some(state)),
-            last_used: AtomicU64::new(last_used),
-            recorded_use: AtomicU64::new(last_used),
-        })
+        Arc::new(Self { owner, state: Mutex::new(Some(state)), last_used: AtomicU64::new(last_used) })
     }
 
     /// Moves the cursor back from `after` to that of `before`, because the client has not received the changes in
@@ -98,8 +102,7 @@ impl Filter {
     fn restore_cursor(&self, id: FilterId, backend: &dyn StateBackend, before: Subscription, after: Cursor) {
         let mut state = self.state.lock();
         let Some(current) = state.as_mut().filter(|current| current.cursor == after) else { return };
-        let record = record::put(id, &before, self.last_used.load(Ordering::Relaxed));
-        match backend.write_records(&[record]) {
+        match backend.write_records(&[record::put_position(id, before.cursor)]) {
             Ok(()) => *current = before,
             Err(error) => tracing::error!(%error, %id, "changes of a filter are lost: its cursor cannot be moved back"),
         }
@@ -107,7 +110,8 @@ impl Filter {
 }
 
 impl Filters {
-    /// Restores the filters from the backend's records.
+    /// Restores the filters from the backend's records. Each exists for as long as if it were used now, because not
+    /// every use is recorded.
     ///
     /// # Errors
     /// Failures of the backend.
@@ -117,18 +121,12 @@ impl Filters {
         clock: Arc<dyn Clock>,
         limits: FilterLimits,
     ) -> Result<Self, BackendError> {
-        let filters = Self { backend, pool, clock, limits, installing: Mutex::default(), filters: Mutex::default() };
-        let mut unusable = Vec::new();
-        for record in filters.backend.records(RecordKind::Filter)? {
-            match record::decode(&record) {
-                Ok((id, state, recorded_use)) => {
-                    if let Cursor::Arrival(next) = state.cursor {
-                        filters.pool.continue_arrivals_from(next);
-                    }
-                    // The last use may have been later than recorded by up to this interval.
-                    let last_used = recorded_use.saturating_add(filters.record_interval()).min(filters.now());
-                    filters.filters.lock().insert(id, Filter::new(None, state, last_used));
-                }
+        let memory = FilterMemory::new(limits.bytes);
+        let (mut unusable, mut found, mut positions) = (Vec::new(), HashMap::new(), HashMap::new());
+        for record in backend.records(RecordKind::Filter)? {
+            match record::decode(&record, &memory) {
+                Ok(Decoded::Filter(id, state)) => drop(found.insert(id, state)),
+                Ok(Decoded::Position(id, cursor)) => drop(positions.insert(id, cursor)),
                 Err(error) => {
                     tracing::warn!(%error, "a filter cannot be read from its record");
                     unusable.push(record::delete(record.key));
@@ -136,10 +134,27 @@ impl Filters {
             }
         }
         if !unusable.is_empty() {
-            filters.backend.write_records(&unusable)?;
+            backend.write_records(&unusable)?;
         }
-        filters.sweep()?;
-        Ok(filters)
+        let now = clock.steady_millis();
+        let restored = found.into_iter().map(|(id, state)| {
+            let cursor = positions.remove(&id).unwrap_or(state.cursor);
+            if let Cursor::Arrival(next) = cursor {
+                pool.continue_arrivals_from(next);
+            }
+            (id, Filter::new(None, Subscription { cursor, ..state }, now))
+        });
+        let filters = Mutex::new(restored.collect());
+        Ok(Self { backend, pool, clock, limits, memory, installing: Mutex::default(), filters })
+    }
+
+    /// Keeps a filter for logs for the client of `context`.
+    ///
+    /// # Errors
+    /// [`FilterError::OutOfMemory`].
+    pub fn keep(&self, context: &Context, filter: LogFilter) -> Result<KeptFilter, FilterError> {
+        let kept = self.memory.keep(context.client(), filter);
+        kept.ok_or_else(|| FilterError::OutOfMemory(self.memory.limit()))
     }
 
     /// Returns the number of filters, including expired ones that have not been removed yet.
@@ -181,9 +196,10 @@ impl Filters {
 
     /// Returns the changes since the last successful poll, or since the filter was created.
     ///
-    /// On `Ok` the cursor has moved durably; [`Context::results_are_lost`] moves it back. If the changes do not fit on
-    /// one page, the next poll continues, in the order of [`Subscription::next`]. Of concurrent polls, one moves the
-    /// cursor and the others start again from there, so everything is reported exactly once.
+    /// If there are changes, the cursor has moved durably on `Ok`; [`Context::results_are_lost`] moves it back. A poll
+    /// that finds nothing writes nothing. If the changes do not fit on one page, the next poll continues, in the order
+    /// of [`Subscription::next`]. Of concurrent polls, one moves the cursor and the others start again from there, so
+    /// everything is reported exactly once.
     ///
     /// # Errors
     /// [`FilterError::NotFound`] or [`FilterError::CursorForgotten`], and failures of the backend.
@@ -198,7 +214,7 @@ impl Filters {
             // Results that the client will not receive must not count as reported.
             context.check().map_err(BackendError::from)?;
             // Progress without changes is kept, so a poll that runs out of time is continued by the next one.
-            let has_advanced = self.advance(id, &filter, &before, cursor)?;
+            let has_advanced = self.advance(id, &filter, &before, cursor, !changes.is_empty())?;
             if !has_advanced || (changes.is_empty() && !cursor.is_at(view.head())) {
                 continue;
             }
@@ -210,33 +226,31 @@ impl Filters {
         }
     }
 
-    /// Moves the cursor of a filter from `before`. Returns `false` if another poll has moved it in the meantime.
+    /// Moves the cursor of a filter from `before`, durably if something was found. Returns `false` if another poll has
+    /// moved it in the meantime.
     fn advance(
         &self,
         id: FilterId,
         filter: &Filter,
         before: &Subscription,
         cursor: Cursor,
+        found: bool,
     ) -> Result<bool, FilterError> {
         let mut state = filter.state.lock();
         let current = state.as_mut().ok_or(FilterError::NotFound(id))?;
         if current != before {
             return Ok(false);
         }
-        let next = Subscription { criteria: before.criteria.clone(), cursor };
-        let now = self.now();
-        let recorded_use = filter.recorded_use.load(Ordering::Relaxed);
-        if next != *before || now.saturating_sub(recorded_use) >= self.record_interval() {
-            self.backend.write_records(&[record::put(id, &next, now)])?;
-            filter.recorded_use.store(now, Ordering::Relaxed);
+        if found {
+            self.backend.write_records(&[record::put_position(id, cursor)])?;
         }
-        *current = next;
-        filter.last_used.store(now, Ordering::Relaxed);
+        current.cursor = cursor;
+        filter.last_used.store(self.now(), Ordering::Relaxed);
         Ok(true)
     }
 
     /// Passes the first `limit` logs in the whole range of a log filter up to the head to `visit`, regardless of what
-    /// it has reported. Returns whether these are all.
+    /// it has reported. Returns where it ends, or `None` if these are all.
     ///
     /// # Errors
     /// [`FilterError::NotFound`] or [`FilterError::NotALogFilter`], and failures of the backend.
@@ -245,8 +259,8 @@ impl Filters {
         context: &Context,
         id: FilterId,
         limit: usize,
-        visit: impl FnMut(FoundLog<LogRef<'_>>),
-    ) -> Result<bool, FilterError> {
+        visit: impl FnMut(FoundLog<LogRef<'_>>) -> ControlFlow<BufferFull>,
+    ) -> Result<Option<PageEnd>, FilterError> {
         let filter = self.find(id)?;
         let criteria = match filter.state.lock().as_ref().ok_or(FilterError::NotFound(id))? {
             Subscription { criteria: FilterCriteria::Logs(criteria), .. } => criteria.clone(),
@@ -256,9 +270,9 @@ impl Filters {
         let last = criteria.to.unwrap_or(u64::MAX).min(view.head().number);
         let first = LogPosition { block: criteria.from, log_index: 0 };
         let size = PageSize::of_entries(limit);
-        let next = logs::visit(view.as_ref(), context, &criteria.filter, first, last, size, visit)?;
+        let end = logs::visit(view.as_ref(), context, &criteria.filter, first, last, size, visit)?;
         filter.last_used.store(self.now(), Ordering::Relaxed);
-        Ok(next.is_none())
+        Ok(end)
     }
 
     /// Removes a filter. Returns whether it existed.
@@ -301,7 +315,7 @@ impl Filters {
         if state.is_none() || (only_expired && !self.has_expired(filter)) {
             return Ok(false);
         }
-        self.backend.write_records(&[record::delete(id.0.to_vec())])?;
+        self.backend.write_records(&record::delete_filter(id))?;
         *state = None;
         self.filters.lock().remove(&id);
         Ok(true)
@@ -314,10 +328,5 @@ impl Filters {
 
     fn now(&self) -> u64 {
         self.clock.steady_millis()
-    }
-
-    /// Returns by how many milliseconds the recorded last use may be older than the actual one.
-    fn record_interval(&self) -> u64 {
-        u64::try_from(self.limits.ttl.as_millis() / 10).unwrap_or(u64::MAX)
     }
 }

@@ -1,29 +1,78 @@
 //! Filters as durable records.
 //!
-//! The key is the filter's identifier. The value is an RLP list that starts with the kind, the time of the last use
-//! in milliseconds since the Unix epoch, and the cursor. The cursor of log and block filters is the number and hash
-//! of a block, and a list with the index of its last reported log, which is empty if the whole block was reported.
+//! A filter has a record with its criteria, whose key is its identifier, and, once it has reported something, one with
+//! its cursor, so that a poll writes few bytes. The value of the first is an RLP list that starts with the kind, the
+//! time of the installation in milliseconds since the Unix epoch, and the cursor at that time. The key of the second is
+//! the identifier and [`POSITION`], and its value is a list with the cursor. The cursor of log and block filters is the
+//! number and hash of a block, and a list with the index of its last reported log, which is empty if the whole block
+//! was reported.
 
+use super::kept::FilterMemory;
 use super::{ChainPosition, Cursor, FilterCriteria, FilterId, LogCriteria, Subscription};
 use crate::backend::{LogFilter, Record, RecordKind, RecordWrite};
 use crate::block::BlockRef;
 use node_types::H256;
 use rlp::{DecoderError, Rlp, RlpStream};
+use std::sync::Arc;
 
 const LOGS: u8 = 0;
 const BLOCKS: u8 = 1;
 const PENDING_TRANSACTIONS: u8 = 2;
 
-/// Returns the write that stores a filter.
-pub(super) fn put(id: FilterId, state: &Subscription, last_used: u64) -> RecordWrite {
-    RecordWrite::Put(RecordKind::Filter, Record { key: id.0.to_vec(), value: encode(state, last_used) })
+/// The end of the key of a record with a cursor.
+const POSITION: u8 = 1;
+
+/// What a record contains.
+#[derive(Debug, PartialEq)]
+pub(super) enum Decoded {
+    Filter(FilterId, Subscription),
+    Position(FilterId, Cursor),
+}
+
+/// Returns the write that stores a filter, with the time of its installation.
+pub(super) fn put(id: FilterId, state: &Subscription, installed: u64) -> RecordWrite {
+    RecordWrite::Put(RecordKind::Filter, Record { key: id.0.to_vec(), value: encode(state, installed) })
+}
+
+/// Returns the write that stores the cursor of a filter.
+pub(super) fn put_position(id: FilterId, cursor: Cursor) -> RecordWrite {
+    let mut stream = RlpStream::new();
+    stream.begin_unbounded_list();
+    append_cursor(&mut stream, cursor);
+    stream.finalize_unbounded_list();
+    RecordWrite::Put(RecordKind::Filter, Record { key: position_key(id), value: stream.out().to_vec() })
+}
+
+/// Returns the writes that delete the records of a filter.
+pub(super) fn delete_filter(id: FilterId) -> [RecordWrite; 2] {
+    [delete(id.0.to_vec()), delete(position_key(id))]
+}
+
+fn position_key(id: FilterId) -> Vec<u8> {
+    [&id.0[..], &[POSITION]].concat()
 }
 
 pub(super) fn delete(key: Vec<u8>) -> RecordWrite {
     RecordWrite::Delete(RecordKind::Filter, key)
 }
 
-fn encode(state: &Subscription, last_used: u64) -> Vec<u8> {
+fn append_cursor(stream: &mut RlpStream, cursor: Cursor) {
+    match cursor {
+        Cursor::Chain(ChainPosition { block, log_index }) => {
+            stream.append(&block.number).append(&block.hash);
+            stream.append_list::<u64, u64>(log_index.as_slice());
+        }
+        Cursor::Arrival(number) => drop(stream.append(&number)),
+    }
+}
+
+/// Decodes the cursor on a chain that starts at `index` of a list.
+fn decode_position(rlp: &Rlp<'_>, index: usize) -> Result<Cursor, DecoderError> {
+    let block = BlockRef { number: rlp.val_at(index)?, hash: rlp.val_at(index + 1)? };
+    Ok(Cursor::Chain(ChainPosition { block, log_index: optional(rlp, index + 2)? }))
+}
+
+fn encode(state: &Subscription, installed: u64) -> Vec<u8> {
     let kind = match &state.criteria {
         FilterCriteria::Logs(_) => LOGS,
         FilterCriteria::Blocks => BLOCKS,
@@ -31,14 +80,8 @@ fn encode(state: &Subscription, last_used: u64) -> Vec<u8> {
     };
     let mut stream = RlpStream::new();
     stream.begin_unbounded_list();
-    stream.append(&kind).append(&last_used);
-    match state.cursor {
-        Cursor::Chain(ChainPosition { block, log_index }) => {
-            stream.append(&block.number).append(&block.hash);
-            stream.append_list::<u64, u64>(log_index.as_slice());
-        }
-        Cursor::Arrival(number) => drop(stream.append(&number)),
-    }
+    stream.append(&kind).append(&installed);
+    append_cursor(&mut stream, state.cursor);
     if let FilterCriteria::Logs(LogCriteria { filter, from, open_below, to }) = &state.criteria {
         stream.append(from);
         stream.append_list::<u64, u64>(to.as_slice());
@@ -56,30 +99,38 @@ fn encode(state: &Subscription, last_used: u64) -> Vec<u8> {
     stream.out().to_vec()
 }
 
-/// Decodes the filter in a record, with the time of its last use.
-pub(super) fn decode(record: &Record) -> Result<(FilterId, Subscription, u64), DecoderError> {
-    let id = FilterId(record.key.as_slice().try_into().map_err(|_| DecoderError::RlpInvalidLength)?);
+/// Decodes a record. The filter in it counts as held in `memory`.
+pub(super) fn decode(record: &Record, memory: &Arc<FilterMemory>) -> Result<Decoded, DecoderError> {
     let rlp = Rlp::new(&record.value);
-    let chain = || -> Result<Cursor, DecoderError> {
-        let block = BlockRef { number: rlp.val_at(2)?, hash: rlp.val_at(3)? };
-        Ok(Cursor::Chain(ChainPosition { block, log_index: optional(&rlp, 4)? }))
-    };
+    if let [id @ .., POSITION] = &record.key[..]
+        && let Ok(id) = id.try_into()
+    {
+        let cursor = match rlp.item_count()? {
+            1 => Cursor::Arrival(rlp.val_at(0)?),
+            _ => decode_position(&rlp, 0)?,
+        };
+        return Ok(Decoded::Position(FilterId(id), cursor));
+    }
+    let id = FilterId(record.key.as_slice().try_into().map_err(|_| DecoderError::RlpInvalidLength)?);
+    // Its time is needed only by versions that had no record of the cursor.
+    rlp.val_at::<u64>(1)?;
     let (criteria, cursor) = match rlp.val_at(0)? {
-        LOGS => (FilterCriteria::Logs(decode_criteria(&rlp)?), chain()?),
-        BLOCKS => (FilterCriteria::Blocks, chain()?),
+        LOGS => (FilterCriteria::Logs(decode_criteria(&rlp, memory)?), decode_position(&rlp, 2)?),
+        BLOCKS => (FilterCriteria::Blocks, decode_position(&rlp, 2)?),
         PENDING_TRANSACTIONS => (FilterCriteria::PendingTransactions, Cursor::Arrival(rlp.val_at(2)?)),
         _ => return Err(DecoderError::Custom("unknown kind of filter")),
     };
-    Ok((id, Subscription { criteria, cursor }, rlp.val_at(1)?))
+    Ok(Decoded::Filter(id, Subscription { criteria, cursor }))
 }
 
-fn decode_criteria(rlp: &Rlp<'_>) -> Result<LogCriteria, DecoderError> {
+fn decode_criteria(rlp: &Rlp<'_>, memory: &Arc<FilterMemory>) -> Result<LogCriteria, DecoderError> {
     let topics: Result<Vec<Vec<H256>>, _> = rlp.at(8)?.iter().map(|words| words.as_list()).collect();
+    let (addresses, topics) = (rlp.list_at(7)?, topics?);
     Ok(LogCriteria {
         from: rlp.val_at(5)?,
         open_below: rlp.item_count()? > 9 && rlp.val_at(9)?,
         to: optional(rlp, 6)?,
-        filter: LogFilter { addresses: rlp.list_at(7)?, topics: topics? },
+        filter: memory.restore(LogFilter { addresses, topics }),
     })
 }
 
@@ -105,6 +156,10 @@ mod tests {
     use proptest::option;
     use proptest::prelude::*;
 
+    fn decode(record: &Record) -> Result<Decoded, DecoderError> {
+        super::decode(record, &FilterMemory::new(0))
+    }
+
     fn words() -> impl Strategy<Value = Vec<H256>> {
         vec(any::<[u8; 32]>().prop_map(H256), 0..4)
     }
@@ -113,7 +168,7 @@ mod tests {
         let addresses = vec(any::<[u8; 20]>().prop_map(Address::from), 0..4);
         let range = (any::<u64>(), any::<bool>(), option::of(any::<u64>()));
         (addresses, vec(words(), 0..5), range).prop_map(|(addresses, topics, (from, open_below, to))| LogCriteria {
-            filter: LogFilter { addresses, topics },
+            filter: LogFilter { addresses, topics }.into(),
             from,
             open_below,
             to,
@@ -146,7 +201,14 @@ mod tests {
         #[test]
         fn records_give_the_filter_back(state in subscriptions(), last_used in any::<u64>(), id in any::<[u8; 16]>()) {
             let record = record(put(FilterId(id), &state, last_used));
-            prop_assert_eq!(decode(&record), Ok((FilterId(id), state, last_used)));
+            prop_assert_eq!(decode(&record), Ok(Decoded::Filter(FilterId(id), state)));
+        }
+
+        #[test]
+        fn records_give_the_cursor_back(state in subscriptions(), id in any::<[u8; 16]>()) {
+            let record = record(put_position(FilterId(id), state.cursor));
+            prop_assert!(record.value.len() < 80, "{}", record.value.len());
+            prop_assert_eq!(decode(&record), Ok(Decoded::Position(FilterId(id), state.cursor)));
         }
 
         /// Any bytes decode to a filter or an error.
@@ -164,8 +226,8 @@ mod tests {
                 prop_assert!(decode(&damaged).is_err(), "cut at {}", at);
             } else {
                 damaged.value[at] ^= flip;
-                if let Ok((id, read, last_used)) = decode(&damaged) {
-                    prop_assert_eq!(decode(&record(put(id, &read, last_used))), Ok((id, read, last_used)));
+                if let Ok(Decoded::Filter(id, read)) = decode(&damaged) {
+                    prop_assert_eq!(decode(&record(put(id, &read, 7))), Ok(Decoded::Filter(id, read)));
                 }
             }
         }
@@ -174,7 +236,7 @@ mod tests {
         fn random_records_do_not_panic(key in vec(any::<u8>(), 0..20), value in vec(any::<u8>(), 0..80)) {
             let length = key.len();
             let decoded = decode(&Record { key, value });
-            prop_assert!(length == 16 || decoded.is_err());
+            prop_assert!([16, 17].contains(&length) || decoded.is_err());
         }
     }
 
@@ -189,12 +251,13 @@ mod tests {
             filter: LogFilter {
                 addresses: [1, 2].map(Address::repeat_byte).to_vec(),
                 topics: vec![vec![word(3)], vec![], vec![word(4), word(5)]],
-            },
+            }
+            .into(),
             from: 200,
             open_below: false,
             to: Some(400),
         };
-        let all = LogCriteria { filter: LogFilter::default(), from: 200, open_below: false, to: None };
+        let all = LogCriteria { filter: LogFilter::default().into(), from: 200, open_below: false, to: None };
         let new = LogCriteria { open_below: true, ..all.clone() };
         let cases: [(FilterCriteria, Cursor, &[u8]); 5] = [
             (
@@ -231,8 +294,25 @@ mod tests {
         for (criteria, cursor, value) in cases {
             let (id, state) = (FilterId([7; 16]), Subscription { criteria, cursor });
             let record = Record { key: vec![7; 16], value: value.to_vec() };
-            assert_eq!(decode(&record), Ok((id, state.clone(), 0x0192_0000_0000)));
+            assert_eq!(decode(&record), Ok(Decoded::Filter(id, state.clone())));
             assert_eq!(put(id, &state, 0x0192_0000_0000), RecordWrite::Put(RecordKind::Filter, record));
+        }
+    }
+
+    #[test]
+    fn keeps_the_encoding_of_each_cursor() {
+        let block = BlockRef { number: 300, hash: H256::repeat_byte(0xab) };
+        let cases: [(Cursor, &[u8]); 2] = [
+            (
+                Cursor::Chain(ChainPosition { block, log_index: Some(5) }),
+                &hex!("e682012ca0ababababababababababababababababababababababababababababababababc105"),
+            ),
+            (Cursor::Arrival(77), &hex!("c14d")),
+        ];
+        for (cursor, value) in cases {
+            let key = [&[7; 16][..], &[1]].concat();
+            let record = Record { key, value: value.to_vec() };
+            assert_eq!(put_position(FilterId([7; 16]), cursor), RecordWrite::Put(RecordKind::Filter, record));
         }
     }
 }

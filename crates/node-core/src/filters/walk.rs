@@ -2,15 +2,21 @@
 //!
 //! Each function takes one step on it. The head is reached when the position after a step is the end of the head.
 
-use super::{ChainPosition, ChangedLog, ChangesError, LogCriteria};
+use super::{ChainPosition, ChangedLog, ChangesError, KeptFilter, LogCriteria};
 use crate::backend::{BackendError, View};
 use crate::block::{BlockRef, ExecutedBlock, LogPosition};
 use crate::context::Context;
-use crate::logs::{self, FoundLog, PageSize};
+use crate::logs::{self, FoundLog, LogScan, PageSize};
 use node_types::BlockNumber;
 
 /// Maximum number of removed blocks in one step, so that no step takes long, however many blocks have left the chain.
 pub(super) const MAX_REMOVED: usize = 1_024;
+
+/// Number of blocks from which on the index is used to find logs.
+const FOLLOWED: BlockNumber = 8;
+
+/// Number of logs that are compared in the time in which one term is looked up in the index.
+const LOGS_FOR_TERM: usize = 32;
 
 /// The end of a step down a branch that has left the chain.
 struct Descent {
@@ -106,7 +112,7 @@ pub(super) fn log_changes(
 
     let head = view.head();
     let first = reached.next_log().max(LogPosition { block: *range.start(), log_index: 0 });
-    let scan = logs::scan(view, context, &criteria.filter, first, (*range.end()).min(head.number), page)?;
+    let scan = follow(view, context, &criteria.filter, first, (*range.end()).min(head.number), page)?;
     let reached = match (scan.next, scan.logs.last()) {
         (Some(_), Some(last)) => after(last),
         _ => ChainPosition::end_of(head),
@@ -116,6 +122,53 @@ pub(super) fn log_changes(
         ChangedLog { found, removed: false, reached }
     }));
     Ok((changes, reached))
+}
+
+/// Returns the same as [`logs::scan`]. If there are few blocks, as for a filter that is polled or a subscription, their
+/// logs are compared with the filter: looking up each of its terms in the index takes longer.
+fn follow(
+    view: &dyn View,
+    context: &Context,
+    filter: &KeptFilter,
+    first: LogPosition,
+    last: BlockNumber,
+    mut page: PageSize,
+) -> Result<LogScan, BackendError> {
+    let terms = filter.addresses.len() + filter.topics.iter().map(Vec::len).sum::<usize>();
+    let mut logs = Vec::new();
+    if last.saturating_sub(first.block) >= FOLLOWED {
+        return logs::scan(view, context, filter, first, last, page);
+    }
+    for number in first.block..=last {
+        context.check()?;
+        let start = if number == first.block { first.log_index } else { 0 };
+        for block in view.logs(&[number])? {
+            if block.len() > LOGS_FOR_TERM * (terms + 1) {
+                let rest =
+                    logs::scan(view, context, filter, LogPosition { block: number, log_index: start }, last, page)?;
+                logs.extend(rest.logs);
+                return Ok(LogScan { logs, next: rest.next });
+            }
+            for (log_index, found) in (0..).zip(block.iter()) {
+                if log_index < start || !filter.matches_ref(&found.log) {
+                    continue;
+                }
+                if !page.take(found.log.data) {
+                    return Ok(LogScan { logs, next: Some(LogPosition { block: number, log_index }) });
+                }
+                logs.push(FoundLog {
+                    block: BlockRef { number, hash: block.hash },
+                    timestamp: block.timestamp,
+                    pending: false,
+                    log_index,
+                    transaction_index: found.transaction_index,
+                    transaction_hash: found.transaction_hash,
+                    log: found.log.to_log(),
+                });
+            }
+        }
+    }
+    Ok(LogScan { logs, next: None })
 }
 
 /// Returns the position right after a log.

@@ -8,6 +8,7 @@ use crate::executor::{CallFailure, ExecutionError, TransactionError};
 use crate::filters::{FilterError, InvalidFilterId};
 use crate::pool::{AddError, FeeCap, PoolError, Rejection};
 use crate::producer::ProducerError;
+use node_types::buffer::BufferFull;
 use node_types::proof::InvalidProof;
 use node_types::{Address, BlockId, BlockNumber, Bytes, H256};
 use std::fmt;
@@ -65,6 +66,12 @@ pub enum NodeError {
         "no more filters can be installed: the limit is {limit}, and one client may use at most half of those that others do not use"
     )]
     TooManyFilters { limit: usize },
+    /// No more addresses and topics of filters, subscriptions and event streams may be kept.
+    #[error(
+        "the filter takes too much memory: filters and subscriptions may have at most {limit} bytes of addresses and topics, and one \
+         client at most half of what the others leave"
+    )]
+    FilterMemory { limit: usize },
     #[error("the query spans {blocks} blocks, but at most {limit} are allowed")]
     TooManyBlocks {
         blocks: u64,
@@ -83,6 +90,17 @@ pub enum NodeError {
     /// Too many logs match a filter. Its range cannot be changed.
     #[error("more than {limit} logs match the filter")]
     TooManyFilterLogs { limit: usize },
+    /// The logs that match do not fit into a response.
+    #[error("{full}")]
+    LogsTooLarge {
+        full: BufferFull,
+        /// Last block of a range whose logs fit; `None` if those of a single block do not, or if the range cannot be
+        /// changed.
+        to_block: Option<BlockNumber>,
+        field: Field,
+    },
+    #[error("{0}")]
+    ResponseTooLarge(BufferFull),
     #[error("transaction not found")]
     TransactionNotFound { hash: H256 },
     #[error("genesis is not traceable")]
@@ -122,9 +140,14 @@ impl NodeError {
     pub fn limit(&self) -> Option<Limit> {
         match self {
             Self::TooManyFilters { .. } => Some(Limit::Filters),
+            Self::FilterMemory { .. } => Some(Limit::FilterBytes),
             Self::TooManyBlocks { .. } => Some(Limit::BlockRange),
             Self::TooManyLogs { .. } | Self::TooManyFilterLogs { .. } => Some(Limit::Logs),
             Self::TraceTooLarge { .. } => Some(Limit::TraceBytes),
+            Self::LogsTooLarge { full, .. } | Self::ResponseTooLarge(full) => Some(match full {
+                BufferFull::TooLong { .. } => Limit::Response,
+                BufferFull::OverMemory { .. } | BufferFull::NoMemory { .. } => Limit::TransferMemory,
+            }),
             Self::Interrupted(Interrupted::DeadlineExceeded) => Some(Limit::CallTimeout),
             Self::ExecutionFailed { limit, .. } => *limit,
             Self::Interrupted(Interrupted::Cancelled)
@@ -201,6 +224,7 @@ impl From<FilterError> for NodeError {
             FilterError::NotFound(_) => Self::FilterNotFound,
             FilterError::NotALogFilter(_) => Self::invalid(Field::FilterId, error.to_string()),
             FilterError::TooMany(limit) => Self::TooManyFilters { limit },
+            FilterError::OutOfMemory(limit) => Self::FilterMemory { limit },
             FilterError::CursorForgotten(block) => {
                 Self::BlockNotFound { block: block.hash.into(), field: Field::FilterId }
             }
@@ -326,6 +350,8 @@ impl ProducerError {
             | Self::NoSuchBlock { .. }
             | Self::NotSigned
             | Self::TooManySnapshots(_)
+            | Self::SnapshotsTooLarge(_)
+            | Self::TooManyImpersonated(_)
             | Self::Execution(_)
             | Self::Backend(_) => Field::Request,
         }

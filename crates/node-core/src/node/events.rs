@@ -85,7 +85,8 @@ pub(super) fn events(node: &Node, context: &Context, query: &EventQuery) -> Resu
             if !faults.is_empty() {
                 return Err(NodeError::Invalid(faults));
             }
-            let criteria = LogCriteria { filter: filter.clone(), from: 0, open_below: false, to: None };
+            let filter = node.filters.keep(context, filter.clone())?;
+            let criteria = LogCriteria { filter, from: 0, open_below: false, to: None };
             (FilterCriteria::Logs(criteria), Cursor::Chain(start(&snapshot, from)?), from.resumes())
         }
         EventQuery::Blocks { start: from } => {
@@ -109,6 +110,16 @@ pub(super) fn events(node: &Node, context: &Context, query: &EventQuery) -> Resu
     };
     let genesis = genesis.map(|hash| BlockRef { number: 0, hash });
     Ok(EventStream { subscription: Subscription { criteria, cursor }, last_id, genesis })
+}
+
+pub(super) fn restart_events(node: &Node, context: &Context, stream: &EventStream) -> Result<EventStream, NodeError> {
+    context.check()?;
+    let cursor = match stream.subscription.cursor {
+        Cursor::Chain(_) => Cursor::Chain(ChainPosition::end_of(node.snapshot(context)?.view.head())),
+        Cursor::Arrival(_) => Cursor::Arrival(node.pool.arrivals(u64::MAX, 0).next),
+    };
+    let criteria = stream.subscription.criteria.clone();
+    Ok(EventStream { subscription: Subscription { criteria, cursor }, last_id: None, genesis: None })
 }
 
 pub(super) fn next_events(

@@ -1,6 +1,6 @@
 //! Filters that are polled for changes.
 
-use super::fault::Fault;
+use super::fault::{Fault, Field};
 use super::logs::{BlockRange, filter_faults};
 use super::resolve::RequestView;
 use super::{Node, NodeError};
@@ -8,8 +8,10 @@ use crate::backend::LogFilter;
 use crate::block::LogRef;
 use crate::context::Context;
 use crate::filters::{FilterCriteria, FilterId, LogCriteria};
-use crate::logs::FoundLog;
+use crate::logs::{FoundLog, PageEnd};
+use node_types::buffer::BufferFull;
 use node_types::{BlockNumber, BlockNumberOrTag};
+use std::ops::ControlFlow;
 
 pub(super) fn new_filter(
     node: &Node,
@@ -25,6 +27,7 @@ pub(super) fn new_filter(
         return Err(NodeError::Invalid(faults));
     }
     let open_below = !matches!(range.from, Some(BlockNumberOrTag::Number(_)));
+    let filter = node.filters.keep(context, filter)?;
     Ok(node.filters.install(context, FilterCriteria::Logs(LogCriteria { filter, from, open_below, to }))?)
 }
 
@@ -57,7 +60,10 @@ fn resolve(snapshot: &RequestView, range: &BlockRange, faults: &mut Vec<Fault>) 
 
 pub(super) fn get_filter_logs(node: &Node, context: &Context, id: FilterId) -> Result<Vec<FoundLog>, NodeError> {
     let mut logs = Vec::new();
-    node.visit_filter_logs(context, id, |found| logs.push(found.to_found_log()))?;
+    node.visit_filter_logs(context, id, |found| {
+        logs.push(found.to_found_log());
+        ControlFlow::Continue(())
+    })?;
     Ok(logs)
 }
 
@@ -65,11 +71,16 @@ pub(super) fn visit_filter_logs(
     node: &Node,
     context: &Context,
     id: FilterId,
-    visit: impl FnMut(FoundLog<LogRef<'_>>),
+    visit: impl FnMut(FoundLog<LogRef<'_>>) -> ControlFlow<BufferFull>,
 ) -> Result<(), NodeError> {
     let limit = node.limits.logs;
-    let all = node.filters.visit_logs(context, id, limit, visit)?;
-    if all { Ok(()) } else { Err(NodeError::TooManyFilterLogs { limit }) }
+    match node.filters.visit_logs(context, id, limit, visit)? {
+        None => Ok(()),
+        Some(PageEnd { full: None, .. }) => Err(NodeError::TooManyFilterLogs { limit }),
+        Some(PageEnd { full: Some(full), .. }) => {
+            Err(NodeError::LogsTooLarge { full, to_block: None, field: Field::FilterId })
+        }
+    }
 }
 
 #[cfg(test)]
@@ -77,7 +88,7 @@ mod tests {
     use super::*;
     use crate::filters::FilterChanges;
     use crate::node::testing::World;
-    use crate::node::{Field, Finality, Limits};
+    use crate::node::{Finality, Limits};
     use crate::state::StateChanges;
     use crate::test_chain::{account, child, log, transaction};
     use node_types::H256;

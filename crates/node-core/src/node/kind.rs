@@ -2,6 +2,7 @@
 
 use super::NodeError;
 use crate::context::Interrupted;
+use crate::producer::ProducerError;
 use std::fmt;
 
 macro_rules! kinds {
@@ -103,15 +104,23 @@ impl NodeError {
                 ErrorKind::ExecutionFailed
             }
             Self::TransactionRejected(_) => ErrorKind::TransactionRejected,
+            Self::Control(
+                ProducerError::TooManySnapshots(_)
+                | ProducerError::SnapshotsTooLarge(_)
+                | ProducerError::TooManyImpersonated(_),
+            ) => ErrorKind::LimitExceeded,
             Self::Control(_) => ErrorKind::ControlRefused,
             Self::Importing => ErrorKind::Importing,
             Self::NotProducing => ErrorKind::NotProducing,
             Self::UnknownAccount(_) => ErrorKind::UnknownAccount,
             Self::GenesisNotTraceable => ErrorKind::NotTraceable,
             Self::TooManyFilters { .. } => ErrorKind::TooManyFilters,
-            Self::TooManyBlocks { .. }
+            Self::FilterMemory { .. }
+            | Self::TooManyBlocks { .. }
             | Self::TooManyLogs { .. }
             | Self::TooManyFilterLogs { .. }
+            | Self::LogsTooLarge { .. }
+            | Self::ResponseTooLarge(_)
             | Self::TraceTooLarge { .. } => ErrorKind::LimitExceeded,
             Self::Interrupted(Interrupted::DeadlineExceeded) => ErrorKind::Timeout,
             Self::Interrupted(Interrupted::Cancelled) => ErrorKind::Cancelled,

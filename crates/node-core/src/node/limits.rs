@@ -64,6 +64,8 @@ pub enum Limit {
     Addresses,
     BlockRange,
     CallTimeout,
+    /// [`FilterLimits::bytes`](crate::filters::FilterLimits::bytes).
+    FilterBytes,
     /// [`FilterLimits::count`](crate::filters::FilterLimits::count).
     Filters,
     GasCap,
@@ -75,9 +77,13 @@ pub enum Limit {
     PoolQueued,
     /// [`PoolLimits::transactions`](crate::pool::PoolLimits::transactions).
     PoolTransactions,
+    /// The maximum length of a response, which the transport sets.
+    Response,
     StorageKeys,
     Topics,
     TraceBytes,
+    /// The maximum size of all responses that are not read yet, which the transport sets.
+    TransferMemory,
 }
 
 impl Limit {
@@ -87,6 +93,7 @@ impl Limit {
             Self::Addresses => "max-addresses",
             Self::BlockRange => "max-block-range",
             Self::CallTimeout => "call-timeout",
+            Self::FilterBytes => "max-filter-bytes",
             Self::Filters => "max-filters",
             Self::GasCap => "gas-cap",
             Self::Logs => "max-logs",
@@ -94,9 +101,11 @@ impl Limit {
             Self::PoolBytes => "pool-bytes",
             Self::PoolQueued => "pool-queued",
             Self::PoolTransactions => "pool-transactions",
+            Self::Response => "max-response",
             Self::StorageKeys => "max-storage-keys",
             Self::Topics => "max-topics",
             Self::TraceBytes => "max-trace-bytes",
+            Self::TransferMemory => "transfer-memory",
         }
     }
 

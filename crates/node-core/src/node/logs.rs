@@ -6,11 +6,12 @@ use super::{Limit, Limits, Node, NodeError};
 use crate::backend::{BackendError, LogFilter};
 use crate::block::{LogPosition, LogRef};
 use crate::context::Context;
-use crate::logs::{self, FoundLog, PageSize};
+use crate::logs::{self, FoundLog, PageEnd, PageSize};
+use node_types::buffer::BufferFull;
 use node_types::{BlockId, BlockNumber, BlockNumberOrTag, H256, keccak256};
 use rlp::RlpStream;
 use std::fmt;
-use std::ops::RangeInclusive;
+use std::ops::{ControlFlow, RangeInclusive};
 use std::str::FromStr;
 
 /// Maximum number of topics of a log: LOG4 writes four.
@@ -101,7 +102,10 @@ pub struct LogCursor {
 
 pub(super) fn get_logs(node: &Node, context: &Context, query: &LogQuery) -> Result<Vec<FoundLog>, NodeError> {
     let mut logs = Vec::new();
-    node.visit_logs(context, query, |found| logs.push(found.to_found_log()))?;
+    node.visit_logs(context, query, |found| {
+        logs.push(found.to_found_log());
+        ControlFlow::Continue(())
+    })?;
     Ok(logs)
 }
 
@@ -109,19 +113,29 @@ pub(super) fn visit_logs(
     node: &Node,
     context: &Context,
     query: &LogQuery,
-    visit: impl FnMut(FoundLog<LogRef<'_>>),
+    visit: impl FnMut(FoundLog<LogRef<'_>>) -> ControlFlow<BufferFull>,
 ) -> Result<(), NodeError> {
     let size = PageSize::of_entries(node.limits.logs);
     match node.find_logs(context, query, None, size, visit)? {
         (.., None) => Ok(()),
-        (_, range, Some(next)) => Err(NodeError::TooManyLogs {
-            limit: node.limits.logs,
-            to_block: next.block.checked_sub(1).filter(|last| range.contains(last)),
-            field: match query.blocks {
-                LogBlocks::Hash(_) => Field::BlockHash,
-                LogBlocks::Range(_) => Field::ToBlock,
-            },
-        }),
+        (_, range, Some(PageEnd { next, full })) => {
+            let to_block = next.block.checked_sub(1).filter(|last| range.contains(last));
+            let field = query.blocks.field();
+            Err(match full {
+                Some(full) => NodeError::LogsTooLarge { full, to_block, field },
+                None => NodeError::TooManyLogs { limit: node.limits.logs, to_block, field },
+            })
+        }
+    }
+}
+
+impl LogBlocks {
+    /// Returns the field that determines the last block.
+    fn field(&self) -> Field {
+        match self {
+            Self::Hash(_) => Field::BlockHash,
+            Self::Range(_) => Field::ToBlock,
+        }
     }
 }
 
@@ -132,7 +146,10 @@ pub(super) fn get_logs_page(
     cursor: Option<LogCursor>,
 ) -> Result<LogPage, NodeError> {
     let mut logs = Vec::new();
-    let next = node.visit_logs_page(context, query, cursor, |found| logs.push(found.to_found_log()))?;
+    let next = node.visit_logs_page(context, query, cursor, |found| {
+        logs.push(found.to_found_log());
+        ControlFlow::Continue(())
+    })?;
     Ok(LogPage { logs, next })
 }
 
@@ -141,11 +158,14 @@ pub(super) fn visit_logs_page(
     context: &Context,
     query: &LogQuery,
     cursor: Option<LogCursor>,
-    visit: impl FnMut(FoundLog<LogRef<'_>>),
+    visit: impl FnMut(FoundLog<LogRef<'_>>) -> ControlFlow<BufferFull>,
 ) -> Result<Option<LogCursor>, NodeError> {
     let size = PageSize::bounded(node.limits.logs.max(1));
-    let (snapshot, _, next) = node.find_logs(context, query, cursor, size, visit)?;
-    let Some(position) = next else { return Ok(None) };
+    let (snapshot, _, end) = node.find_logs(context, query, cursor, size, visit)?;
+    let Some(PageEnd { next: position, full }) = end else { return Ok(None) };
+    if let Some(full) = full {
+        return Err(NodeError::LogsTooLarge { full, to_block: None, field: query.blocks.field() });
+    }
     let block = identity(&snapshot, position.block)?.ok_or(BackendError::UnknownBlock(position.block))?;
     Ok(Some(LogCursor { position, block, query: digest(query) }))
 }
@@ -163,8 +183,8 @@ impl Node {
         query: &LogQuery,
         cursor: Option<LogCursor>,
         page: PageSize,
-        mut visit: impl FnMut(FoundLog<LogRef<'_>>),
-    ) -> Result<(RequestView, RangeInclusive<BlockNumber>, Option<LogPosition>), NodeError> {
+        mut visit: impl FnMut(FoundLog<LogRef<'_>>) -> ControlFlow<BufferFull>,
+    ) -> Result<(RequestView, RangeInclusive<BlockNumber>, Option<PageEnd>), NodeError> {
         let mut faults = filter_faults(&query.filter, &self.limits);
         let snapshot = match &query.blocks {
             LogBlocks::Range(range) => self.snapshot_of_range(context, range)?,
@@ -192,10 +212,10 @@ impl Node {
             }
             from = from.max(cursor.position);
         }
-        let next = logs::visit(&*snapshot.view, context, &query.filter, from, *range.end(), page, |found| {
-            visit(FoundLog { pending: snapshot.is_pending(found.block.number), ..found });
+        let end = logs::visit(&*snapshot.view, context, &query.filter, from, *range.end(), page, |found| {
+            visit(FoundLog { pending: snapshot.is_pending(found.block.number), ..found })
         })?;
-        Ok((snapshot, range, next))
+        Ok((snapshot, range, end))
     }
 }
 

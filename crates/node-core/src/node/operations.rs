@@ -21,8 +21,10 @@ use crate::filters::{FilterChanges, FilterCriteria, FilterId};
 use crate::logs::{FoundLog, PageSize};
 use crate::pool::PoolContent;
 use crate::producer::Producer;
+use node_types::buffer::BufferFull;
 use node_types::consensus::{Account, PooledTransaction, Signature, TransactionBody, Withdrawal};
 use node_types::{Address, BlockId, BlockNumber, BlockNumberOrTag, Bytes, H256, U256};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// The head, and suggested fees.
@@ -292,16 +294,17 @@ impl Node {
         logs::get_logs(self, context, query)
     }
 
-    /// Passes all logs that match to `visit`, in the order of the chain, without copying them.
+    /// Passes all logs that match to `visit`, in the order of the chain, without copying them, until it does not take
+    /// one.
     ///
     /// # Errors
-    /// Those of [`get_logs`](Self::get_logs). If an error is returned, `visit` may already have been called with some
+    /// Those of [`get_logs`](Self::get_logs), and [`NodeError::LogsTooLarge`] if `visit` breaks off. If an error is returned, `visit` may already have been called with some
     /// of the logs.
     pub fn visit_logs(
         &self,
         context: &Context,
         query: &LogQuery,
-        visit: impl FnMut(FoundLog<LogRef<'_>>),
+        visit: impl FnMut(FoundLog<LogRef<'_>>) -> ControlFlow<BufferFull>,
     ) -> Result<(), NodeError> {
         logs::visit_logs(self, context, query, visit)
     }
@@ -340,14 +343,14 @@ impl Node {
     /// this is the last one.
     ///
     /// # Errors
-    /// Those of [`get_logs_page`](Self::get_logs_page). If an error is returned, `visit` may already have been called
+    /// Those of [`get_logs_page`](Self::get_logs_page), and [`NodeError::LogsTooLarge`] if `visit` breaks off. If an error is returned, `visit` may already have been called
     /// with some of the logs.
     pub fn visit_logs_page(
         &self,
         context: &Context,
         query: &LogQuery,
         cursor: Option<LogCursor>,
-        visit: impl FnMut(FoundLog<LogRef<'_>>),
+        visit: impl FnMut(FoundLog<LogRef<'_>>) -> ControlFlow<BufferFull>,
     ) -> Result<Option<LogCursor>, NodeError> {
         logs::visit_logs_page(self, context, query, cursor, visit)
     }
@@ -415,13 +418,13 @@ impl Node {
     /// Passes all logs in the range of a log filter to `visit`, in the order of the chain, without copying them.
     ///
     /// # Errors
-    /// Those of [`get_filter_logs`](Self::get_filter_logs). If an error is returned, `visit` may already have been
+    /// Those of [`get_filter_logs`](Self::get_filter_logs), and [`NodeError::LogsTooLarge`] if `visit` breaks off. If an error is returned, `visit` may already have been
     /// called with some of the logs.
     pub fn visit_filter_logs(
         &self,
         context: &Context,
         id: FilterId,
-        visit: impl FnMut(FoundLog<LogRef<'_>>),
+        visit: impl FnMut(FoundLog<LogRef<'_>>) -> ControlFlow<BufferFull>,
     ) -> Result<(), NodeError> {
         filters::visit_filter_logs(self, context, id, visit)
     }
@@ -438,10 +441,19 @@ impl Node {
     /// Opens a stream of events.
     ///
     /// # Errors
-    /// [`NodeError::BlockNotFound`] if the block of the client's last event is unknown, and [`NodeError::Invalid`] if
-    /// the filter exceeds the limits, or if the first block is more than one above the head.
+    /// [`NodeError::BlockNotFound`] if the block of the client's last event is unknown, [`NodeError::Invalid`] if the
+    /// filter exceeds the limits, or if the first block is more than one above the head, and
+    /// [`NodeError::FilterMemory`] if the client may not have the node keep the filter.
     pub fn events(&self, context: &Context, query: &EventQuery) -> Result<EventStream, NodeError> {
         events::events(self, context, query)
+    }
+
+    /// Returns a stream of the same events from now on, because the position of `stream` is no longer known.
+    ///
+    /// # Errors
+    /// Failures of the backend.
+    pub fn restart_events(&self, context: &Context, stream: &EventStream) -> Result<EventStream, NodeError> {
+        events::restart_events(self, context, stream)
     }
 
     /// Returns the next events, about one page, and the stream after them. Returns no events if nothing has changed.

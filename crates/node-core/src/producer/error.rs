@@ -65,6 +65,10 @@ pub enum ProducerError {
     SnapshotLost(BlockNumber),
     #[error("there are already {0} snapshots, which is the maximum")]
     TooManySnapshots(usize),
+    #[error("snapshots may take at most {0} bytes; revert to one to delete it and the later ones")]
+    SnapshotsTooLarge(usize),
+    #[error("{0} accounts are impersonated already, which is the maximum")]
+    TooManyImpersonated(usize),
     #[error(transparent)]
     Execution(#[from] ExecutionError),
     #[error(transparent)]

@@ -41,6 +41,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// are pending.
 const MAX_FURTHER_BLOCKS: usize = 16;
 
+/// Maximum number of accounts that are impersonated individually.
+const MAX_IMPERSONATED: usize = 65_536;
+
 /// How a node produces blocks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Production {
@@ -389,9 +392,18 @@ impl Producer {
 
     /// Starts or stops impersonating `address`, which means accepting unsigned transactions from it. Returns whether
     /// this changed anything.
-    pub fn impersonate(&self, address: Address, allowed: bool) -> bool {
+    ///
+    /// # Errors
+    /// [`ProducerError::TooManyImpersonated`].
+    pub fn impersonate(&self, address: Address, allowed: bool) -> Result<bool, ProducerError> {
         let mut impersonated = self.impersonated.write();
-        if allowed { impersonated.insert(address) } else { impersonated.remove(&address) }
+        if !allowed {
+            return Ok(impersonated.remove(&address));
+        }
+        if impersonated.len() >= MAX_IMPERSONATED && !impersonated.contains(&address) {
+            return Err(ProducerError::TooManyImpersonated(MAX_IMPERSONATED));
+        }
+        Ok(impersonated.insert(address))
     }
 
     /// Locks the sending of transactions of impersonated accounts.

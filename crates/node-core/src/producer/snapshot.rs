@@ -15,6 +15,9 @@ use std::collections::{BTreeMap, HashSet};
 /// Maximum number of snapshots at a time.
 const MAX_SNAPSHOTS: usize = 1_024;
 
+/// Maximum number of bytes of all snapshots, which is that of their records.
+const MAX_BYTES: usize = 64 << 20;
+
 /// The state of a node at one moment, without the blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct DevSnapshot {
@@ -24,6 +27,8 @@ struct DevSnapshot {
     /// Pending edits.
     edits: StateChanges,
     pool: Vec<H256>,
+    /// Number of bytes of the record.
+    size: usize,
 }
 
 pub(super) struct Snapshots {
@@ -53,10 +58,17 @@ impl Snapshots {
     }
 
     /// Stores a snapshot under the next number, and returns the number.
-    fn add(&mut self, backend: &dyn StateBackend, snapshot: DevSnapshot) -> Result<u64, BackendError> {
+    fn add(&mut self, backend: &dyn StateBackend, mut snapshot: DevSnapshot) -> Result<u64, ProducerError> {
         let id = self.next;
+        let value = snapshot.encode();
+        snapshot.size = value.len();
+        let others: usize = self.kept.values().map(|kept| kept.size).sum();
+        if others + snapshot.size > MAX_BYTES {
+            return Err(ProducerError::SnapshotsTooLarge(MAX_BYTES));
+        }
         let deletion = self.deleted.map(|id| RecordWrite::Delete(RecordKind::Snapshot, key(id)));
-        let writes: Vec<_> = deletion.into_iter().chain([snapshot.record(id)]).collect();
+        let record = RecordWrite::Put(RecordKind::Snapshot, Record { key: key(id), value });
+        let writes: Vec<_> = deletion.into_iter().chain([record]).collect();
         backend.write_records(&writes)?;
         self.kept.insert(id, snapshot);
         (self.deleted, self.next) = (None, id + 1);
@@ -81,11 +93,11 @@ impl Snapshots {
 }
 
 impl DevSnapshot {
-    fn record(&self, id: u64) -> RecordWrite {
+    fn encode(&self) -> Vec<u8> {
         let mut stream = RlpStream::new_list(5);
         stream.append(&self.head.hash).append(&self.head.number).append(&self.offset.cast_unsigned());
         stream.append(&edits::encode_changes(&self.edits)).append_list(&self.pool);
-        RecordWrite::Put(RecordKind::Snapshot, Record { key: key(id), value: stream.out().to_vec() })
+        stream.out().to_vec()
     }
 
     fn decode(record: &Record) -> Result<(u64, Self), DecoderError> {
@@ -96,6 +108,7 @@ impl DevSnapshot {
             offset: rlp.val_at::<u64>(2)?.cast_signed(),
             edits: edits::decode_changes(&Rlp::new(rlp.at(3)?.data()?))?,
             pool: rlp.list_at(4)?,
+            size: record.value.len(),
         };
         Ok((id, snapshot))
     }
@@ -116,7 +129,7 @@ impl Producer {
     /// snapshot is durable when this returns.
     ///
     /// # Errors
-    /// [`ProducerError::TooManySnapshots`], and failures of the backend.
+    /// [`ProducerError::TooManySnapshots`] or [`ProducerError::SnapshotsTooLarge`], and failures of the backend.
     pub fn snapshot(&self) -> Result<u64, ProducerError> {
         let _sealing = self.sealing.lock();
         let mut snapshots = self.snapshots.lock();
@@ -128,8 +141,9 @@ impl Producer {
             offset: self.settings.offset(),
             edits: self.parts.backend.pending_edits()?,
             pool: self.parts.pool.hashes(),
+            size: 0,
         };
-        Ok(snapshots.add(&*self.parts.backend, snapshot)?)
+        snapshots.add(&*self.parts.backend, snapshot)
     }
 
     /// Returns the numbers of all snapshots, each with the head that it recorded.
@@ -182,8 +196,9 @@ mod tests {
         fn records_round_trip(id: u64, number: u64, hash: [u8; 32], offset: i64, pool: Vec<[u8; 32]>) {
             let pool = pool.into_iter().map(H256::from).collect();
             let head = BlockRef { number, hash: hash.into() };
-            let snapshot = DevSnapshot { head, offset, edits: StateChanges::default(), pool };
-            let RecordWrite::Put(_, record) = snapshot.record(id) else { panic!() };
+            let mut snapshot = DevSnapshot { head, offset, edits: StateChanges::default(), pool, size: 0 };
+            let record = Record { key: key(id), value: snapshot.encode() };
+            snapshot.size = record.value.len();
             prop_assert_eq!(DevSnapshot::decode(&record).unwrap(), (id, snapshot));
         }
 
@@ -210,6 +225,6 @@ mod tests {
         assert_eq!(snapshot.head, BlockRef { number: 300, hash: H256::repeat_byte(0xab) });
         assert_eq!(snapshot.edits.accounts.len(), 2);
         assert_eq!(snapshot.pool, [6, 7].map(H256::repeat_byte));
-        assert_eq!(snapshot.record(4), RecordWrite::Put(RecordKind::Snapshot, record));
+        assert_eq!((snapshot.encode(), snapshot.size), (record.value, value.len()));
     }
 }

@@ -122,14 +122,19 @@ impl Limit {
     /// # Errors
     /// If `amount` is not zero, and not enough is left or the client would hold more than it leaves for others.
     pub(crate) fn take(self: &Arc<Self>, client: &Arc<Client>, amount: usize) -> Result<Permit, Exhausted> {
-        let mut permit = Permit { limit: self.clone(), client: client.clone(), amount: 0 };
+        let mut permit = self.take_nothing(client);
         permit.grow(amount)?;
         Ok(permit)
     }
 
+    /// Returns a permit of nothing for `client`, which can [grow](Permit::grow).
+    pub(crate) fn take_nothing(self: &Arc<Self>, client: &Arc<Client>) -> Permit {
+        Permit { limit: self.clone(), client: client.clone(), amount: 0 }
+    }
+
     /// Like [`take`](Self::take), for a client to which shares do not apply: a proxy, which represents many clients.
     pub(crate) fn take_unshared(self: &Arc<Self>, client: &Arc<Client>, amount: usize) -> Result<Permit, Exhausted> {
-        let mut permit = Permit { limit: self.clone(), client: client.clone(), amount: 0 };
+        let mut permit = self.take_nothing(client);
         match permit.add(amount) {
             (_, Some(_)) => Ok(permit),
             (_, None) => Err(permit.exhausted()),
@@ -148,6 +153,11 @@ pub(crate) struct Permit {
 impl Permit {
     pub(crate) fn amount(&self) -> usize {
         self.amount
+    }
+
+    /// Returns the amount that all clients together may hold.
+    pub(crate) fn capacity(&self) -> usize {
+        self.limit.capacity
     }
 
     /// Takes `more` of the resource.

@@ -49,7 +49,7 @@ pub(crate) fn admit(
     let config = &service.config;
     check_form(request)?;
     if sender.base_url(request).is_none() {
-        check_host(request, service)?;
+        check_host(request, config).inspect_err(|error| report_host(error, service))?;
     }
     if length > config.requests.max_headers {
         return Err(HttpError::HeadersTooLong { limit: config.requests.max_headers });
@@ -250,7 +250,7 @@ pub(crate) fn report_unreadable(request: &HttpRequest, service: &Service, sender
 /// Refuses requests that other programs may understand differently (RFC 9112, section 3.2; RFC 9110, section 8.6).
 /// actix-http refuses most of them, but accepts any `Host`. Other servers that these routes are mounted in may refuse
 /// none.
-fn check_form(request: &HttpRequest) -> Result<(), HttpError> {
+pub(crate) fn check_form(request: &HttpRequest) -> Result<(), HttpError> {
     let (headers, uri) = (request.headers(), request.uri());
     let is_repeated = |name| headers.get_all(name).nth(1).is_some();
     if is_repeated(HOST) {
@@ -269,20 +269,14 @@ fn check_form(request: &HttpRequest) -> Result<(), HttpError> {
 }
 
 /// Refuses hosts that are invalid or not allowed. Requests without a host are accepted: browsers always send one.
-fn check_host(request: &HttpRequest, service: &Service) -> Result<(), HttpError> {
+pub(crate) fn check_host(request: &HttpRequest, config: &HttpConfig) -> Result<(), HttpError> {
     check_form_of_host(request)?;
-    let config = &service.config;
     match encode::requested_authority(request) {
         Some(name)
             if !name.is_empty()
                 && !hosts::is_allowed(&config.access.allowed_hosts, name, config.listen.public_url.as_ref()) =>
         {
-            let host = excerpt(name);
-            service.notices.warn(host, || {
-                let host = host_of(host);
-                tracing::warn!(host, "refused a request for another host; add the host to --allowed-hosts to allow it");
-            });
-            Err(HttpError::HostRefused { host: host.to_owned() })
+            Err(HttpError::HostRefused { host: excerpt(name).to_owned() })
         }
         _ => Ok(()),
     }
@@ -293,6 +287,16 @@ fn check_form_of_host(request: &HttpRequest) -> Result<(), HttpError> {
         return Err(HttpError::Malformed("its header Host is not a host name or address with or without a port"));
     }
     Ok(())
+}
+
+/// Reports a host that was refused.
+fn report_host(error: &HttpError, service: &Service) {
+    if let HttpError::HostRefused { host } = error {
+        service.notices.warn(host, || {
+            let host = host_of(host);
+            tracing::warn!(host, "refused a request for another host; add the host to --allowed-hosts to allow it");
+        });
+    }
 }
 
 fn excerpt(text: &str) -> &str {

@@ -8,7 +8,7 @@ use crate::problem::HttpError;
 use crate::scheduling;
 use crate::service::Service;
 use actix_web::dev::Payload;
-use actix_web::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap};
+use actix_web::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, TRANSFER_ENCODING, UPGRADE};
 use actix_web::web::{Bytes, BytesMut};
 use actix_web::{HttpMessage, HttpRequest, mime};
 use futures_util::StreamExt;
@@ -27,19 +27,21 @@ pub(crate) async fn read_json(
 ) -> Result<Bytes, HttpError> {
     let (headers, config) = (request.headers(), &service.config);
     let limit = config.requests.max_body;
+    let expected = expected_length(headers);
+    let mut collect = async |limit| collect(payload, limit, expected, &service.transfers, client).await;
     if !is_json(request) {
         let untyped = !headers.contains_key(CONTENT_TYPE);
         // A missing body is reported as missing, not as a wrong media type.
-        let is_empty = untyped && within(config, collect(payload, 0, &service.transfers, client)).await.is_ok();
+        let is_empty = untyped && within(config, collect(0)).await.is_ok();
         return Err(if is_empty { HttpError::Body(BodyError::Empty) } else { HttpError::MediaType });
     }
     let packing = headers.get(CONTENT_ENCODING).map(Packing::of).transpose()?.flatten();
     if declared_length(headers).is_some_and(|length| length > limit as u64) {
         return Err(HttpError::BodyTooLarge { limit });
     }
-    let mut body = within(config, collect(payload, limit, &service.transfers, client)).await?;
+    let mut body = within(config, collect(limit)).await?;
     if let Some(packing) = packing {
-        let unpack = Box::new(move |_: &Context| packing.unpack(&body, limit));
+        let unpack = Box::new(move |context: &Context| packing.unpack(context, &body, limit));
         body = scheduling::run(&service.pools, Cost::Long, service.context(client), unpack).await?;
     }
     Ok(body)
@@ -53,6 +55,16 @@ async fn within(config: &HttpConfig, body: impl Future<Output = Result<Bytes, Ht
 /// Returns whether the request declares a body of length zero, whose media type does not matter.
 pub(crate) fn is_declared_empty(request: &HttpRequest) -> bool {
     declared_length(request.headers()) == Some(0)
+}
+
+/// Returns the length after which a body ends, if actix-http does not recognize its end: it takes the body of a request
+/// with `Upgrade: websocket` for the bytes of the other protocol. A server may ignore the header (RFC 9110, section
+/// 7.8).
+fn expected_length(headers: &HeaderMap) -> Option<usize> {
+    if !headers.contains_key(UPGRADE) || headers.contains_key(TRANSFER_ENCODING) {
+        return None;
+    }
+    Some(declared_length(headers).map_or(0, |length| usize::try_from(length).unwrap_or(usize::MAX)))
 }
 
 fn declared_length(headers: &HeaderMap) -> Option<u64> {
@@ -70,18 +82,27 @@ pub(crate) fn is_json(request: &impl HttpMessage) -> bool {
     media_type.type_() == mime::APPLICATION && media_type.suffix().unwrap_or(media_type.subtype()) == mime::JSON
 }
 
-/// Reads a body of at most `limit` bytes. While it arrives, its bytes count as held by `client`.
+/// Reads a body of at most `limit` bytes, up to its end or `expected` bytes. While it arrives, its bytes count as held
+/// by `client`.
 async fn collect(
     payload: &mut Payload,
     limit: usize,
+    expected: Option<usize>,
     transfers: &Arc<Limit>,
     client: &Arc<Client>,
 ) -> Result<Bytes, HttpError> {
     let mut next = async || payload.next().await.transpose().map_err(|_| HttpError::BodyBroken);
+    let is_complete = |length| expected.is_some_and(|expected| length >= expected);
+    if is_complete(0) {
+        return Ok(Bytes::new());
+    }
     // Most bodies arrive in one chunk, which does not have to be copied.
     let Some(first) = next().await? else { return Ok(Bytes::new()) };
     if first.len() > limit {
         return Err(HttpError::BodyTooLarge { limit });
+    }
+    if is_complete(first.len()) {
+        return Ok(first);
     }
     // Short bodies are accepted even if no transfer memory is left.
     let mut held = transfers.take(client, if first.len() > SHORT { first.len() } else { 0 })?;
@@ -93,6 +114,9 @@ async fn collect(
         }
         held.grow(chunk.len())?;
         body.extend_from_slice(&chunk);
+        if is_complete(body.len()) {
+            return Ok(body.freeze());
+        }
         match next().await? {
             Some(more) => chunk = more,
             None => return Ok(body.freeze()),

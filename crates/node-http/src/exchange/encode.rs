@@ -7,7 +7,7 @@ use crate::problem::HttpError;
 use crate::url::is_authority;
 use actix_web::HttpRequest;
 use actix_web::http::header::HOST;
-use node_types::wire::append_json;
+use node_types::wire::{JsonBuffer, append_json};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -57,49 +57,60 @@ pub(crate) fn schema_url(base_url: &str, name: &str) -> String {
     [base_url, "/schemas/", name, ".json"].concat()
 }
 
-/// Returns the beginning of a response up to the end of `$schema`, in a buffer with room for `capacity` bytes.
-fn opening(schema_url: &str, capacity: usize) -> Vec<u8> {
-    let mut json = Vec::with_capacity(capacity);
-    json.extend_from_slice(b"{\"$schema\":\"");
-    json.extend_from_slice(schema_url.as_bytes());
-    json.push(b'"');
-    json
+/// Appends the beginning of a response up to the end of `$schema`.
+fn open(out: &mut JsonBuffer, schema_url: &str) {
+    out.extend_from_slice(b"{\"$schema\":\"");
+    out.extend_from_slice(schema_url.as_bytes());
+    out.push(b'"');
 }
 
-/// Returns the JSON of a response whose part after `$schema` is `rest`.
-pub(crate) fn with_rest(schema_url: &str, rest: &[u8]) -> Vec<u8> {
-    let mut json = opening(schema_url, schema_url.len() + rest.len() + 16);
-    json.extend_from_slice(rest);
-    json
+/// Appends the JSON of a response whose part after `$schema` is `rest`.
+pub(crate) fn append_rest(out: &mut JsonBuffer, schema_url: &str, rest: &[u8]) {
+    open(out, schema_url);
+    out.extend_from_slice(rest);
 }
 
 /// Returns the part of a response after `$schema`, which does not depend on the client.
 pub(crate) fn rest_of<'a>(schema_url: &str, json: &'a [u8]) -> &'a [u8] {
-    json.get(opening(schema_url, 64).len()..).unwrap_or_default()
+    let mut opening = JsonBuffer::default();
+    open(&mut opening, schema_url);
+    json.get(opening.len()..).unwrap_or_default()
 }
 
-/// Returns the JSON of `output`, which must be an object, with `$schema` added as the first key.
-pub(crate) fn with_schema<T: Serialize>(schema_url: &str, output: &T) -> Result<Vec<u8>, HttpError> {
-    let (json, ()) = with_schema_by(schema_url, |out| append_json(out, output).map_err(HttpError::Encode))?;
-    Ok(json)
+/// Appends the JSON of `output`, which must be an object, with `$schema` added as the first key.
+pub(crate) fn append<T: Serialize>(out: &mut JsonBuffer, schema_url: &str, output: &T) -> Result<(), HttpError> {
+    append_by(out, schema_url, |out| {
+        append_json(out, output).map_err(|error| out.full().map_or(HttpError::Encode(error), HttpError::from))
+    })
 }
 
-/// Returns the JSON object that `append` appends, with `$schema` added as the first key, and what `append` returns.
-pub(crate) fn with_schema_by<T>(
+/// Appends the JSON object that `append` appends, with `$schema` added as the first key. Returns what `append` returns.
+pub(crate) fn append_by<T>(
+    out: &mut JsonBuffer,
     schema_url: &str,
-    append: impl FnOnce(&mut Vec<u8>) -> Result<T, HttpError>,
-) -> Result<(Vec<u8>, T), HttpError> {
-    let mut json = opening(schema_url, 1_024);
-    let start = json.len();
-    let returned = append(&mut json)?;
-    debug_assert_eq!(json[start], b'{', "every output is an object");
-    if json.ends_with(b"{}") {
-        json.truncate(start);
-        json.push(b'}');
-    } else {
-        json[start] = b',';
+    append: impl FnOnce(&mut JsonBuffer) -> Result<T, HttpError>,
+) -> Result<T, HttpError> {
+    open(out, schema_url);
+    let start = out.len();
+    let returned = append(out)?;
+    if let Some(full) = out.full() {
+        return Err(full.into());
     }
-    Ok((json, returned))
+    debug_assert_eq!(out[start], b'{', "every output is an object");
+    if out.ends_with(b"{}") {
+        out.truncate(start);
+        out.push(b'}');
+    } else {
+        out.replace(start, b',');
+    }
+    Ok(returned)
+}
+
+/// Returns the JSON of `output` with `$schema` as the first key, without a limit on its length.
+pub(crate) fn with_schema<T: Serialize>(schema_url: &str, output: &T) -> Result<Vec<u8>, HttpError> {
+    let mut json = JsonBuffer::default();
+    append(&mut json, schema_url, output)?;
+    Ok(json.into())
 }
 
 /// Returns the JSON of a schema, with `$id`, its own URL, added as the first key.
@@ -125,7 +136,9 @@ mod tests {
         ];
         for (output, expected) in cases {
             let json = with_schema("http://h/s", &output).unwrap();
-            assert_eq!(with_rest("http://h/s", rest_of("http://h/s", &json)), json);
+            let mut again = JsonBuffer::default();
+            append_rest(&mut again, "http://h/s", rest_of("http://h/s", &json));
+            assert_eq!(again[..], json[..]);
             assert_eq!(String::from_utf8(json).unwrap(), expected);
         }
     }

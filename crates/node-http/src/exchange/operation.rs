@@ -4,7 +4,7 @@ use super::Exchange;
 use super::response::{JSON, described_by};
 use crate::convert::output;
 use crate::exchange::encode;
-use crate::exchange::transfer::CompleteBody;
+use crate::exchange::transfer::{self, CompleteBody};
 use crate::problem::HttpError;
 use crate::scheduling;
 use crate::service::Service;
@@ -15,7 +15,7 @@ use node_core::context::Context;
 use node_core::cost::Cost;
 use node_core::node::{Node, NodeError};
 use node_rpc::BlockKey;
-use node_types::wire::{BodyError, ErrorDetail, GetBlockByHashOutput};
+use node_types::wire::{BodyError, ErrorDetail, GetBlockByHashOutput, JsonBuffer};
 use serde::Serialize;
 
 /// The output of an operation, with additional data for the response.
@@ -43,8 +43,8 @@ pub(crate) struct Job {
     faults: Vec<ErrorDetail>,
 }
 
-/// Computes the body of a response whose schema has the given URL.
-type EncodedWork = dyn Fn(&Service, &Context, &str) -> Result<Reply<Vec<u8>>, HttpError> + Send;
+/// Appends the body of a response whose schema has the given URL. Returns [`Reply::next`].
+type EncodedWork = dyn Fn(&Service, &Context, &str, &mut JsonBuffer) -> Result<Option<String>, HttpError> + Send;
 
 /// Checks a part of a request on the chain.
 pub(crate) type Check = dyn Fn(&Node, &Context) -> Result<(), NodeError> + Send;
@@ -55,23 +55,24 @@ impl Job {
         cost: Cost,
         work: impl Fn(&Node, &Context) -> Result<Reply<O>, NodeError> + Send + 'static,
     ) -> Self {
-        let work = move |service: &Service, context: &Context, schema: &str| {
+        let work = move |service: &Service, context: &Context, schema: &str, out: &mut JsonBuffer| {
             let Reply { output, next } = work(&service.node, context)?;
-            Ok(Reply { output: encode::with_schema(schema, &output)?, next })
+            encode::append(out, schema, &output)?;
+            Ok(next)
         };
         Self::encoding(cost, work)
     }
 
     fn encoding(
         cost: Cost,
-        work: impl Fn(&Service, &Context, &str) -> Result<Reply<Vec<u8>>, HttpError> + Send + 'static,
+        work: impl Fn(&Service, &Context, &str, &mut JsonBuffer) -> Result<Option<String>, HttpError> + Send + 'static,
     ) -> Self {
         Self { cost, work: Box::new(work), check: None, faults: Vec::new() }
     }
 
     /// Creates a job for a request with `faults`, whose response also has those that its check finds.
     pub(crate) fn faulty(cost: Cost, faults: Vec<ErrorDetail>) -> Self {
-        let never = |_: &Service, _: &Context, _: &str| Err(HttpError::Parameters(Vec::new()));
+        let never = |_: &Service, _: &Context, _: &str, _: &mut JsonBuffer| Err(HttpError::Parameters(Vec::new()));
         Self { faults, ..Self::encoding(cost, never) }
     }
 
@@ -98,33 +99,30 @@ impl Job {
     /// Creates a job whose response is the JSON object that `work` appends. `work` returns [`Reply::next`].
     pub(crate) fn writing(
         cost: Cost,
-        work: impl Fn(&Node, &Context, &mut Vec<u8>) -> Result<Option<String>, NodeError> + Send + 'static,
+        work: impl Fn(&Node, &Context, &mut JsonBuffer) -> Result<Option<String>, NodeError> + Send + 'static,
     ) -> Self {
-        let work = move |service: &Service, context: &Context, schema: &str| {
-            let append = |out: &mut Vec<u8>| Ok(work(&service.node, context, out)?);
-            let (output, next) = encode::with_schema_by(schema, append)?;
-            Ok(Reply { output, next })
+        let work = move |service: &Service, context: &Context, schema: &str, out: &mut JsonBuffer| {
+            encode::append_by(out, schema, |out| Ok(work(&service.node, context, out)?))
         };
         Self::encoding(cost, work)
     }
 
     /// Creates a job whose response is the block of `key`, from the cache of serialized blocks if possible.
     pub(crate) fn block(key: BlockKey) -> Self {
-        let work = move |service: &Service, context: &Context, schema: &str| {
+        let work = move |service: &Service, context: &Context, schema: &str, out: &mut JsonBuffer| {
             let blocks = service.rpc.blocks();
-            let body = match blocks.get(key) {
-                Some(rest) => encode::with_rest(schema, &rest),
+            match blocks.get(key) {
+                Some(rest) => encode::append_rest(out, schema, &rest),
                 None => {
                     let block = service.node.get_block(context, key.hash.into())?;
                     let output = GetBlockByHashOutput { block: block.map(|block| output::block(&block, key.whole)) };
-                    let body = encode::with_schema(schema, &output)?;
+                    encode::append(out, schema, &output)?;
                     if output.block.is_some() {
-                        blocks.insert(key, encode::rest_of(schema, &body));
+                        blocks.insert(key, encode::rest_of(schema, out));
                     }
-                    body
                 }
-            };
-            Ok(body.into())
+            }
+            Ok(None)
         };
         Self::encoding(Cost::of_block(key.hash), work)
     }
@@ -152,9 +150,12 @@ impl Exchange {
                 let found = check.as_ref().map_or(Ok(()), |check| check(&service.node, context));
                 return Err(with_others(faults.clone(), found));
             }
-            let Reply { output, next } = work(&service, context, &schema)?;
-            let output = CompleteBody::new(output, &service, &client).inspect_err(|_| context.results_are_lost())?;
-            Ok(Reply { output, next })
+            let mut out = transfer::buffer(&service, &client);
+            let written = work(&service, context, &schema, &mut out).and_then(|next| {
+                let output = CompleteBody::new(out)?;
+                Ok(Reply { output, next })
+            });
+            written.inspect_err(|_| context.results_are_lost())
         });
         let result = scheduling::run(&self.service.pools, cost, context.clone(), work).await;
         self.set_context(context);

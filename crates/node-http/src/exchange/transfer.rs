@@ -1,14 +1,14 @@
-//! Limits on responses that are being sent: on their total memory for all clients, and on the time that a client may
-//! take to read them.
+//! Limits on responses that are being written and sent: on their length, on their total memory for all clients, and on
+//! the time that a client may take to read them.
 
-use crate::admission::clients::{Client, Permit};
+use crate::admission::clients::{Client, Exhausted, Permit};
 use crate::admission::sender::Sender;
 use crate::config::HttpConfig;
 use crate::metrics::Metrics;
-use crate::problem::HttpError;
 use crate::service::Service;
 use actix_web::rt;
 use actix_web::web::Bytes;
+use node_types::wire::{Allowance, BufferFull, JsonBuffer};
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,48 +18,90 @@ use tokio::time::timeout;
 /// Bodies of at most this length, in bytes, are not counted: a connection has a single one of them.
 pub(crate) const SHORT: usize = 16 * 1024;
 
+/// The memory of a response, which counts as held by its client from when it is written until it has been sent.
+struct ResponseMemory {
+    permit: Permit,
+    /// Maximum length of a response in bytes.
+    most: usize,
+}
+
+impl Allowance for ResponseMemory {
+    fn most(&self) -> usize {
+        self.most.min(self.permit.capacity())
+    }
+
+    fn hold(&mut self, bytes: usize) -> Result<(), BufferFull> {
+        let capacity = self.permit.capacity();
+        if bytes > self.most {
+            return Err(BufferFull::TooLong { limit: self.most });
+        }
+        if bytes > capacity {
+            return Err(BufferFull::OverMemory { limit: capacity });
+        }
+        match bytes.checked_sub(self.permit.amount()) {
+            Some(more) => self.permit.grow(more).map_err(|_| BufferFull::NoMemory { limit: capacity }),
+            None => {
+                self.permit.give_back(self.permit.amount() - bytes);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Returns the buffer for a response to `client`.
+pub(crate) fn buffer(service: &Service, client: &Arc<Client>) -> JsonBuffer {
+    let most = service.config.requests.max_response;
+    JsonBuffer::within(ResponseMemory { permit: service.transfers.take_nothing(client), most }, SHORT)
+}
+
 /// A complete response body. A long one counts as memory of its client until it is dropped or has been sent.
 pub(crate) struct CompleteBody {
     bytes: Bytes,
-    permit: Option<Permit>,
+    memory: Option<Box<dyn Allowance>>,
 }
 
 impl CompleteBody {
+    /// Creates the body that was written to a [buffer].
+    ///
+    /// # Errors
+    /// If the buffer is full, so that the body is incomplete.
+    pub(crate) fn new(buffer: JsonBuffer) -> Result<Self, BufferFull> {
+        if let Some(full) = buffer.full() {
+            return Err(full);
+        }
+        let (mut bytes, memory) = buffer.into_parts();
+        if bytes.len() > SHORT {
+            return Ok(Self { bytes: bytes.into(), memory });
+        }
+        // It may be an error in the buffer of a long response, whose memory would not be counted.
+        if bytes.capacity() > SHORT {
+            bytes.shrink_to_fit();
+        }
+        Ok(Self::uncounted(bytes.into()))
+    }
+
     /// Counts `bytes` if they are long.
     ///
     /// # Errors
-    /// [`HttpError::ResponseTooLarge`] if there will never be enough memory for them, and [`HttpError::Exhausted`] if
-    /// there is not enough now, for all clients together or for this one.
-    pub(crate) fn new(mut bytes: Vec<u8>, service: &Service, client: &Arc<Client>) -> Result<Self, HttpError> {
-        let (length, limit) = (bytes.len(), service.config.clients.transfer_memory);
-        if length <= SHORT {
-            // It may be an error in the buffer of a long response, whose memory would not be counted.
-            if bytes.capacity() > SHORT {
-                bytes.shrink_to_fit();
-            }
-            return Ok(Self::uncounted(bytes.into()));
+    /// If there is not enough memory for them, for all clients together or for this one.
+    pub(crate) fn counted(bytes: Bytes, service: &Service, client: &Arc<Client>) -> Result<Self, Exhausted> {
+        if bytes.len() <= SHORT {
+            return Ok(Self::uncounted(bytes));
         }
-        if length > limit {
-            return Err(HttpError::ResponseTooLarge { length, limit });
-        }
-        let permit = service.transfers.take(client, bytes.capacity().min(limit))?;
-        Ok(Self { bytes: bytes.into(), permit: Some(permit) })
+        let permit = service.transfers.take(client, bytes.len())?;
+        let most = bytes.len();
+        Ok(Self { bytes, memory: Some(Box::new(ResponseMemory { permit, most })) })
     }
 
     /// Creates a body that is always sent: it is short, or shared by all clients.
     pub(crate) fn uncounted(bytes: Bytes) -> Self {
-        Self { bytes, permit: None }
-    }
-
-    /// Replaces the bytes by about as many others.
-    pub(crate) fn map(self, convert: impl FnOnce(Bytes) -> Bytes) -> Self {
-        Self { bytes: convert(self.bytes), permit: self.permit }
+        Self { bytes, memory: None }
     }
 
     /// Returns the bytes, which the caller must send now. If the client reads them below the minimum rate, the
     /// connection is closed.
     pub(crate) fn send(self, service: &Service, sender: &Sender) -> Bytes {
-        let Self { bytes, permit: Some(permit) } = self else { return self.bytes };
+        let Self { bytes, memory: Some(memory) } = self else { return self.bytes };
         let (unread, read) = oneshot::channel::<()>();
         let limit = time_limit(bytes.len(), &service.config);
         let (connection, metrics) = (sender.connection.clone(), service.metrics.clone());
@@ -70,7 +112,7 @@ impl CompleteBody {
                 connection.close();
             }
         });
-        Bytes::from_owner(Held { bytes, _permit: permit, _unread: unread })
+        Bytes::from_owner(Held { bytes, _memory: memory, _unread: unread })
     }
 }
 
@@ -96,7 +138,7 @@ pub(crate) fn time_limit(length: usize, config: &HttpConfig) -> Duration {
 
 struct Held {
     bytes: Bytes,
-    _permit: Permit,
+    _memory: Box<dyn Allowance>,
     _unread: oneshot::Sender<()>,
 }
 

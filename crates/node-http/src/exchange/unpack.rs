@@ -3,8 +3,10 @@
 use crate::problem::HttpError;
 use actix_web::http::header::HeaderValue;
 use actix_web::web::Bytes;
-use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
-use std::io::Read;
+use flate2::bufread::{DeflateDecoder, GzDecoder, ZlibDecoder};
+use node_core::context::Context;
+use node_core::node::NodeError;
+use std::io::{self, BufRead, Read};
 
 /// Maximum window of zstd, as the exponent of a power of two (RFC 9659, section 3): 8 MiB.
 #[cfg(feature = "compression")]
@@ -13,6 +15,13 @@ const ZSTD_WINDOW: u32 = 23;
 /// Buffer of the brotli decoder, in bytes.
 #[cfg(feature = "compression")]
 const BROTLI_BUFFER: usize = 4_096;
+
+/// Maximum number of members of a gzip body (RFC 1952, section 2.2). Each one costs as much as decompressing some
+/// kilobytes, even if it is empty.
+const MAX_MEMBERS: usize = 1_024;
+
+/// Number of compressed bytes after which the context is checked.
+const PIECE: usize = 16 * 1024;
 
 /// The compression of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,24 +57,31 @@ impl Packing {
     /// Decompresses a body.
     ///
     /// # Errors
-    /// If the body is malformed, or has more than `limit` bytes when decompressed.
-    pub(crate) fn unpack(self, packed: &[u8], limit: usize) -> Result<Bytes, HttpError> {
+    /// If the body is malformed, or has more than `limit` bytes when decompressed, or the context is interrupted.
+    pub(crate) fn unpack(self, context: &Context, packed: &[u8], limit: usize) -> Result<Bytes, HttpError> {
+        let unpacked = self.unpack_within(Checked { rest: packed, context }, packed, limit);
+        // The reason why the decoder could not read on.
+        context.check().map_err(NodeError::from)?;
+        unpacked
+    }
+
+    fn unpack_within(self, input: Checked<'_>, packed: &[u8], limit: usize) -> Result<Bytes, HttpError> {
         match self {
-            Self::Gzip => read(MultiGzDecoder::new(packed), limit),
+            Self::Gzip => unpack_members(input, limit),
             // RFC 1950, section 2.2. Raw data that begins like this would have a first block that is stored, with wrong
             // padding.
             Self::Deflate => match packed {
                 [method, flags, ..] if method & 0xf == 8 && u16::from_be_bytes([*method, *flags]) % 31 == 0 => {
-                    read(ZlibDecoder::new(packed), limit)
+                    read(ZlibDecoder::new(input), limit)
                 }
-                _ => read(DeflateDecoder::new(packed), limit),
+                _ => read(DeflateDecoder::new(input), limit),
             },
             #[cfg(feature = "compression")]
-            Self::Brotli => read(brotli::Decompressor::new(packed, BROTLI_BUFFER), limit),
+            Self::Brotli => read(brotli::Decompressor::new(input, BROTLI_BUFFER), limit),
             #[cfg(feature = "compression")]
             Self::Zstd => {
                 let mut decoder =
-                    zstd::stream::read::Decoder::with_buffer(packed).map_err(|_| HttpError::BodyUnpackable)?;
+                    zstd::stream::read::Decoder::with_buffer(input).map_err(|_| HttpError::BodyUnpackable)?;
                 decoder.window_log_max(ZSTD_WINDOW).map_err(|_| HttpError::BodyUnpackable)?;
                 read(decoder, limit)
             }
@@ -75,8 +91,53 @@ impl Packing {
 
 fn read(decoder: impl Read, limit: usize) -> Result<Bytes, HttpError> {
     let mut body = Vec::new();
-    decoder.take(limit as u64 + 1).read_to_end(&mut body).map_err(|_| HttpError::BodyUnpackable)?;
-    if body.len() > limit { Err(HttpError::BodyTooLarge { limit }) } else { Ok(body.into()) }
+    append(&mut body, decoder, limit)?;
+    Ok(body.into())
+}
+
+/// Appends what `decoder` returns to a body of at most `limit` bytes.
+fn append(body: &mut Vec<u8>, decoder: impl Read, limit: usize) -> Result<(), HttpError> {
+    let more = (limit - body.len()) as u64 + 1;
+    decoder.take(more).read_to_end(body).map_err(|_| HttpError::BodyUnpackable)?;
+    if body.len() > limit { Err(HttpError::BodyTooLarge { limit }) } else { Ok(()) }
+}
+
+/// Decompresses the members of a gzip body.
+fn unpack_members(mut input: Checked<'_>, limit: usize) -> Result<Bytes, HttpError> {
+    let mut body = Vec::new();
+    for _ in 0..MAX_MEMBERS {
+        append(&mut body, GzDecoder::new(&mut input), limit)?;
+        if input.rest.is_empty() {
+            return Ok(body.into());
+        }
+    }
+    Err(HttpError::BodyUnpackable)
+}
+
+/// Compressed bytes, which cannot be read on once the context is interrupted: some bytes take long to decompress to
+/// nothing.
+struct Checked<'a> {
+    rest: &'a [u8],
+    context: &'a Context,
+}
+
+impl BufRead for Checked<'_> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.context.check().map_err(io::Error::other)?;
+        Ok(&self.rest[..self.rest.len().min(PIECE)])
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.rest = &self.rest[amount..];
+    }
+}
+
+impl Read for Checked<'_> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let length = self.fill_buf()?.read(buf)?;
+        self.consume(length);
+        Ok(length)
+    }
 }
 
 #[cfg(test)]
@@ -121,13 +182,22 @@ mod tests {
         ];
         for packing in all {
             let packed = pack(packing, br#"{"A": 1}"#);
-            assert_eq!(packing.unpack(&packed, 8).unwrap(), br#"{"A": 1}"#[..], "{packing:?}");
-            assert!(matches!(packing.unpack(&packed, 7), Err(HttpError::BodyTooLarge { limit: 7 })), "{packing:?}");
-            assert!(matches!(packing.unpack(b"nonsense", 99), Err(HttpError::BodyUnpackable)), "{packing:?}");
+            assert_eq!(packing.unpack(&Context::unbounded(), &packed, 8).unwrap(), br#"{"A": 1}"#[..], "{packing:?}");
+            assert!(
+                matches!(packing.unpack(&Context::unbounded(), &packed, 7), Err(HttpError::BodyTooLarge { limit: 7 })),
+                "{packing:?}"
+            );
+            assert!(
+                matches!(packing.unpack(&Context::unbounded(), b"nonsense", 99), Err(HttpError::BodyUnpackable)),
+                "{packing:?}"
+            );
             // A few kilobytes that would become 64 MiB.
             let bomb = pack(packing, &vec![0; 64 << 20]);
             assert!(bomb.len() < 1 << 17, "{packing:?}: {}", bomb.len());
-            assert!(matches!(packing.unpack(&bomb, 1 << 20), Err(HttpError::BodyTooLarge { .. })), "{packing:?}");
+            assert!(
+                matches!(packing.unpack(&Context::unbounded(), &bomb, 1 << 20), Err(HttpError::BodyTooLarge { .. })),
+                "{packing:?}"
+            );
         }
     }
 
@@ -137,8 +207,11 @@ mod tests {
             let mut encoder = DeflateEncoder::new(Vec::new(), level);
             encoder.write_all(br#"{"A": 1}"#).unwrap();
             let packed = encoder.finish().unwrap();
-            assert_eq!(Packing::Deflate.unpack(&packed, 8).unwrap(), br#"{"A": 1}"#[..]);
-            assert!(matches!(Packing::Deflate.unpack(&packed, 7), Err(HttpError::BodyTooLarge { limit: 7 })));
+            assert_eq!(Packing::Deflate.unpack(&Context::unbounded(), &packed, 8).unwrap(), br#"{"A": 1}"#[..]);
+            assert!(matches!(
+                Packing::Deflate.unpack(&Context::unbounded(), &packed, 7),
+                Err(HttpError::BodyTooLarge { limit: 7 })
+            ));
         }
     }
 
@@ -156,6 +229,28 @@ mod tests {
         ];
         for (text, expected) in cases {
             assert_eq!(Packing::of(&HeaderValue::from_static(text)).ok(), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn few_members_of_gzip_are_unpacked_and_many_refused() {
+        let member = pack(Packing::Gzip, b"[1]");
+        let unpacked = Packing::Gzip.unpack(&Context::unbounded(), &member.repeat(3), 100).unwrap();
+        assert_eq!(unpacked, b"[1][1][1]"[..]);
+        let too_long = Packing::Gzip.unpack(&Context::unbounded(), &member.repeat(3), 8);
+        assert!(matches!(too_long, Err(HttpError::BodyTooLarge { limit: 8 })), "{too_long:?}");
+        for (count, accepted) in [(MAX_MEMBERS, true), (MAX_MEMBERS + 1, false)] {
+            let empty = pack(Packing::Gzip, b"").repeat(count);
+            assert_eq!(Packing::Gzip.unpack(&Context::unbounded(), &empty, 100).is_ok(), accepted, "{count}");
+        }
+    }
+
+    #[test]
+    fn unpacking_ends_at_the_deadline() {
+        let over = Context::unbounded().with_timeout(std::time::Duration::ZERO);
+        for packing in [Packing::Gzip, Packing::Deflate] {
+            let refused = packing.unpack(&over, &pack(packing, b"[1]"), 100);
+            assert!(matches!(refused, Err(HttpError::Node(NodeError::Interrupted(_)))), "{refused:?}");
         }
     }
 }

@@ -1,8 +1,10 @@
 //! The HTTP listener for metrics, on a separate address that clients need not reach.
 
-use super::Metrics;
 use super::text::{self, OPEN_METRICS, PLAIN};
-use crate::admission::tokens::{Role, Tokens};
+use crate::admission;
+use crate::admission::tokens::Role;
+use crate::config::HttpConfig;
+use crate::problem;
 use actix_web::dev::ServerHandle;
 use actix_web::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, rt, web};
@@ -24,22 +26,23 @@ pub struct MetricsServer {
 }
 
 impl MetricsServer {
-    /// Listens on `address` and serves `metrics` from a separate thread. If `tokens` contains tokens with the role
-    /// `metrics`, clients must send one of them.
+    /// Listens on `address` and serves the metrics of `config` from a separate thread. Requests may use the hosts that
+    /// the interface itself accepts. If there are tokens with the role `metrics`, clients must send one of them.
     ///
     /// # Errors
     /// If the address cannot be bound or the thread cannot be started.
-    pub fn start(address: SocketAddr, metrics: Metrics, tokens: Option<Tokens>) -> Result<Self, MetricsError> {
+    pub fn start(address: SocketAddr, config: &HttpConfig) -> Result<Self, MetricsError> {
         let bind = |source| MetricsError::Bind { address, source };
         let listener = TcpListener::bind(address).map_err(bind)?;
         let address = listener.local_addr().map_err(bind)?;
         let (sender, receiver) = std::sync::mpsc::channel();
+        let config = config.clone();
         let serve = move || {
             rt::System::new().block_on(async move {
                 let server = HttpServer::new(move || {
-                    let (metrics, tokens) = (metrics.clone(), tokens.clone());
+                    let config = config.clone();
                     let render = move |request: HttpRequest| {
-                        let response = respond(&metrics, &request, tokens.as_ref());
+                        let response = respond(&config, &request);
                         async move { response }
                     };
                     App::new().route("/metrics", web::get().to(render))
@@ -78,15 +81,18 @@ impl MetricsServer {
 }
 
 /// Responds with all metrics, in the format that the request prefers.
-fn respond(metrics: &Metrics, request: &HttpRequest, tokens: Option<&Tokens>) -> HttpResponse {
-    if let Some(tokens) = tokens.filter(|tokens| tokens.protects_metrics()) {
+fn respond(config: &HttpConfig, request: &HttpRequest) -> HttpResponse {
+    if let Err(error) = admission::check_form(request).and_then(|()| admission::check_host(request, config)) {
+        return HttpResponse::build(problem::status(&error)).body(error.to_string());
+    }
+    if let Some(tokens) = config.access.tokens.as_ref().filter(|tokens| tokens.protects_metrics()) {
         let shown = request.headers().get(AUTHORIZATION).and_then(|shown| tokens.role(shown.as_bytes()));
         if shown != Some(Role::Metrics) {
             return HttpResponse::Unauthorized().insert_header((WWW_AUTHENTICATE, "Bearer")).finish();
         }
     }
     let accepted = request.headers().get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
-    let (media_type, body) = match metrics.render() {
+    let (media_type, body) = match config.metrics.render() {
         text if accepted.contains("application/openmetrics-text") => (OPEN_METRICS, text),
         text => (PLAIN, text::from_open_metrics(&text)),
     };

@@ -4,14 +4,14 @@ pub(crate) mod page;
 pub(crate) mod report;
 pub(crate) mod sent;
 
-use crate::admission::clients::Exhausted;
+use crate::admission::clients::{Exhausted, Resource};
 use crate::admission::rate::TooFast;
 use crate::problem::page::ProblemPage;
 use crate::problem::sent::Sent;
 use actix_web::http::StatusCode;
 use node_core::node::{ErrorKind, Limit, NodeError};
 use node_rpc::options;
-use node_types::wire::{BodyError, ErrorDetail};
+use node_types::wire::{BodyError, BufferFull, ErrorDetail};
 use std::net::IpAddr;
 
 /// Encodings of request bodies that this build can decompress, in the form of the header `Accept-Encoding`.
@@ -101,10 +101,6 @@ pub(crate) enum HttpError {
     Unauthorized,
     #[error("more than {} requests a second (`rate-limit`)", .0.limit)]
     TooFast(TooFast),
-    #[error(
-        "the response would have {length} bytes, and the server sends at most {limit} (`transfer-memory`); request less"
-    )]
-    ResponseTooLarge { length: usize, limit: usize },
     #[error("not ready: {0}")]
     NotReady(String),
     #[error("the server is busy, try again soon")]
@@ -113,6 +109,18 @@ pub(crate) enum HttpError {
     Panicked,
     #[error("the response cannot be encoded")]
     Encode(#[source] serde_json::Error),
+}
+
+impl From<BufferFull> for HttpError {
+    fn from(full: BufferFull) -> Self {
+        match full {
+            BufferFull::TooLong { .. } | BufferFull::OverMemory { .. } => Self::Node(NodeError::ResponseTooLarge(full)),
+            // Once others are read, there is memory again.
+            BufferFull::NoMemory { limit } => {
+                Self::Exhausted(Exhausted { resource: Resource::Transfers, capacity: limit })
+            }
+        }
+    }
 }
 
 impl HttpError {
@@ -127,7 +135,6 @@ impl HttpError {
             Self::HeadersTooLong { .. } => "max-headers",
             Self::TooFast(_) => "rate-limit",
             Self::Exhausted(exhausted) => exhausted.resource.option(),
-            Self::ResponseTooLarge { .. } => "transfer-memory",
             Self::Overloaded => "pool-queue",
             Self::Node(error) => return error.limit().map(Limit::name),
             _ => return None,
@@ -229,7 +236,6 @@ fn classify(error: &HttpError) -> (StatusCode, Option<ProblemPage>) {
         HttpError::Body(BodyError::Invalid(_)) | HttpError::Parameters(_) | HttpError::Faulty(..) => {
             blank(StatusCode::UNPROCESSABLE_ENTITY)
         }
-        HttpError::ResponseTooLarge { .. } => (StatusCode::UNPROCESSABLE_ENTITY, Some(ProblemPage::LimitExceeded)),
         HttpError::UnknownRoute | HttpError::SwitchedOff(_) => blank(StatusCode::NOT_FOUND),
         HttpError::MethodNotAllowed { .. } => blank(StatusCode::METHOD_NOT_ALLOWED),
         HttpError::NoWebSocket => blank(StatusCode::UPGRADE_REQUIRED),

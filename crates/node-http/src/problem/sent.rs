@@ -91,19 +91,21 @@ impl Sent {
                 };
                 rejection.reasons.iter().map(detail).collect()
             }
-            NodeError::TooManyLogs { to_block: Some(block), field, .. } => {
+            NodeError::TooManyFilterLogs { .. } | NodeError::LogsTooLarge { field: Field::FilterId, .. } => {
+                let message = "create a narrower filter, or call getLogs for fewer blocks";
+                vec![self.detail(Field::FilterId, message.to_owned())]
+            }
+            NodeError::TooManyLogs { to_block: Some(block), field, .. }
+            | NodeError::LogsTooLarge { to_block: Some(block), field, .. } => {
                 vec![self.detail(*field, format!("the logs up to ToBlock {block} would fit"))]
             }
-            NodeError::TooManyLogs { to_block: None, field, .. } => {
+            NodeError::TooManyLogs { to_block: None, field, .. }
+            | NodeError::LogsTooLarge { to_block: None, field, .. } => {
                 let message = "a single block holds too many; narrow the filter, or request pages with `Prefer: page`";
                 vec![self.detail(*field, message.to_owned())]
             }
             NodeError::TooManyBlocks { to_block, field, .. } => {
                 vec![self.detail(*field, format!("the blocks up to ToBlock {to_block} would fit"))]
-            }
-            NodeError::TooManyFilterLogs { .. } => {
-                let message = "create a narrower filter, or call getLogs for fewer blocks";
-                vec![self.detail(Field::FilterId, message.to_owned())]
             }
             // No other error is about a field.
             _ => Vec::new(),

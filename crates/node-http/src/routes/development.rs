@@ -96,7 +96,7 @@ pub(super) fn operations() -> Vec<Operation> {
             "From now on, sendTransaction accepts this account as `From`, without a key.",
         )
         .body(|_, _: &ImpersonateInput| Cost::CONTROL, |node, context, input| {
-            Ok(ControlOutput { result: node.control(context)?.impersonate(input.address.0, true) })
+            Ok(ControlOutput { result: node.control(context)?.impersonate(input.address.0, true)? })
         }),
         Operation::post(
             "/dev/stopImpersonating/",
@@ -104,7 +104,7 @@ pub(super) fn operations() -> Vec<Operation> {
             "Reverses `impersonate`. Returns whether the account was impersonated.",
         )
         .body(|_, _: &ImpersonateInput| Cost::CONTROL, |node, context, input| {
-            Ok(ControlOutput { result: node.control(context)?.impersonate(input.address.0, false) })
+            Ok(ControlOutput { result: node.control(context)?.impersonate(input.address.0, false)? })
         }),
         Operation::post(
             "/dev/sendTransaction/",

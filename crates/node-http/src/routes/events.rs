@@ -5,7 +5,7 @@ use crate::convert;
 use crate::events;
 use crate::exchange::Exchange;
 use crate::exchange::parameters::Parameters;
-use crate::problem::page::ProblemPage::BlockNotFound;
+use crate::problem::page::ProblemPage::{BlockNotFound, LimitExceeded};
 use actix_web::{HttpRequest, HttpResponse};
 use node_types::BlockNumberOrTag;
 use node_types::wire::{AddressFilter, ErrorDetail, EventsInput, RequestLimits, TopicFilter, schema};
@@ -20,7 +20,9 @@ pub(super) fn operations() -> Vec<Operation> {
              A client that reconnects with the id of the last event misses nothing, and learns what a reorganization removed. `data` is an \
              element of the result of getFilterChanges. An event `problem` ends the stream.",
         )
-        .limits("256 streams at a time (`max-streams`).")
+        .limits(
+            "256 streams at a time (`max-streams`), 64 MiB of addresses and topics of all filters and streams (`max-filter-bytes`).",
+        )
         .with(
             "query",
             "Stream",
@@ -46,7 +48,7 @@ pub(super) fn operations() -> Vec<Operation> {
         )
         .content(Content::Text(&["text/event-stream"]))
         .no_store()
-        .problems(&[BlockNotFound])
+        .problems(&[BlockNotFound, LimitExceeded])
         .handler(stream_events),
     ]
 }

@@ -24,7 +24,8 @@ const FILTER: &[Link] = &[
 const FILTERS: &str =
     "1,024 filters at a time (`max-filters`); a filter that is not polled for 5 min is removed (`filter-ttl`).";
 const LOG_FILTERS: &str = "1,024 filters at a time (`max-filters`); a filter that is not polled for 5 min is removed \
-     (`filter-ttl`). 1,000 addresses (`max-addresses`), 4 positions of topics with 1,000 topics each (`max-topics`).";
+     (`filter-ttl`). 1,000 addresses (`max-addresses`), 4 positions of topics with 1,000 topics each (`max-topics`). 64 MiB of addresses and \
+     topics of all filters and subscriptions (`max-filter-bytes`).";
 
 pub(super) fn operations() -> Vec<Operation> {
     vec![
@@ -36,7 +37,7 @@ pub(super) fn operations() -> Vec<Operation> {
         )
         .limits(LOG_FILTERS)
         .no_store()
-        .problems(&[BlockNotFound])
+        .problems(&[BlockNotFound, LimitExceeded])
         .links(FILTER)
         .body_with_range(
             Cost::FILTER,

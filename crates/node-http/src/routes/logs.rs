@@ -13,8 +13,11 @@ use node_core::context::Context;
 use node_core::cost::Cost;
 use node_core::logs::FoundLog;
 use node_core::node::{BlockRange, LogCursor, Node, NodeError};
-use node_types::wire::{self, BodyError, ErrorDetail, GetLogsInput, GetLogsOutput, JsonArray, JsonObject, LogRange};
+use node_types::wire::{
+    self, BodyError, BufferFull, ErrorDetail, GetLogsInput, GetLogsOutput, JsonArray, JsonBuffer, JsonObject, LogRange,
+};
 use serde_json::json;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 pub(super) fn operations() -> Vec<Operation> {
@@ -69,7 +72,7 @@ async fn get_logs(mut exchange: Exchange) -> HttpResponse {
         let cost = Cost::of_logs([input.from_block, input.to_block]);
         let check = check(LogRange { from: input.from_block, to: input.to_block });
         let query = convert::input::log_query(input);
-        let work = move |node: &Node, context: &Context, out: &mut Vec<u8>| {
+        let work = move |node: &Node, context: &Context, out: &mut JsonBuffer| {
             let next = write_logs(out, |visit| {
                 if in_pages {
                     node.visit_logs_page(context, &query, cursor, visit)
@@ -87,12 +90,16 @@ async fn get_logs(mut exchange: Exchange) -> HttpResponse {
 
 /// Appends an object with the logs that `search` passes on. Returns what `search` returns.
 pub(super) fn write_logs<T>(
-    out: &mut Vec<u8>,
-    search: impl FnOnce(&mut dyn FnMut(FoundLog<LogRef<'_>>)) -> Result<T, NodeError>,
+    out: &mut JsonBuffer,
+    search: impl FnOnce(&mut dyn FnMut(FoundLog<LogRef<'_>>) -> ControlFlow<BufferFull>) -> Result<T, NodeError>,
 ) -> Result<T, NodeError> {
     let mut output = JsonObject::begin(out);
     let mut logs = JsonArray::begin(output.member("Logs"));
-    let returned = search(&mut |found| output::append_log(logs.element(), &found))?;
+    let returned = search(&mut |found| {
+        let out = logs.element();
+        output::append_log(out, &found);
+        out.full().map_or(ControlFlow::Continue(()), ControlFlow::Break)
+    })?;
     logs.end();
     output.end();
     Ok(returned)
@@ -138,15 +145,15 @@ mod tests {
             log: LogRef { address: Address::repeat_byte(4), topics: &[[5; 32]; 2], data: &[6; 40] },
         };
         for count in [0, 1, 3] {
-            let (mut written, mut serialized) = Default::default();
-            let search = |visit: &mut dyn FnMut(FoundLog<LogRef<'_>>)| {
-                (0..count).for_each(|log_index| visit(found(log_index)));
+            let (mut written, mut serialized) = (JsonBuffer::default(), JsonBuffer::default());
+            let search = |visit: &mut dyn FnMut(FoundLog<LogRef<'_>>) -> ControlFlow<BufferFull>| {
+                assert!((0..count).all(|log_index| visit(found(log_index)).is_continue()));
                 Ok(())
             };
             write_logs(&mut written, search).unwrap();
             let logs = (0..count).map(|log_index| output::log(found(log_index).to_found_log())).collect();
             append_json(&mut serialized, &GetLogsOutput { logs }).unwrap();
-            assert_eq!(String::from_utf8(written), String::from_utf8(serialized));
+            assert_eq!(String::from_utf8(written.into()), String::from_utf8(serialized.into()));
         }
     }
 }

@@ -30,6 +30,12 @@ const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long idle connections stay open after the listener was closed, if there is a shutdown delay.
 const LINGER: Duration = Duration::from_millis(250);
 
+/// Time for idle connections to close when the server stops.
+const CLOSING: Duration = Duration::from_millis(100);
+
+/// How often this is checked.
+const CLOSING_STEP: Duration = Duration::from_millis(2);
+
 /// Number of bytes of responses that a connection buffers before it writes them. The buffer remains while the
 /// client does not read.
 const WRITE_BUFFER: usize = 8 * 1024;
@@ -58,7 +64,20 @@ impl Handle {
     /// Stops the server. If `graceful`, requests in progress may finish. Event streams and WebSockets always end.
     pub async fn stop(&self, graceful: bool) {
         self.service.phases.enter(Phase::Closing);
+        if graceful {
+            // Once connections are open when the server stops, it looks for their end only each second.
+            let linger = self.service.config.lifecycle.shutdown_delay.min(LINGER);
+            let _ = rt::time::timeout(linger + CLOSING, self.all_closed()).await;
+        }
         self.server.stop(graceful).await;
+    }
+
+    /// Waits until no connection is open.
+    async fn all_closed(&self) {
+        while self.service.connections.taken() > 0 {
+            sleep(CLOSING_STEP).await;
+        }
+        sleep(CLOSING_STEP).await;
     }
 }
 
@@ -87,13 +106,12 @@ impl Server {
                 u64::try_from(settings.lifecycle.shutdown_timeout.as_millis().div_ceil(1_000)).unwrap_or(u64::MAX),
             )
             .disable_signals();
-        let shutdown = builder.graceful_shutdown_signal();
         let shared = service.clone();
         let base = settings.listen.base_path.clone();
         let linger = settings.lifecycle.shutdown_delay.min(LINGER);
         let serve = move |is_at_control: bool| {
-            let (service, shutdown) = (shared.clone(), shutdown.clone());
-            let accepting = service.clone();
+            let service = shared.clone();
+            let (accepting, stopping) = (service.clone(), service.clone());
             let http = HttpService::build()
                 .h1_write_buffer_size(WRITE_BUFFER)
                 .keep_alive(settings.clients.keep_alive)
@@ -105,9 +123,9 @@ impl Server {
                     data.insert(connection.peer().clone());
                 })
                 .graceful_shutdown_signal(move || {
-                    let shutdown = shutdown.clone();
+                    let mut closing = stopping.phases.closing();
                     async move {
-                        shutdown.notified().await;
+                        closing.wait().await;
                         // A request may be in flight on a connection that looks idle.
                         sleep(linger).await;
                     }

@@ -15,7 +15,7 @@ use crate::exchange::Exchange;
 use crate::exchange::request_id::{RequestId, Trace};
 use crate::exchange::request_log::{Responded, UNKNOWN_METHOD};
 use crate::exchange::streaming::streaming_body;
-use crate::exchange::transfer::CompleteBody;
+use crate::exchange::transfer::{CompleteBody, SHORT};
 use crate::problem::{self, HttpError};
 use crate::rpc::{self, Response, Unread};
 use crate::scheduling;
@@ -26,7 +26,7 @@ use actix_http::ws::{self, CloseCode, CloseReason, Codec, Message as Outgoing};
 use actix_web::HttpResponse;
 use actix_web::http::header::{CONTENT_TYPE, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, UPGRADE};
 use actix_web::http::{StatusCode, Version};
-use actix_web::web::{self, Bytes, BytesMut};
+use actix_web::web::{self, BufMut, Bytes, BytesMut};
 use futures_util::FutureExt;
 use futures_util::future::OptionFuture;
 use node_core::context::Context;
@@ -127,7 +127,7 @@ struct Socket {
     notifies_next: bool,
     /// When to read notifications again after they could not be read.
     retry_at: Option<TimerInstant>,
-    /// The frame of a response, which is sent next.
+    /// A long response, which is sent next. The header of its frame has been sent.
     response: Option<CompleteBody>,
     /// When a ping is due, unless a frame is received or sent before that.
     next_ping: TimerInstant,
@@ -158,6 +158,10 @@ enum Event {
 impl Socket {
     /// Returns the next frames to send and the state after them, or `None` at the end.
     async fn next(mut self) -> Option<(Bytes, Self)> {
+        if let Some(body) = self.response.take() {
+            self.postpone_ping();
+            return Some((body.send(&self.service, &self.sender), self));
+        }
         while !self.ended {
             let mut out = BytesMut::new();
             // Frames of the client and notifications take turns, so neither waits for the end of the other.
@@ -171,8 +175,8 @@ impl Socket {
                 Some(event) => self.handle(event, &mut out).await,
                 None => self.notify(&mut out).await,
             }
-            let body = self.response.take().or_else(|| (!out.is_empty()).then(|| self.count(out)));
-            if let Some(body) = body {
+            if !out.is_empty() {
+                let body = self.count(out);
                 self.postpone_ping();
                 return Some((body.send(&self.service, &self.sender), self));
             }
@@ -277,21 +281,25 @@ impl Socket {
             elapsed: started.elapsed(),
         }
         .record(&self.service.metrics);
-        let mut frame = |text: Bytes| {
-            let mut out = BytesMut::new();
-            self.send_text(text, &mut out);
-            out.freeze()
-        };
-        self.response = response.map(|response| response.map(&mut frame));
-        if let Some(refusal) = refusal {
-            self.send_text(refusal.into(), out);
+        match response {
+            // A long response is not copied into a frame.
+            Some(response) if response.len() > SHORT => {
+                begin_text(response.len(), out);
+                self.response = Some(response);
+            }
+            response => {
+                let text = response.map(|response| response.send(&self.service, &self.sender));
+                if let Some(text) = text.or(refusal.map(Bytes::from)) {
+                    self.send_text(text, out);
+                }
+            }
         }
     }
 
     /// Counts frames until the client has read them. If there is not enough memory for them, the connection is closed
     /// instead, so that the client knows that it has missed something.
     fn count(&mut self, frames: BytesMut) -> CompleteBody {
-        CompleteBody::new(frames.into(), &self.service, &self.sender.client).unwrap_or_else(|error| {
+        CompleteBody::counted(frames.freeze(), &self.service, &self.sender.client).unwrap_or_else(|error| {
             let mut out = BytesMut::new();
             self.close(CloseCode::Again, &error.to_string(), &mut out);
             CompleteBody::uncounted(out.freeze())
@@ -377,6 +385,23 @@ impl Socket {
     }
 }
 
+/// Appends the beginning of a frame with a text message of `length` bytes (RFC 6455, section 5.2).
+fn begin_text(length: usize, out: &mut BytesMut) {
+    const LAST_OF_TEXT: u8 = 0x81;
+    out.put_u8(LAST_OF_TEXT);
+    match (u8::try_from(length), u16::try_from(length)) {
+        (Ok(length @ ..126), _) => out.put_u8(length),
+        (_, Ok(length)) => {
+            out.put_u8(126);
+            out.put_u16(length);
+        }
+        _ => {
+            out.put_u8(127);
+            out.put_u64(length as u64);
+        }
+    }
+}
+
 /// Returns a close frame. A long reason is cut.
 fn close_frame(code: CloseCode, reason: &str) -> Outgoing {
     let reason = &reason[..reason.floor_char_boundary(MAX_CLOSE_REASON)];
@@ -387,6 +412,16 @@ fn close_frame(code: CloseCode, reason: &str) -> Outgoing {
 mod tests {
     use super::incoming::payload_length;
     use super::*;
+
+    #[test]
+    fn frames_begin_with_the_length_of_the_text() {
+        for length in [0, 125, 126, 65_535, 65_536] {
+            let (mut begun, mut whole) = (BytesMut::new(), BytesMut::new());
+            begin_text(length, &mut begun);
+            Codec::new().encode(Outgoing::Text("t".repeat(length).into()), &mut whole).unwrap();
+            assert_eq!(begun, whole[..whole.len() - length], "{length}");
+        }
+    }
 
     #[test]
     fn a_long_reason_of_a_close_frame_is_cut() {

@@ -10,7 +10,7 @@ use crate::wire::{
 use node_core::cost::Cost;
 use node_core::node::{FoundBlock, NodeError};
 use node_types::BlockId;
-use node_types::wire::BytesData;
+use node_types::wire::{BytesData, JsonBuffer};
 
 pub(super) fn methods() -> Vec<Method> {
     vec![
@@ -103,7 +103,7 @@ fn header_by_number(name: &'static str) -> Method {
 }
 
 /// Appends the JSON of a block to `out`, from the cache if the block was read before.
-fn block(scope: Scope<'_>, argument: BlockId, whole: Option<bool>, out: &mut Vec<u8>) -> Result<(), RpcError> {
+fn block(scope: Scope<'_>, argument: BlockId, whole: Option<bool>, out: &mut JsonBuffer) -> Result<(), RpcError> {
     let whole = whole.unwrap_or(false);
     let hash = scope.node.get_block_hash(scope.context, argument)?;
     let key = hash.map(|hash| BlockKey { hash, whole, interface: Interface::Rpc });
@@ -114,7 +114,7 @@ fn block(scope: Scope<'_>, argument: BlockId, whole: Option<bool>, out: &mut Vec
     let found = scope.node.get_block(scope.context, hash.map_or(argument, BlockId::Hash))?;
     let start = out.len();
     method::write(out, &found.as_ref().map(|block| Block::of(block, whole)))?;
-    if let Some(key) = key.filter(|_| found.is_some()) {
+    if let Some(key) = key.filter(|_| found.is_some() && out.full().is_none()) {
         scope.blocks.insert(key, &out[start..]);
     }
     Ok(())

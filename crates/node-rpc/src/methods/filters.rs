@@ -3,7 +3,7 @@
 use crate::error::RpcError;
 use crate::method::Method;
 use crate::scope::Scope;
-use crate::wire::{FilterObject, Log, Object, append_log};
+use crate::wire::{FilterObject, Log, Object, append_element};
 use node_core::block::LogRef;
 use node_core::cost::Cost;
 use node_core::filters::{FilterChanges, FilterId, InvalidFilterId};
@@ -29,7 +29,7 @@ pub(super) fn methods() -> Vec<Method> {
             |scope, (Object(filter),): (Object<FilterObject>,), out| {
                 let mut logs = JsonArray::begin(out);
                 scope.node.visit_logs(scope.context, &filter.query(above_head(scope.node))?, |found| {
-                    append_log(logs.element(), &found)
+                    append_element(&mut logs, &found)
                 })?;
                 logs.end();
                 Ok(())
@@ -86,7 +86,7 @@ pub(super) fn methods() -> Vec<Method> {
             "All logs in the range of a filter for logs.",
             |scope, (id,): (String,), out| {
                 let mut logs = JsonArray::begin(out);
-                let visit = |found: FoundLog<LogRef<'_>>| append_log(logs.element(), &found);
+                let visit = |found: FoundLog<LogRef<'_>>| append_element(&mut logs, &found);
                 scope.node.visit_filter_logs(scope.context, parse(&id)?, visit)?;
                 logs.end();
                 scope.context.release_view();

@@ -1,13 +1,15 @@
 //! Contents of the pool.
 
-use crate::method::Method;
+use crate::error::RpcError;
+use crate::method::{Method, write};
+use crate::scope::Scope;
 use crate::wire::{Hex, Transaction};
 use node_core::block::RecoveredTransaction;
 use node_core::cost::Cost;
 use node_core::pool::PoolTransaction;
-use node_types::wire::AddressData;
+use node_types::wire::{AddressData, JsonBuffer};
 use node_types::{Address, Checksummed};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -18,16 +20,29 @@ struct Parts<T> {
     queued: T,
 }
 
-/// Data about each transaction of a sender, by nonce.
-type ByNonce<T> = BTreeMap<Nonce, T>;
+/// Converts a transaction to what is reported about it.
+type Convert<T> = fn(&RecoveredTransaction) -> T;
 
-/// A nonce, serialized in decimal digits but ordered by number.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Nonce(u64);
+/// All transactions of a part of the pool, by sender. Each is converted when it is written, so that only the response
+/// takes memory.
+struct BySender<'a, T>(&'a Pooled, Convert<T>);
 
-impl Serialize for Nonce {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&self.0)
+impl<T: Serialize> Serialize for BySender<'_, T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(part, convert) = self;
+        serializer
+            .collect_map(part.iter().map(|(sender, all)| (Checksummed(*sender).to_string(), ByNonce(all, *convert))))
+    }
+}
+
+/// Transactions of a sender, by nonce in decimal digits.
+struct ByNonce<'a, T>(&'a [Arc<PoolTransaction>], Convert<T>);
+
+impl<T: Serialize> Serialize for ByNonce<'_, T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(all, convert) = self;
+        let nonce = |recovered: &RecoveredTransaction| recovered.transaction.body.nonce().to_string();
+        serializer.collect_map(all.iter().map(|pooled| (nonce(&pooled.recovered), convert(&pooled.recovered))))
     }
 }
 
@@ -37,43 +52,41 @@ pub(super) fn methods() -> Vec<Method> {
             let size = scope.node.pool().size();
             Ok(Parts { pending: Hex(size.pending as u64), queued: Hex(size.queued as u64) })
         }),
-        Method::new("txpool_content", &[], "All transactions of the pool by sender and nonce.", |scope, ()| {
-            let content = scope.node.pool_content(scope.context)?;
-            let pending = by_sender(&content.pending, Transaction::waiting);
-            Ok(Parts { pending, queued: by_sender(&content.queued, Transaction::waiting) })
-        })
+        Method::writing(
+            "txpool_content",
+            &[],
+            "All transactions of the pool by sender and nonce.",
+            |scope, (), out| write_content(scope, out, Transaction::waiting),
+        )
         .costing(|_, _| Cost::POOL_CONTENT),
-        Method::new(
+        Method::writing(
             "txpool_contentFrom",
             &["address"],
             "The transactions of a sender in the pool by nonce.",
-            |scope, (sender,): (AddressData,)| {
+            |scope, (sender,): (AddressData,), out| {
                 let content = scope.node.pool_content(scope.context)?;
-                let of_sender = |part: &Pooled| {
-                    part.get(&sender.0).map(|all| by_nonce(all, &Transaction::waiting)).unwrap_or_default()
-                };
-                Ok(Parts { pending: of_sender(&content.pending), queued: of_sender(&content.queued) })
+                let of_sender = |part: &'_ Pooled| part.get(&sender.0).cloned().unwrap_or_default();
+                let (pending, queued) = (of_sender(&content.pending), of_sender(&content.queued));
+                let by_nonce = |all| ByNonce(all, Transaction::waiting as Convert<Transaction>);
+                write(out, &Parts { pending: by_nonce(&pending), queued: by_nonce(&queued) })
             },
         )
         .costing(|_, _| Cost::POOL_CONTENT),
-        Method::new("txpool_inspect", &[], "A short description of each transaction of the pool.", |scope, ()| {
-            let content = scope.node.pool_content(scope.context)?;
-            Ok(Parts { pending: by_sender(&content.pending, summary), queued: by_sender(&content.queued, summary) })
-        })
+        Method::writing(
+            "txpool_inspect",
+            &[],
+            "A short description of each transaction of the pool.",
+            |scope, (), out| write_content(scope, out, summary),
+        )
         .costing(|_, _| Cost::POOL_CONTENT),
     ]
 }
 
 type Pooled = BTreeMap<Address, Vec<Arc<PoolTransaction>>>;
 
-fn by_sender<T>(part: &Pooled, convert: impl Fn(&RecoveredTransaction) -> T) -> BTreeMap<String, ByNonce<T>> {
-    part.iter().map(|(sender, all)| (Checksummed(*sender).to_string(), by_nonce(all, &convert))).collect()
-}
-
-fn by_nonce<T>(all: &[Arc<PoolTransaction>], convert: &impl Fn(&RecoveredTransaction) -> T) -> ByNonce<T> {
-    let pair =
-        |pooled: &Arc<PoolTransaction>| (Nonce(pooled.recovered.transaction.body.nonce()), convert(&pooled.recovered));
-    all.iter().map(pair).collect()
+fn write_content<T: Serialize>(scope: Scope<'_>, out: &mut JsonBuffer, convert: Convert<T>) -> Result<(), RpcError> {
+    let content = scope.node.pool_content(scope.context)?;
+    write(out, &Parts { pending: BySender(&content.pending, convert), queued: BySender(&content.queued, convert) })
 }
 
 fn summary(recovered: &RecoveredTransaction) -> String {

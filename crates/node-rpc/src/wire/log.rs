@@ -5,8 +5,11 @@ use super::hex::HexDigits;
 use node_core::block::LogRef;
 use node_core::filters::ChangedLog;
 use node_core::logs::FoundLog;
-use node_types::wire::{AddressData, BytesData, Data, HashData, JsonArray, JsonObject, append_data};
+use node_types::wire::{
+    AddressData, BufferFull, BytesData, Data, HashData, JsonArray, JsonBuffer, JsonObject, append_data,
+};
 use serde::Serialize;
+use std::ops::ControlFlow;
 
 /// A log with its position on the chain.
 #[derive(Clone, Debug, Serialize)]
@@ -24,8 +27,14 @@ pub(crate) struct Log {
     pub(crate) removed: bool,
 }
 
-/// Appends the JSON of `Log::from(found)`, in a fraction of the time that serializing it takes.
-pub(crate) fn append_log(out: &mut Vec<u8>, found: &FoundLog<LogRef<'_>>) {
+/// Appends the JSON of `Log::from(found)` to an array, in a fraction of the time that serializing it takes.
+pub(crate) fn append_element(logs: &mut JsonArray<'_>, found: &FoundLog<LogRef<'_>>) -> ControlFlow<BufferFull> {
+    let out = logs.element();
+    append_log(out, found);
+    out.full().map_or(ControlFlow::Continue(()), ControlFlow::Break)
+}
+
+fn append_log(out: &mut JsonBuffer, found: &FoundLog<LogRef<'_>>) {
     let FoundLog { block, timestamp, pending, log_index, transaction_index, transaction_hash, log } = found;
     let mut object = JsonObject::begin(out);
     object.data("address", &log.address.0);
@@ -96,10 +105,10 @@ mod tests {
                 transaction_hash: H256::repeat_byte(11),
                 log: LogRef { address: Address::repeat_byte(1), topics: &topics, data: &data },
             };
-            let (mut appended, mut serialized) = Default::default();
+            let (mut appended, mut serialized) = (JsonBuffer::default(), JsonBuffer::default());
             append_log(&mut appended, &found);
             append_json(&mut serialized, &Log::from(found.to_found_log())).unwrap();
-            assert_eq!(String::from_utf8(appended), String::from_utf8(serialized));
+            assert_eq!(String::from_utf8(appended.into()), String::from_utf8(serialized.into()));
         }
     }
 }

@@ -24,7 +24,7 @@ pub(crate) use config::{Capabilities, ForkConfigs, Syncing};
 pub(crate) use fee_history::{BlockCount, FeeHistory};
 pub(crate) use filter::FilterObject;
 pub(crate) use hex::Hex;
-pub(crate) use log::{Log, append_log};
+pub(crate) use log::{Log, append_element};
 pub(crate) use loose::{Loose, Object};
 pub(crate) use payload::{BuiltPayload, PayloadAttributes};
 pub(crate) use proof::{Proof, Slot};

@@ -1,5 +1,6 @@
 //! Writing JSON.
 
+use crate::buffer::JsonBuffer;
 use serde::Serialize;
 use serde_json::ser::Formatter;
 use std::io;
@@ -11,23 +12,23 @@ use std::io;
 /// `CString`, become hex as well, where serde_json writes an array of numbers.
 ///
 /// # Errors
-/// Those of [`serde_json::to_writer`].
+/// Those of [`serde_json::to_writer`]; among them, that `out` is [full](JsonBuffer::full).
 ///
 /// # Examples
 /// ```
-/// use node_types::wire::{Data, append_json};
+/// use node_types::wire::{Data, JsonBuffer, append_json};
 /// use node_types::Bytes;
 ///
-/// let mut out = b"event: ".to_vec();
+/// let mut out = JsonBuffer::from(b"event: ".to_vec());
 /// append_json(&mut out, &Data(Bytes::from(vec![0xab, 0x01])))?;
-/// assert_eq!(out, b"event: \"0xab01\"");
+/// assert_eq!(&out[..], b"event: \"0xab01\"");
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-pub fn append_json<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) -> serde_json::Result<()> {
+pub fn append_json<T: Serialize + ?Sized>(out: &mut JsonBuffer, value: &T) -> serde_json::Result<()> {
     value.serialize(&mut JsonSerializer::with_formatter(out, BytesAsHex))
 }
 
-type JsonSerializer<'a> = serde_json::Serializer<&'a mut Vec<u8>, BytesAsHex>;
+type JsonSerializer<'a> = serde_json::Serializer<&'a mut JsonBuffer, BytesAsHex>;
 
 /// Returns whether a serializer of this type writes bytes as [`Data`](super::Data) is written.
 pub(super) fn writes_bytes_as_hex<S>() -> bool {
@@ -35,12 +36,12 @@ pub(super) fn writes_bytes_as_hex<S>() -> bool {
 }
 
 /// Appends the JSON of [`Data`](super::Data): a string of `0x` and two digits for each byte.
-pub fn append_data(out: &mut Vec<u8>, bytes: &[u8]) {
+pub fn append_data(out: &mut JsonBuffer, bytes: &[u8]) {
     out.extend_from_slice(b"\"0x");
-    let start = out.len();
-    out.resize(start + 2 * bytes.len(), b'0');
-    let encoded = const_hex::encode_to_slice(bytes, &mut out[start..]);
-    debug_assert!(encoded.is_ok(), "the digits have as much room as they need");
+    if let Some(digits) = out.extend_zeroed(2 * bytes.len(), b'0') {
+        let encoded = const_hex::encode_to_slice(bytes, digits);
+        debug_assert!(encoded.is_ok(), "the digits have as much room as they need");
+    }
     out.push(b'"');
 }
 
@@ -53,9 +54,9 @@ pub fn append_data(out: &mut Vec<u8>, bytes: &[u8]) {
 ///
 /// # Examples
 /// ```
-/// use node_types::wire::{JsonArray, JsonObject};
+/// use node_types::wire::{JsonArray, JsonBuffer, JsonObject};
 ///
-/// let mut out = Vec::new();
+/// let mut out = JsonBuffer::default();
 /// let mut object = JsonObject::begin(&mut out);
 /// object.quantity("Number", 7);
 /// object.data("Data", &[0xab, 0x01]);
@@ -64,26 +65,26 @@ pub fn append_data(out: &mut Vec<u8>, bytes: &[u8]) {
 /// list.element().extend_from_slice(b"{}");
 /// list.end();
 /// object.end();
-/// assert_eq!(out, br#"{"Number":"7","Data":"0xab01","List":[null,{}]}"#);
+/// assert_eq!(&out[..], br#"{"Number":"7","Data":"0xab01","List":[null,{}]}"#);
 /// ```
 #[derive(Debug)]
 #[must_use = "an object without its end is not JSON"]
 pub struct JsonObject<'a> {
-    out: &'a mut Vec<u8>,
+    out: &'a mut JsonBuffer,
     /// What precedes the next name.
     separator: u8,
 }
 
 impl<'a> JsonObject<'a> {
     /// Begins an object at the end of `out`.
-    pub fn begin(out: &'a mut Vec<u8>) -> Self {
+    pub fn begin(out: &'a mut JsonBuffer) -> Self {
         Self { out, separator: b'{' }
     }
 
     /// Begins a member, and returns the buffer to whose end its value must be appended. The name must have no
     /// characters that JSON escapes.
     #[inline]
-    pub fn member(&mut self, name: &'static str) -> &mut Vec<u8> {
+    pub fn member(&mut self, name: &'static str) -> &mut JsonBuffer {
         debug_assert!(needs_no_escape(name), "{name:?}");
         self.out.extend_from_slice(&[self.separator, b'"']);
         self.out.extend_from_slice(name.as_bytes());
@@ -138,19 +139,19 @@ fn needs_no_escape(text: &str) -> bool {
 #[derive(Debug)]
 #[must_use = "an array without its end is not JSON"]
 pub struct JsonArray<'a> {
-    out: &'a mut Vec<u8>,
+    out: &'a mut JsonBuffer,
     is_empty: bool,
 }
 
 impl<'a> JsonArray<'a> {
     /// Begins an array at the end of `out`.
-    pub fn begin(out: &'a mut Vec<u8>) -> Self {
+    pub fn begin(out: &'a mut JsonBuffer) -> Self {
         out.push(b'[');
         Self { out, is_empty: true }
     }
 
     /// Begins an element, and returns the buffer to whose end it must be appended.
-    pub fn element(&mut self) -> &mut Vec<u8> {
+    pub fn element(&mut self) -> &mut JsonBuffer {
         if !std::mem::take(&mut self.is_empty) {
             self.out.push(b',');
         }
@@ -244,25 +245,25 @@ mod tests {
                 text,
                 number: Quantity(number),
             };
-            let mut out = b"before".to_vec();
+            let mut out = JsonBuffer::from(b"before".to_vec());
             append_json(&mut out, &value).unwrap();
-            prop_assert_eq!(String::from_utf8(out).unwrap(), format!("before{}", serde_json::to_string(&value).unwrap()));
+            prop_assert_eq!(String::from_utf8(out.into()).unwrap(), format!("before{}", serde_json::to_string(&value).unwrap()));
         }
     }
 
     #[test]
     fn objects_and_arrays_may_be_empty() {
-        let mut out = Vec::new();
+        let mut out = JsonBuffer::default();
         JsonArray::begin(&mut out).end();
         JsonObject::begin(&mut out).end();
-        assert_eq!(out, b"[]{}");
+        assert_eq!(&out[..], b"[]{}");
     }
 
     #[test]
     fn objects_are_written_member_by_member() {
         for length in [0, 1, 31, 32, 33, 500] {
             let bytes: Vec<_> = (0..length).map(|byte: u64| byte as u8).collect();
-            let mut out = Vec::new();
+            let mut out = JsonBuffer::default();
             let mut object = JsonObject::begin(&mut out);
             object.data("data", &bytes);
             object.text("text", "0x1");
@@ -279,7 +280,7 @@ mod tests {
             let expected = format!(
                 r#"{{"data":{data},"text":"0x1","quantity":"{quantity}","boolean":{boolean},"null":null,"array":[{array}]}}"#
             );
-            assert_eq!(String::from_utf8(out).unwrap(), expected);
+            assert_eq!(String::from_utf8(out.into()).unwrap(), expected);
         }
     }
 }

@@ -53,6 +53,7 @@ mod tests;
 mod text;
 mod transaction;
 
+pub use crate::buffer::{Allowance, BufferFull, JsonBuffer};
 pub use block::*;
 pub use call::*;
 pub use chain::*;

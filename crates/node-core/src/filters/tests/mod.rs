@@ -34,7 +34,7 @@ fn context() -> Context {
 }
 
 fn all_logs(from: u64, to: Option<u64>) -> FilterCriteria {
-    FilterCriteria::Logs(LogCriteria { filter: LogFilter::default(), from, open_below: false, to })
+    FilterCriteria::Logs(LogCriteria { filter: LogFilter::default().into(), from, open_below: false, to })
 }
 
 /// Returns the block of each log, negative if it was removed, with the first byte of its data.
@@ -71,7 +71,11 @@ fn logs_are_delivered_once_from_creation_on() {
     assert_eq!(poll(&filters, id), [(2, 2), (2, 3), (3, 4)]);
     assert_eq!(poll(&filters, id), []);
     let mut whole = Vec::new();
-    assert!(filters.visit_logs(&Context::unbounded(), id, 100, |found| whole.push(found.log.data[0])).unwrap());
+    let visit = |found: FoundLog<LogRef<'_>>| {
+        whole.push(found.log.data[0]);
+        ControlFlow::Continue(())
+    };
+    assert_eq!(filters.visit_logs(&Context::unbounded(), id, 100, visit).unwrap(), None);
     assert_eq!(whole, [1, 2, 3, 4]);
 }
 
@@ -87,7 +91,12 @@ fn reports_logs_within_criteria_and_range() {
         ("more topic positions than topics", by_address, 0, None, vec![]),
     ];
     let ids: Vec<_> = (cases.iter())
-        .map(|(_, filter, from, to, _)| LogCriteria { filter: filter.clone(), from: *from, open_below: false, to: *to })
+        .map(|(_, filter, from, to, _)| LogCriteria {
+            filter: filter.clone().into(),
+            from: *from,
+            open_below: false,
+            to: *to,
+        })
         .map(|criteria| filters.install(&context(), FilterCriteria::Logs(criteria)).unwrap())
         .collect();
     for logs in [&[1][..], &[2, 5], &[1], &[2]] {
@@ -177,7 +186,7 @@ fn filters_survive_a_restart_even_with_a_reorganization() {
     let world = World::new(Fork::Osaka);
     let filters = open(&world, FilterLimits::default());
     let criteria = FilterCriteria::Logs(LogCriteria {
-        filter: LogFilter { addresses: vec![account(1), account(2)], topics: vec![vec![], vec![]] },
+        filter: LogFilter { addresses: vec![account(1), account(2)], topics: vec![vec![], vec![]] }.into(),
         from: 7,
         open_below: false,
         to: Some(9),
@@ -195,7 +204,7 @@ fn filters_survive_a_restart_even_with_a_reorganization() {
     assert_eq!(poll(&filters, id), [(-1, 1), (1, 2)]);
     let restored = filters.find(exact).unwrap().state.lock().clone().unwrap().criteria;
     assert_eq!(restored, criteria);
-    assert_eq!(world.backend.records(RecordKind::Filter).unwrap().len(), 2, "the broken record is gone");
+    assert_eq!(world.backend.records(RecordKind::Filter).unwrap().len(), 3, "the broken record is gone");
 }
 
 #[test]
@@ -216,7 +225,8 @@ fn a_client_leaves_as_many_filters_to_others_as_it_has() {
 #[test]
 fn unused_filters_expire_and_polls_keep_them_alive() {
     let world = World::new(Fork::Osaka);
-    let filters = open(&world, FilterLimits { ttl: Duration::from_secs(10), count: 2, page: 10 });
+    let filters =
+        open(&world, FilterLimits { ttl: Duration::from_secs(10), count: 2, page: 10, ..FilterLimits::default() });
     let unused = filters.install(&context(), FilterCriteria::Blocks).unwrap();
     let used = filters.install(&context(), FilterCriteria::Blocks).unwrap();
     assert!(matches!(filters.install(&context(), FilterCriteria::Blocks), Err(FilterError::TooMany(2))));
@@ -231,14 +241,48 @@ fn unused_filters_expire_and_polls_keep_them_alive() {
 
     drop(filters);
     world.clock.advance(9_500);
-    let filters = open(&world, FilterLimits { ttl: Duration::from_secs(10), count: 2, page: 10 });
+    let filters =
+        open(&world, FilterLimits { ttl: Duration::from_secs(10), count: 2, page: 10, ..FilterLimits::default() });
     assert_eq!(poll_hashes(&filters, used), [], "the last use survives a restart");
+}
+
+#[test]
+fn only_a_poll_that_finds_something_writes_and_only_its_cursor() {
+    let world = World::new(Fork::Osaka);
+    let filters = open(&world, FilterLimits::default());
+    let filter = LogFilter { addresses: vec![account(2)], topics: vec![(0..=255).map(H256::repeat_byte).collect()] };
+    let criteria = LogCriteria { filter: filter.into(), from: 0, open_below: false, to: None };
+    let id = filters.install(&context(), FilterCriteria::Logs(criteria)).unwrap();
+    let records = || -> HashMap<_, _> {
+        let records = world.backend.records(RecordKind::Filter).unwrap();
+        records.into_iter().map(|Record { key, value }| (key, value)).collect()
+    };
+    let poll = |filters: &Filters| match filters.changes(&Context::unbounded(), id).unwrap() {
+        FilterChanges::Logs(logs) => logs.len(),
+        other => panic!("{other:?}"),
+    };
+    let installed = records();
+    world.mine(plan(0, &[1]));
+    assert_eq!(poll(&filters), 0);
+    assert_eq!(records(), installed, "nothing was found");
+    world.mine(plan(1, &[2]));
+    assert_eq!(poll(&filters), 1);
+    let mut found = records();
+    let position = found.extract_if(|key, _| !installed.contains_key(key)).map(|(_, value)| value.len());
+    assert_eq!(position.collect::<Vec<_>>().len(), 1);
+    assert_eq!(found, installed, "the criteria are not written again");
+    drop(filters);
+    let filters = open(&world, FilterLimits::default());
+    assert_eq!(poll(&filters), 0, "everything was reported before the restart");
+    filters.uninstall(id).unwrap();
+    assert!(records().is_empty());
 }
 
 #[test]
 fn lifetimes_do_not_depend_on_the_time_of_day() {
     let world = World::new(Fork::Osaka);
-    let filters = open(&world, FilterLimits { ttl: Duration::from_secs(10), count: 2, page: 10 });
+    let filters =
+        open(&world, FilterLimits { ttl: Duration::from_secs(10), count: 2, page: 10, ..FilterLimits::default() });
     let filter = filters.install(&context(), FilterCriteria::Blocks).unwrap();
     world.clock.set(0);
     world.clock.advance(10_001);
@@ -267,7 +311,8 @@ fn removed_filters_are_unknown() {
     let world = World::new(Fork::Osaka);
     let filters = open(&world, FilterLimits::default());
     let id = filters.install(&context(), FilterCriteria::Blocks).unwrap();
-    assert!(matches!(filters.visit_logs(&Context::unbounded(), id, 1, |_| ()), Err(FilterError::NotALogFilter(_))));
+    let visit = |_: FoundLog<LogRef<'_>>| ControlFlow::Continue(());
+    assert!(matches!(filters.visit_logs(&Context::unbounded(), id, 1, visit), Err(FilterError::NotALogFilter(_))));
     assert!(filters.uninstall(id).unwrap());
     assert!(!filters.uninstall(id).unwrap());
     assert!(matches!(filters.changes(&Context::unbounded(), id), Err(FilterError::NotFound(_))));

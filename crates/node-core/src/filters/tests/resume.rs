@@ -42,7 +42,7 @@ impl Reader {
         let world = World::new(Fork::Osaka);
         let pool = world.pool(PoolLimits::default());
         let cursor = Cursor::Chain(ChainPosition::end_of(world.head()));
-        let criteria = FilterCriteria::Logs(LogCriteria { filter, from, open_below: false, to: None });
+        let criteria = FilterCriteria::Logs(LogCriteria { filter: filter.into(), from, open_below: false, to: None });
         Self { world, pool, criteria, client: Client { logs: Vec::new(), cursor } }
     }
 

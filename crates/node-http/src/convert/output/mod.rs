@@ -12,7 +12,7 @@ use node_core::protocol::ChainSpec;
 use node_core::protocol::fees::{self, GAS_PER_BLOB};
 use node_core::sources::Sources;
 use node_types::consensus::{Account, Authorization, Log, ReceiptOutcome, TransactionBody};
-use node_types::wire::{self, BlockTransactions, Data, JsonArray, JsonObject, Quantity, Word, append_data};
+use node_types::wire::{self, BlockTransactions, Data, JsonArray, JsonBuffer, JsonObject, Quantity, Word, append_data};
 use node_types::{Address, Bytes, H256, U256};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -242,7 +242,7 @@ pub(crate) fn log(found: FoundLog) -> wire::Log {
 }
 
 /// Appends the JSON of the log that [`log`] returns, in a fraction of the time that serializing it takes.
-pub(crate) fn append_log(out: &mut Vec<u8>, found: &FoundLog<LogRef<'_>>) {
+pub(crate) fn append_log(out: &mut JsonBuffer, found: &FoundLog<LogRef<'_>>) {
     let FoundLog { block, timestamp: _, pending, log_index, transaction_index, transaction_hash, log } = found;
     let mined = !pending;
     let mut object = JsonObject::begin(out);

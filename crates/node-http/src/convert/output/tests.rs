@@ -4,7 +4,7 @@ use node_types::consensus::{
     AccessListItem, AccessListTransaction, Bloom, DynamicFeeTransaction, Header, LegacyTransaction, Receipt, Signature,
     Transaction, TransactionType, Withdrawal,
 };
-use node_types::wire::append_json;
+use node_types::wire::{JsonBuffer, append_json};
 
 const BASE_FEE: u64 = 1_000;
 const GAS: u64 = 21_000;
@@ -180,9 +180,9 @@ fn appends_the_json_of_a_log() {
             transaction_hash: word(11),
             log: LogRef { address: address(1), topics: &topics, data: &data },
         };
-        let (mut appended, mut serialized) = Default::default();
+        let (mut appended, mut serialized) = (JsonBuffer::default(), JsonBuffer::default());
         append_log(&mut appended, &found);
         append_json(&mut serialized, &log(found.to_found_log())).unwrap();
-        assert_eq!(String::from_utf8(appended), String::from_utf8(serialized));
+        assert_eq!(String::from_utf8(appended.into()), String::from_utf8(serialized.into()));
     }
 }

@@ -124,7 +124,7 @@ fn impersonation() -> Vec<Method> {
             &["address"],
             "Starts impersonating an account: anyone may send transactions from it.",
             |scope, (address,): (AddressData,)| {
-                scope.control()?.impersonate(address.0, true);
+                scope.control()?.impersonate(address.0, true)?;
                 Ok(())
             },
         ),
@@ -133,7 +133,7 @@ fn impersonation() -> Vec<Method> {
             &["address"],
             "Stops impersonating an account.",
             |scope, (address,): (AddressData,)| {
-                scope.control()?.impersonate(address.0, false);
+                scope.control()?.impersonate(address.0, false)?;
                 Ok(())
             },
         ),

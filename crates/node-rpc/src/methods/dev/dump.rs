@@ -9,7 +9,7 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use node_core::producer::WholeAccount;
-use node_types::wire::{AddressData, BytesData, Data, HashData, StorageKey, Word, append_json};
+use node_types::wire::{AddressData, BytesData, Data, HashData, JsonBuffer, StorageKey, Word, append_json};
 use node_types::{Address, Bytes, U256};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -99,9 +99,9 @@ pub fn write_dump(accounts: BTreeMap<Address, WholeAccount>) -> Result<Vec<u8>, 
     });
     let dump =
         Dump { block: None, accounts: accounts.collect(), best_block_number: None, blocks: [], transactions: [] };
-    let mut json = Vec::new();
+    let mut json = JsonBuffer::default();
     append_json(&mut json, &dump)?;
-    Ok(json)
+    Ok(json.into())
 }
 
 /// The bytes are not a valid dump.
