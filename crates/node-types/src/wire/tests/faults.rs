@@ -46,7 +46,7 @@ fn lists_every_fault() {
 
 #[test]
 fn lists_are_limited_whether_or_not_their_elements_are_valid() {
-    let limit = |most| ListLimit { most, option: Some("max") };
+    let limit = |most| ListLimit { most, option: Some("max-logs") };
     let limits = RequestLimits {
         addresses: limit(1),
         topics: limit(2),
@@ -64,20 +64,20 @@ fn lists_are_limited_whether_or_not_their_elements_are_valid() {
         found(decode_body_within::<GetLogsInput>(body.to_string().as_bytes(), limits).map(drop))
     };
     let hash = HashData::default();
-    let too_many = "expected at most 1 addresses, got 2 (`max`)";
+    let too_many = "expected at most 1 addresses, got 2 (`max-logs`)";
     let expected = [
         ("body.Address[1]".to_owned(), "expected string".to_owned()),
         ("body.Address".to_owned(), too_many.to_owned()),
     ];
     assert_eq!(logs(json!({ "Address": [A, 5] })), expected);
     assert_eq!(logs(json!({ "Address": format!("{A},{A}") })), expected[1..]);
-    let too_many = ("body.Topics[1]".to_owned(), "expected at most 2 topics, got 3 (`max`)".to_owned());
+    let too_many = ("body.Topics[1]".to_owned(), "expected at most 2 topics, got 3 (`max-logs`)".to_owned());
     assert_eq!(logs(json!({ "Topics": [[hash, hash], [hash, hash, hash]] })), [too_many]);
     let proof = json!({ "Address": A, "StorageKeys": ["1", "x", "3", "4"], "BlockNumber": "pending" }).to_string();
     let proof = found(decode_body_within::<GetProofInput>(proof.as_bytes(), limits).map(drop));
     let messages: Vec<_> = proof.iter().map(|(_, message)| message.as_str()).collect();
     let key = "expected a decimal number, or 0x and at most 64 hex digits";
-    assert_eq!(messages, ["the pending block has no proofs", key, "expected at most 3 keys, got 4 (`max`)"]);
+    assert_eq!(messages, ["the pending block has no proofs", key, "expected at most 3 keys, got 4 (`max-logs`)"]);
     let history = json!({ "BlockCount": "6", "RewardPercentiles": [50, "x", 40, 101, 60] }).to_string();
     let history = found(decode_body_within::<FeeHistoryInput>(history.as_bytes(), limits).map(drop));
     let messages: Vec<_> = history.iter().map(|(_, message)| message.as_str()).collect();
