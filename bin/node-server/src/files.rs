@@ -1,13 +1,14 @@
-//! Reading input files.
+//! Reading input files, and writing output files.
 
 use crate::error::CommandError;
 use node_core::context::Context;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
-use std::fs::{File, OpenOptions};
-use std::io::{self, ErrorKind, Read};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, BufWriter, ErrorKind, Read, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
 
 /// Maximum length of a file of keys, certificates or tokens, in bytes.
 const MAX_SMALL_FILE: u64 = 1 << 20;
@@ -83,4 +84,142 @@ pub(crate) fn open(path: &Path, context: &Context) -> Result<(Input, u64), Comma
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(unreadable)?;
     let length = file.metadata().map_err(unreadable)?.len();
     Ok((Input { file, context: context.clone() }, length))
+}
+
+/// Who may read and write a new file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Access {
+    /// Everyone whom the process's umask allows; an existing file keeps its permissions.
+    Default,
+    /// The owner.
+    Private,
+}
+
+/// Writes a file as a whole and durably: either its old content remains, or it has all of the new one. Until then, the
+/// content is in a temporary file in the same folder, whose name nobody else uses. A pipe or a device is written
+/// directly. Returns the length in bytes.
+///
+/// All files that the server writes, apart from those of data folders and logs, are written by this function.
+pub(crate) fn replace(
+    path: &Path,
+    access: Access,
+    write: impl FnOnce(&mut dyn Write) -> Result<(), CommandError>,
+) -> Result<u64, CommandError> {
+    let failed = |source| CommandError::Write { path: path.to_owned(), source };
+    if is_special(path) {
+        let mut writer = BufWriter::new(OpenOptions::new().write(true).open(path).map_err(failed)?);
+        write(&mut writer)?;
+        let file = writer.into_inner().map_err(|error| failed(error.into_error()))?;
+        return Ok(file.metadata().map_err(failed)?.len());
+    }
+    let (target, mut file) = temporary(path, access).map_err(failed)?;
+    let mut writer = BufWriter::new(file.as_file_mut());
+    write(&mut writer)?;
+    writer.flush().map_err(failed)?;
+    drop(writer);
+    let commit = || {
+        file.as_file().sync_all()?;
+        let length = file.as_file().metadata()?.len();
+        file.persist(&target)?;
+        File::open(folder(&target))?.sync_all()?;
+        Ok(length)
+    };
+    commit().map_err(failed)
+}
+
+/// Returns whether `path` exists and is not a regular file.
+pub(crate) fn is_special(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| !found.is_file())
+}
+
+/// Fails if [`replace`] could not create its temporary file.
+pub(crate) fn check_replaceable(path: &Path) -> io::Result<()> {
+    if is_special(path) {
+        return OpenOptions::new().write(true).open(path).map(drop);
+    }
+    temporary(path, Access::Default).map(drop)
+}
+
+/// Creates the temporary file for `path`, which is removed when it is dropped. Returns it with the path that it will
+/// have in the end: if `path` is a symbolic link, the file to which it refers is replaced.
+fn temporary(path: &Path, access: Access) -> io::Result<(PathBuf, NamedTempFile)> {
+    let target = match path.canonicalize() {
+        Err(error) if error.kind() == ErrorKind::NotFound => path.to_owned(),
+        found => found?,
+    };
+    let permissions = match (access, fs::metadata(&target)) {
+        (Access::Private, _) => Permissions::from_mode(0o600),
+        (Access::Default, Ok(existing)) => existing.permissions(),
+        (Access::Default, Err(_)) => Permissions::from_mode(0o666),
+    };
+    let exists = target.exists();
+    let mut builder = tempfile::Builder::new();
+    let file = builder.prefix(".").suffix(".part").permissions(permissions.clone()).tempfile_in(folder(&target))?;
+    if exists {
+        // The umask applies to new files only.
+        file.as_file().set_permissions(permissions)?;
+    }
+    Ok((target, file))
+}
+
+/// Returns the folder that contains the file `path`.
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<_> = names.collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn replaces_a_file_as_a_whole_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state.json");
+        let neighbors = ["state.unfinished", "state.json.part"];
+        neighbors.iter().for_each(|name| fs::write(folder.path().join(name), "theirs").unwrap());
+        let put = |content: &'static str| {
+            replace(&path, Access::Default, |file| {
+                file.write_all(content.as_bytes()).map_err(|source| CommandError::Write { path: path.clone(), source })
+            })
+        };
+        assert_eq!(put("old").unwrap(), 3);
+        fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
+        replace(&path, Access::Default, |file| {
+            file.write_all(b"half").unwrap();
+            Err(CommandError::Interrupted)
+        })
+        .unwrap_err();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+        // Another one is being written at the same time.
+        let other = temporary(&path, Access::Default).unwrap();
+        put("newer").unwrap();
+        drop(other);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "newer");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+        assert_eq!(names(folder.path()), ["state.json", "state.json.part", "state.unfinished"]);
+        for name in neighbors {
+            assert_eq!(fs::read_to_string(folder.path().join(name)).unwrap(), "theirs");
+        }
+    }
+
+    #[test]
+    fn follows_links_and_hides_private_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let [real, link] = ["real", "link"].map(|name| folder.path().join(name));
+        fs::write(&real, "old").unwrap();
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        replace(&link, Access::Private, |_| Ok(())).unwrap();
+        assert_eq!(fs::read(&real).unwrap(), b"");
+        assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o600);
+        check_replaceable(folder.path()).unwrap_err();
+        check_replaceable(&folder.path().join("missing/file")).unwrap_err();
+    }
 }

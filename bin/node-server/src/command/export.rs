@@ -3,6 +3,7 @@
 use crate::chain::open;
 use crate::command::report::{self, Report};
 use crate::error::CommandError;
+use crate::files::{self, Access};
 use crate::options::{ExistingChain, OutputOptions};
 use clap::Args;
 use node_chain::{ExportError, export_blocks};
@@ -13,7 +14,6 @@ use node_http::Shutdown;
 use node_store::check_outside;
 use node_types::BlockNumber;
 use serde_json::json;
-use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -42,17 +42,14 @@ pub(crate) struct ExportOptions {
 /// Number of blocks between progress reports.
 const STEP: u64 = 100;
 
-/// Writes the blocks to a temporary file next to the requested one, and renames it when it is complete.
+/// Writes the blocks to the file, which appears when it is complete.
 pub(crate) fn run(options: &ExportOptions) -> Result<(), CommandError> {
     let json = options.output.json;
     let to_stdout = options.file.as_os_str() == "-";
     if to_stdout && json {
         return Err(CommandError::TwoOutputs);
     }
-    let existing = if to_stdout { None } else { fs::metadata(&options.file).ok() };
-    // A pipe or a device is written directly.
-    let replace = existing.as_ref().is_none_or(fs::Metadata::is_file);
-    if existing.is_some() && replace && !options.force {
+    if !to_stdout && options.file.is_file() && !options.force {
         return Err(CommandError::Exists { path: options.file.clone() });
     }
     let shutdown = Shutdown::on_signals()?;
@@ -67,30 +64,16 @@ pub(crate) fn run(options: &ExportOptions) -> Result<(), CommandError> {
     }
     let title = format!("exporting to {}", options.file.display());
     let mut report = Report::start("export", json, title, 1 + range.end() - range.start());
-    let write = |writer: &mut dyn Write, report: &mut Report, path: &Path| {
+    let write = |writer: &mut dyn Write, report: &mut Report| {
         let written = write_blocks(&*view, range.clone(), writer, report, shutdown.context());
         report.finish();
-        written.map_err(|error| with_path(error, path))
+        written.map_err(|error| with_path(error, &options.file))
     };
     if to_stdout {
         let mut stdout = BufWriter::new(io::stdout().lock());
-        return write(&mut stdout, &mut report, &options.file);
+        return write(&mut stdout, &mut report);
     }
-    let path = if replace { temporary(&options.file) } else { options.file.clone() };
-    let written = write_file(&path, replace, |file| write(file, &mut report, &path));
-    let bytes = match written {
-        Ok(bytes) if replace => fs::rename(&path, &options.file)
-            .map(|()| bytes)
-            .map_err(|source| CommandError::Write { path: options.file.clone(), source })?,
-        Ok(bytes) => bytes,
-        Err(error) => {
-            if replace {
-                // The original error is the one to report, so this error is ignored.
-                let _ = fs::remove_file(&path);
-            }
-            return Err(error);
-        }
-    };
+    let bytes = files::replace(&options.file, Access::Default, |file| write(file, &mut report))?;
     let (from, to) = range.clone().into_inner();
     let text = format!(
         "exported blocks {from} to {to} to {}: {bytes} bytes in {:.2} s",
@@ -113,30 +96,6 @@ fn range(options: &ExportOptions, head: u64) -> Result<RangeInclusive<u64>, Comm
         (from, _) if from > head => above("--from", from),
         (from, to) => Ok(from..=to.unwrap_or(head)),
     }
-}
-
-/// Returns the name of the temporary file.
-fn temporary(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".part");
-    name.into()
-}
-
-/// Opens or creates a file, fills it with `write` and makes it durable. Returns its length in bytes.
-fn write_file(
-    path: &Path,
-    create: bool,
-    write: impl FnOnce(&mut dyn Write) -> Result<(), CommandError>,
-) -> Result<u64, CommandError> {
-    let failed = |source| CommandError::Write { path: path.to_owned(), source };
-    let file = if create { File::create(path) } else { OpenOptions::new().write(true).open(path) };
-    let mut file = BufWriter::new(file.map_err(failed)?);
-    write(&mut file)?;
-    let file = file.into_inner().map_err(|error| failed(error.into_error()))?;
-    if create {
-        file.sync_all().map_err(failed)?;
-    }
-    Ok(file.metadata().map_err(failed)?.len())
 }
 
 fn write_blocks(

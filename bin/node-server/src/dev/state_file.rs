@@ -1,10 +1,9 @@
 //! Files with the accounts of a chain, in the format of anvil's state dumps.
 
 use crate::error::{CommandError, Sources};
-use crate::files;
+use crate::files::{self, Access};
 use node_core::context::Context;
 use node_core::producer::Producer;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -41,15 +40,9 @@ impl StateFile {
     /// exit.
     pub(super) fn new(producer: Arc<Producer>, path: &Path) -> Result<Self, CommandError> {
         let file = Self { producer, path: in_folder(path) };
-        let unfinished = file.unfinished();
-        let made = fs::write(&unfinished, []).and_then(|()| fs::remove_file(&unfinished));
-        made.map_err(|source| file.unwritable(source))?;
+        files::check_replaceable(&file.path).map_err(|source| file.unwritable(source))?;
         file.json()?;
         Ok(file)
-    }
-
-    fn unfinished(&self) -> PathBuf {
-        self.path.with_extension("unfinished")
     }
 
     fn unwritable(&self, source: io::Error) -> CommandError {
@@ -65,9 +58,8 @@ impl StateFile {
     /// Writes the accounts as of the head, replacing the whole file.
     pub(super) fn write(&self) -> Result<(), CommandError> {
         let json = self.json()?;
-        let unfinished = self.unfinished();
-        let written = fs::write(&unfinished, json).and_then(|()| fs::rename(&unfinished, &self.path));
-        written.map_err(|source| self.unwritable(source))
+        let write = |file: &mut dyn io::Write| file.write_all(&json).map_err(|source| self.unwritable(source));
+        files::replace(&self.path, Access::Default, write).map(drop)
     }
 
     /// Writes the accounts at an interval until the returned value is dropped.
@@ -97,7 +89,7 @@ impl Drop for Writing {
     fn drop(&mut self) {
         self._stop = None;
         if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+            drop(thread.join());
         }
     }
 }

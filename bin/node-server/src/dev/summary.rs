@@ -1,17 +1,13 @@
 //! A description of the development chain, as JSON for tools.
 
 use crate::error::CommandError;
+use crate::files::{self, Access};
 use node_chain::Genesis;
 use node_dev::{Accounts, Checksummed, DevAccount};
 use node_types::{H256, U256};
 use serde_json::{Value, json};
-use std::fs::{File, OpenOptions, Permissions};
-use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::io::Write;
 use std::path::{Path, PathBuf};
-
-/// Permissions of the file: it contains keys, so only its owner may read it.
-const MODE: u32 = 0o600;
 
 /// A description of a development chain and its accounts.
 pub(super) struct Summary {
@@ -60,8 +56,9 @@ impl Summary {
     /// Writes the file of `--config-out`, with the properties that anvil writes and some additional ones.
     pub(super) fn write(&self, path: &Path) -> Result<(), CommandError> {
         let unwritable = |source| CommandError::Write { path: path.to_owned(), source };
-        let mut file = private_file(path).map_err(unwritable)?;
-        writeln!(file, "{:#}", self.json()).map_err(unwritable)
+        let write = |file: &mut dyn Write| writeln!(file, "{:#}", self.json()).map_err(unwritable);
+        // It contains keys.
+        files::replace(path, Access::Private, write).map(drop)
     }
 
     fn json(&self) -> Value {
@@ -85,11 +82,4 @@ impl Summary {
 /// Returns the private key of an account in hex.
 pub(super) fn key(account: &DevAccount) -> String {
     const_hex::encode_prefixed(account.secret().to_bytes())
-}
-
-/// Creates or truncates a file, and makes it readable by its owner only.
-fn private_file(path: &Path) -> io::Result<File> {
-    let file = OpenOptions::new().write(true).create(true).truncate(true).mode(MODE).open(path)?;
-    file.set_permissions(Permissions::from_mode(MODE))?;
-    Ok(file)
 }
