@@ -80,12 +80,17 @@ impl StateBackend for FailingBackend {
         self.inner.view()
     }
 
-    fn append(&self, block: ExecutedBlock) -> Result<(), BackendError> {
-        self.inner.append(block)
+    fn append_recording(&self, block: ExecutedBlock, writes: &[RecordWrite]) -> Result<(), BackendError> {
+        self.inner.append_recording(block, writes)
     }
 
-    fn switch(&self, ancestor: BlockNumber, branch: Vec<ExecutedBlock>) -> Result<HeadChange, BackendError> {
-        self.inner.switch(ancestor, branch)
+    fn switch_recording(
+        &self,
+        ancestor: BlockNumber,
+        branch: Vec<ExecutedBlock>,
+        writes: &[RecordWrite],
+    ) -> Result<HeadChange, BackendError> {
+        self.inner.switch_recording(ancestor, branch, writes)
     }
 
     fn keep_side_block(&self, block: ExecutedBlock) -> Result<(), BackendError> {

@@ -125,11 +125,11 @@ pub fn sample_entries(block: &ExecutedBlock) -> Vec<Vec<u8>> {
     let record = Record { key: vec![1, 2], value: vec![3; 40] };
     let writes = [RecordWrite::Put(RecordKind::Filter, record), RecordWrite::Delete(RecordKind::Snapshot, vec![4])];
     vec![
-        journal::append(block, &bytes()),
-        journal::switch(3, &[(block.clone(), bytes()), (block.clone(), bytes())]),
+        journal::append(block, &bytes(), &writes),
+        journal::switch(3, &[(block.clone(), bytes()), (block.clone(), bytes())], &writes),
         journal::side_block(block),
         journal::records(&writes),
-        journal::switch_to(3, std::slice::from_ref(block)),
+        journal::switch_to(3, std::slice::from_ref(block), &writes),
     ]
 }
 

@@ -16,34 +16,37 @@ const SWITCH_TO: u8 = 5;
 /// A logged change, which is applied again after a crash.
 #[derive(Debug)]
 pub(crate) enum LoggedChange {
-    Append(ExecutedBlock),
-    Switch(BlockNumber, Vec<ExecutedBlock>),
+    Append(ExecutedBlock, Vec<RecordWrite>),
+    Switch(BlockNumber, Vec<ExecutedBlock>, Vec<RecordWrite>),
     SideBlock(ExecutedBlock),
     Records(Vec<RecordWrite>),
     /// A switch to side blocks, by their hashes.
-    SwitchTo(BlockNumber, Vec<H256>),
+    SwitchTo(BlockNumber, Vec<H256>, Vec<RecordWrite>),
 }
 
-pub(crate) fn append(block: &ExecutedBlock, bytes: &BlockBytes) -> Vec<u8> {
+pub(crate) fn append(block: &ExecutedBlock, bytes: &BlockBytes, writes: &[RecordWrite]) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len() + 64);
     out.push(APPEND);
     bytes.append(block, &mut out);
+    put_writes(&mut out, writes);
     out
 }
 
-pub(crate) fn switch(ancestor: BlockNumber, branch: &[(ExecutedBlock, BlockBytes)]) -> Vec<u8> {
+pub(crate) fn switch(ancestor: BlockNumber, branch: &[(ExecutedBlock, BlockBytes)], writes: &[RecordWrite]) -> Vec<u8> {
     let mut out = vec![SWITCH];
     put_varint(&mut out, ancestor);
     put_varint(&mut out, branch.len() as u64);
     branch.iter().for_each(|(block, bytes)| bytes.append(block, &mut out));
+    put_writes(&mut out, writes);
     out
 }
 
-pub(crate) fn switch_to(ancestor: BlockNumber, branch: &[ExecutedBlock]) -> Vec<u8> {
+pub(crate) fn switch_to(ancestor: BlockNumber, branch: &[ExecutedBlock], writes: &[RecordWrite]) -> Vec<u8> {
     let mut out = vec![SWITCH_TO];
     put_varint(&mut out, ancestor);
     put_varint(&mut out, branch.len() as u64);
     branch.iter().for_each(|block| out.extend_from_slice(block.header.hash.as_bytes()));
+    put_writes(&mut out, writes);
     out
 }
 
@@ -55,48 +58,53 @@ pub(crate) fn side_block(block: &ExecutedBlock) -> Vec<u8> {
 
 pub(crate) fn records(writes: &[RecordWrite]) -> Vec<u8> {
     let mut out = vec![RECORDS];
-    put_varint(&mut out, writes.len() as u64);
+    put_writes(&mut out, writes);
+    out
+}
+
+fn put_writes(out: &mut Vec<u8>, writes: &[RecordWrite]) {
+    put_varint(out, writes.len() as u64);
     for write in writes {
         match write {
             RecordWrite::Put(kind, Record { key, value }) => {
                 out.extend_from_slice(&[1, kind_byte(*kind)]);
-                put_bytes(&mut out, key);
-                put_bytes(&mut out, value);
+                put_bytes(out, key);
+                put_bytes(out, value);
             }
             RecordWrite::Delete(kind, key) => {
                 out.extend_from_slice(&[0, kind_byte(*kind)]);
-                put_bytes(&mut out, key);
+                put_bytes(out, key);
             }
         }
     }
-    out
 }
 
 impl LoggedChange {
     pub(crate) fn decode(payload: &[u8]) -> Result<Self, StoreError> {
         let mut reader = Reader::new(payload, "an entry of the log");
         let entry = match reader.byte()? {
-            APPEND => Self::Append(decode_block(&mut reader)?),
+            APPEND => Self::Append(decode_block(&mut reader)?, decode_writes(&mut reader)?),
             SWITCH => {
                 let ancestor = reader.varint()?;
                 let branch = (0..reader.count(1)?).map(|_| decode_block(&mut reader)).collect::<Result<_, _>>()?;
-                Self::Switch(ancestor, branch)
+                Self::Switch(ancestor, branch, decode_writes(&mut reader)?)
             }
             SWITCH_TO => {
                 let ancestor = reader.varint()?;
                 let branch = (0..reader.count(32)?).map(|_| reader.h256()).collect::<Result<_, _>>()?;
-                Self::SwitchTo(ancestor, branch)
+                Self::SwitchTo(ancestor, branch, decode_writes(&mut reader)?)
             }
             SIDE_BLOCK => Self::SideBlock(decode_block(&mut reader)?),
-            RECORDS => {
-                let writes = (0..reader.count(3)?).map(|_| decode_write(&mut reader)).collect::<Result<_, _>>()?;
-                Self::Records(writes)
-            }
+            RECORDS => Self::Records(decode_writes(&mut reader)?),
             _ => return Err(reader.malformed().into()),
         };
         reader.finish()?;
         Ok(entry)
     }
+}
+
+fn decode_writes(reader: &mut Reader<'_>) -> Result<Vec<RecordWrite>, Malformed> {
+    (0..reader.count(3)?).map(|_| decode_write(reader)).collect()
 }
 
 fn decode_write(reader: &mut Reader<'_>) -> Result<RecordWrite, Malformed> {

@@ -91,21 +91,43 @@ fn insert(transaction: &Transaction<'_>, block: &ExecutedBlock, canonical: bool)
     transaction.execute(upsert, params![hash, number, canonical, block.encode()]).map(drop)
 }
 
+fn record(transaction: &Transaction<'_>, writes: &[RecordWrite]) -> rusqlite::Result<()> {
+    writes.iter().try_for_each(|write| match write {
+        RecordWrite::Put(kind, Record { key, value }) => {
+            transaction.execute("REPLACE INTO record VALUES (?, ?, ?)", params![*kind as i64, key, value]).map(drop)
+        }
+        RecordWrite::Delete(kind, key) => {
+            transaction.execute("DELETE FROM record WHERE kind = ? AND key = ?", params![*kind as i64, key]).map(drop)
+        }
+    })
+}
+
 fn storage(error: rusqlite::Error) -> BackendError {
     BackendError::Storage(Box::new(error))
 }
 
 // Step 3: changes. Memory checks a block; SQLite stores it before anyone can read it, or nothing has changed.
 impl StateBackend for SqliteBackend {
-    fn append(&self, block: ExecutedBlock) -> Result<(), BackendError> {
-        self.memory.append_with(block.clone(), || self.write(|transaction| insert(transaction, &block, true)))
+    fn append_recording(&self, block: ExecutedBlock, writes: &[RecordWrite]) -> Result<(), BackendError> {
+        self.memory.append_with(block.clone(), || {
+            self.write(|transaction| {
+                insert(transaction, &block, true)?;
+                record(transaction, writes)
+            })
+        })
     }
 
-    fn switch(&self, ancestor: BlockNumber, branch: Vec<ExecutedBlock>) -> Result<HeadChange, BackendError> {
+    fn switch_recording(
+        &self,
+        ancestor: BlockNumber,
+        branch: Vec<ExecutedBlock>,
+        writes: &[RecordWrite],
+    ) -> Result<HeadChange, BackendError> {
         self.memory.switch_with(ancestor, branch.clone(), || {
             self.write(|transaction| {
                 transaction.execute("UPDATE block SET canonical = 0 WHERE number > ?", [ancestor as i64])?;
-                branch.iter().try_for_each(|block| insert(transaction, block, true))
+                branch.iter().try_for_each(|block| insert(transaction, block, true))?;
+                record(transaction, writes)
             })
         })
     }
@@ -115,16 +137,7 @@ impl StateBackend for SqliteBackend {
     }
 
     fn write_records_unsynced(&self, writes: &[RecordWrite]) -> Result<(), BackendError> {
-        self.write(|transaction| {
-            writes.iter().try_for_each(|write| match write {
-                RecordWrite::Put(kind, Record { key, value }) => transaction
-                    .execute("REPLACE INTO record VALUES (?, ?, ?)", params![*kind as i64, key, value])
-                    .map(drop),
-                RecordWrite::Delete(kind, key) => transaction
-                    .execute("DELETE FROM record WHERE kind = ? AND key = ?", params![*kind as i64, key])
-                    .map(drop),
-            })
-        })
+        self.write(|transaction| record(transaction, writes))
     }
 
     // Step 4: durability. With `synchronous = FULL` every transaction is synced when it is committed.

@@ -211,11 +211,16 @@ impl StateBackend for NoSwitch {
         self.0.view()
     }
 
-    fn append(&self, block: ExecutedBlock) -> Result<(), BackendError> {
-        self.0.append(block)
+    fn append_recording(&self, block: ExecutedBlock, writes: &[RecordWrite]) -> Result<(), BackendError> {
+        self.0.append_recording(block, writes)
     }
 
-    fn switch(&self, _: BlockNumber, _: Vec<ExecutedBlock>) -> Result<HeadChange, BackendError> {
+    fn switch_recording(
+        &self,
+        _: BlockNumber,
+        _: Vec<ExecutedBlock>,
+        _: &[RecordWrite],
+    ) -> Result<HeadChange, BackendError> {
         Err(BackendError::Storage("the disk is full".into()))
     }
 

@@ -47,6 +47,9 @@ use std::sync::Arc;
 
 /// A database that stores one chain with all its states.
 ///
+/// A backend implements [`append_recording`](Self::append_recording) and
+/// [`switch_recording`](Self::switch_recording); the methods without records call them.
+///
 /// # Errors
 /// All methods fail if the storage does.
 #[expect(clippy::missing_errors_doc, reason = "stated once for all methods")]
@@ -59,7 +62,16 @@ pub trait StateBackend: Send + Sync {
     /// # Errors
     /// [`BackendError::NotAChild`] unless the head is the block's parent, and [`BackendError::StateRootMismatch`] if
     /// its changes do not produce the state root of its header.
-    fn append(&self, block: ExecutedBlock) -> Result<(), BackendError>;
+    fn append(&self, block: ExecutedBlock) -> Result<(), BackendError> {
+        self.append_recording(block, &[])
+    }
+
+    /// Like [`append`](Self::append), and applies `writes` in order. A crash leaves all of it or nothing. Listeners that
+    /// are notified of the block already see the records.
+    ///
+    /// # Errors
+    /// Those of [`append`](Self::append).
+    fn append_recording(&self, block: ExecutedBlock, writes: &[RecordWrite]) -> Result<(), BackendError>;
 
     /// Replaces all canonical blocks above `ancestor` with `branch`, in one step. The replaced blocks become side
     /// blocks. An empty `branch` makes `ancestor` the head. On an error nothing has changed.
@@ -67,7 +79,21 @@ pub trait StateBackend: Send + Sync {
     /// # Errors
     /// Those of [`append`](Self::append); [`BackendError::UnknownBlock`] if `ancestor` is above the head, and
     /// [`BackendError::StatePruned`] if its state is not kept.
-    fn switch(&self, ancestor: BlockNumber, branch: Vec<ExecutedBlock>) -> Result<HeadChange, BackendError>;
+    fn switch(&self, ancestor: BlockNumber, branch: Vec<ExecutedBlock>) -> Result<HeadChange, BackendError> {
+        self.switch_recording(ancestor, branch, &[])
+    }
+
+    /// Like [`switch`](Self::switch), and applies `writes` in order, even if the head stays as it is. A crash leaves all
+    /// of it or nothing. Listeners that are notified of the switch already see the records.
+    ///
+    /// # Errors
+    /// Those of [`switch`](Self::switch).
+    fn switch_recording(
+        &self,
+        ancestor: BlockNumber,
+        branch: Vec<ExecutedBlock>,
+        writes: &[RecordWrite],
+    ) -> Result<HeadChange, BackendError>;
 
     /// Stores a block that is not canonical. Side blocks are kept no matter how far below the head they are, since a
     /// branch of any length may become canonical. A block that is already canonical is ignored. Listeners are not
@@ -82,7 +108,7 @@ pub trait StateBackend: Send + Sync {
     /// states rebuild a trie.
     fn proves_quickly(&self) -> bool;
 
-    /// Applies all of `writes` or none of them. They are durable once [`sync_records`](Self::sync_records) returns or
+    /// Applies all of `writes`, in order, or none of them. They are durable once [`sync_records`](Self::sync_records) returns or
     /// any later change is durable. If any caller's write fails before that, they are undone, and
     /// [`record`](Self::record) returns the previous values.
     fn write_records_unsynced(&self, writes: &[RecordWrite]) -> Result<(), BackendError>;
@@ -90,7 +116,7 @@ pub trait StateBackend: Send + Sync {
     /// Makes all records durable.
     fn sync_records(&self) -> Result<(), BackendError>;
 
-    /// Applies all of `writes` or none of them, and makes them durable.
+    /// Applies all of `writes`, in order, or none of them, and makes them durable.
     fn write_records(&self, writes: &[RecordWrite]) -> Result<(), BackendError> {
         self.write_records_unsynced(writes)?;
         self.sync_records()

@@ -3,7 +3,7 @@
 mod record;
 
 pub use record::{Edits, count_pending_edits, edited_blocks, first_edited_block};
-pub(crate) use record::{decode_changes, encode_changes};
+pub(crate) use record::{block_edits, decode_changes, encode_changes};
 
 use crate::backend::{
     BackendError, BackendHealth, CacheUse, HeadChange, HeadListener, LayeredView, Record, RecordKind, RecordWrite,
@@ -21,11 +21,30 @@ use std::sync::Arc;
 /// Views show the head's state with its edits, to which no header commits. The next block includes the edits in its own
 /// changes, so that headers commit to the states of all blocks below the head. Edits are durable when
 /// [`edit`](Self::edit) returns. They are discarded when the head moves back or to another branch.
+///
+/// Each change of the head is one durable write together with that of the edits.
 pub struct EditableBackend {
     inner: Arc<dyn StateBackend>,
     /// Held while the head or its edits change.
     writing: Mutex<()>,
-    pending: RwLock<Option<Pending>>,
+    edits: RwLock<HeadEdits>,
+}
+
+/// The edits of the head.
+#[derive(Default)]
+struct HeadEdits {
+    /// Edits that are recorded.
+    pending: Option<Pending>,
+    /// During a switch: the edits of the new head. Views show them once it is the head.
+    next: Option<Pending>,
+}
+
+impl HeadEdits {
+    /// Returns the pending edits of the block `head`, or `None` if there are none.
+    fn of(&self, head: H256) -> Option<&Arc<StateChanges>> {
+        let both = self.pending.iter().chain(&self.next);
+        both.filter(|pending| pending.head == head).map(|pending| &pending.changes).next()
+    }
 }
 
 /// Pending edits, which no block includes yet.
@@ -71,7 +90,7 @@ impl EditableBackend {
         if !stale.is_empty() {
             inner.write_records(&stale)?;
         }
-        Ok(Self { inner, writing: Mutex::default(), pending: RwLock::new(pending) })
+        Ok(Self { inner, writing: Mutex::default(), edits: RwLock::new(HeadEdits { pending, next: None }) })
     }
 
     /// Applies the changes that `change` returns for the current view to the head's state.
@@ -107,24 +126,12 @@ impl EditableBackend {
 
     /// Returns the pending edits of the block `head`, or `None` if there are none.
     fn edits_of(&self, head: H256) -> Option<Arc<StateChanges>> {
-        self.pending.read().as_ref().filter(|pending| pending.head == head).map(|pending| pending.changes.clone())
+        self.edits.read().of(head).cloned()
     }
 
-    /// Replaces the pending edits of the head with `changes`.
-    ///
-    /// # Errors
-    /// Failures of the backend.
-    pub fn set_pending_edits(&self, changes: &StateChanges) -> Result<(), BackendError> {
-        let _writing = self.writing.lock();
-        self.discard_pending()?;
-        if *changes == StateChanges::default() {
-            return Ok(());
-        }
-        self.add(self.inner.view()?.head().hash, changes)
-    }
-
-    /// Switches to a branch and makes `changes` the pending edits of its head. Listeners that are notified of the
-    /// switch already see the edits. On an error nothing has changed.
+    /// Switches to a branch, makes `changes` the pending edits of its head, and applies `writes`. If the head stays as it
+    /// is, the changes replace its edits. Listeners that are notified of the switch already see the edits and records.
+    /// On an error nothing has changed.
     ///
     /// # Errors
     /// Those of [`StateBackend::switch`].
@@ -133,69 +140,55 @@ impl EditableBackend {
         ancestor: BlockNumber,
         branch: Vec<ExecutedBlock>,
         changes: &StateChanges,
+        writes: &[RecordWrite],
     ) -> Result<HeadChange, BackendError> {
-        if *changes == StateChanges::default() {
-            return self.switch(ancestor, branch);
-        }
         let _writing = self.writing.lock();
         let head = match branch.last() {
             Some(block) => block.header.hash,
             None => self.inner.view()?.canonical_hash(ancestor)?.ok_or(BackendError::UnknownBlock(ancestor))?,
         };
-        // Written first, so that a crash cannot leave the branch without its edits. Records for another head are
-        // ignored.
-        self.inner.write_records(&[record::pending_record(head, 0, changes)])?;
-        let edits = Pending { head, changes: Arc::new(changes.clone()), count: 1 };
-        let before = self.pending.write().replace(edits);
-        match self.inner.switch(ancestor, branch) {
-            Ok(change) => {
-                self.delete_records(before)?;
-                Ok(change)
-            }
-            Err(error) => {
-                let edits = std::mem::replace(&mut *self.pending.write(), before);
-                self.delete_records(edits)?;
-                Err(error)
-            }
+        let mut all = self.delete_pending();
+        let next = (*changes != StateChanges::default()).then(|| {
+            all.push(record::pending_record(head, 0, changes));
+            Pending { head, changes: Arc::new(changes.clone()), count: 1 }
+        });
+        all.extend_from_slice(writes);
+        self.edits.write().next = next;
+        let switched = self.inner.switch_recording(ancestor, branch, &all);
+        let mut edits = self.edits.write();
+        let next = edits.next.take();
+        if switched.is_ok() {
+            edits.pending = next;
         }
+        switched
     }
 
-    /// Appends a block that includes the pending edits. `edits` describes what else makes the block invalid for other
-    /// nodes; its `state` is ignored.
+    /// Appends a block that includes the pending edits, and applies `writes`. `edits` describes what else makes the
+    /// block invalid for other nodes; its `state` is ignored. On an error nothing has changed.
     ///
     /// # Errors
     /// Those of [`StateBackend::append`].
-    pub fn append_edited(&self, mut block: ExecutedBlock, edits: Edits) -> Result<(), BackendError> {
+    pub fn append_edited(
+        &self,
+        mut block: ExecutedBlock,
+        edits: Edits,
+        writes: &[RecordWrite],
+    ) -> Result<(), BackendError> {
         let _writing = self.writing.lock();
         let edits = Edits { state: self.include_edits(&mut block), ..edits };
         let reference = block.header.block_ref();
+        let mut all = self.delete_pending();
         // A side block may have the same hash but other edits, for example one that set a balance to the value that it
         // had. This block replaces it, so its record does, too.
         let before = record::block_record(&*self.inner, reference)?;
         let after = (!edits.is_empty()).then(|| record::encode_edits(&edits));
-        // Made durable first, so that no edited block lacks its record. A record without a block is ignored.
         if after != before {
-            self.inner.write_records(&[record::set_block_record(reference, after.clone())])?;
+            all.push(record::set_block_record(reference, after));
         }
-        if let Err(error) = self.inner.append(block) {
-            if after != before {
-                let _ = self.inner.write_records(&[record::set_block_record(reference, before)]);
-            }
-            return Err(error);
-        }
-        // Edits of a block that is no longer the head are ignored: it does not matter if they cannot be deleted.
-        let _ = self.discard_pending();
+        all.extend_from_slice(writes);
+        self.inner.append_recording(block, &all)?;
+        self.edits.write().pending = None;
         Ok(())
-    }
-
-    /// Records what makes `blocks` invalid for other nodes. They are stored afterwards: a record without a block is
-    /// ignored.
-    pub(crate) fn record_edited(&self, blocks: &[(BlockRef, Edits)]) -> Result<(), BackendError> {
-        if blocks.is_empty() {
-            return Ok(());
-        }
-        let write = |(block, edits): &(_, _)| record::set_block_record(*block, Some(record::encode_edits(edits)));
-        self.inner.write_records(&blocks.iter().map(write).collect::<Vec<_>>())
     }
 
     /// Adds the pending edits of its parent to the changes of `block`, and returns them.
@@ -209,47 +202,50 @@ impl EditableBackend {
     }
 
     fn add(&self, head: H256, changes: &StateChanges) -> Result<(), BackendError> {
-        if self.pending.read().as_ref().is_some_and(|pending| pending.head != head) {
-            self.discard_pending()?;
+        let same_head = |pending: &&Pending| pending.head == head;
+        let sequence = self.edits.read().pending.as_ref().filter(same_head).map(|pending| pending.count);
+        let mut writes = if sequence.is_none() { self.delete_pending() } else { Vec::new() };
+        writes.push(record::pending_record(head, sequence.unwrap_or_default(), changes));
+        self.inner.write_records(&writes)?;
+        let mut edits = self.edits.write();
+        if sequence.is_none() {
+            edits.pending = None;
         }
-        let sequence = self.pending.read().as_ref().map_or(0, |pending| pending.count);
-        self.inner.write_records(&[record::pending_record(head, sequence, changes)])?;
-        self.pending.write().get_or_insert_with(|| Pending::of(head)).add(changes);
+        edits.pending.get_or_insert_with(|| Pending::of(head)).add(changes);
         Ok(())
     }
 
-    /// Discards the pending edits.
-    fn discard_pending(&self) -> Result<(), BackendError> {
-        let pending = self.pending.write().take();
-        self.delete_records(pending)
-    }
-
-    fn delete_records(&self, pending: Option<Pending>) -> Result<(), BackendError> {
-        let Some(Pending { head, count, .. }) = pending else { return Ok(()) };
-        let records: Vec<_> = (0..count).map(|sequence| record::delete_pending(head, sequence)).collect();
-        self.inner.write_records(&records)
+    /// Returns the writes that delete the records of the pending edits.
+    fn delete_pending(&self) -> Vec<RecordWrite> {
+        let edits = self.edits.read();
+        let Some(Pending { head, count, .. }) = &edits.pending else { return Vec::new() };
+        (0..*count).map(|sequence| record::delete_pending(*head, sequence)).collect()
     }
 }
 
 impl StateBackend for EditableBackend {
     fn view(&self) -> Result<Arc<dyn View>, BackendError> {
-        let pending = self.pending.read().clone();
+        // Held so that the edits are those of the head, whatever switches meanwhile.
+        let edits = self.edits.read();
         let view = self.inner.view()?;
-        Ok(match pending.filter(|pending| pending.head == view.head().hash) {
-            Some(pending) => Arc::new(LayeredView::with_edits(view.clone(), view.head().number, pending.changes)),
+        let BlockRef { number, hash } = view.head();
+        Ok(match edits.of(hash) {
+            Some(changes) => Arc::new(LayeredView::with_edits(view, number, changes.clone())),
             None => view,
         })
     }
 
-    fn append(&self, block: ExecutedBlock) -> Result<(), BackendError> {
-        self.append_edited(block, Edits::default())
+    fn append_recording(&self, block: ExecutedBlock, writes: &[RecordWrite]) -> Result<(), BackendError> {
+        self.append_edited(block, Edits::default(), writes)
     }
 
-    fn switch(&self, ancestor: BlockNumber, branch: Vec<ExecutedBlock>) -> Result<HeadChange, BackendError> {
-        let _writing = self.writing.lock();
-        let change = self.inner.switch(ancestor, branch)?;
-        self.discard_pending()?;
-        Ok(change)
+    fn switch_recording(
+        &self,
+        ancestor: BlockNumber,
+        branch: Vec<ExecutedBlock>,
+        writes: &[RecordWrite],
+    ) -> Result<HeadChange, BackendError> {
+        self.switch_edited(ancestor, branch, &StateChanges::default(), writes)
     }
 
     fn keep_side_block(&self, block: ExecutedBlock) -> Result<(), BackendError> {
@@ -384,7 +380,7 @@ mod tests {
         // A block that is refused changes nothing; the side block may still become canonical again.
         editable.switch(0, Vec::new()).unwrap();
         editable.append(block.clone()).unwrap_err();
-        editable.append_edited(block.clone(), Edits { unsigned: true, ..Edits::default() }).unwrap_err();
+        editable.append_edited(block.clone(), Edits { unsigned: true, ..Edits::default() }, &[]).unwrap_err();
         assert_eq!(edited_blocks(&editable).unwrap(), edited);
 
         editable.append(child(&*editable.view().unwrap(), 0, 0, Vec::new(), balance(1, 5))).unwrap();
@@ -414,13 +410,13 @@ mod tests {
         let seen = Arc::new(Seen(Mutex::default(), Mutex::new(Arc::downgrade(&editable))));
         editable.subscribe(seen.clone());
 
-        editable.switch_edited(7, vec![sibling.clone()], &balance(1, 8)).unwrap_err();
+        editable.switch_edited(7, vec![sibling.clone()], &balance(1, 8), &[]).unwrap_err();
         assert_eq!((read(&editable, 1, 1), inner.records(RecordKind::PendingEdit).unwrap().len()), (7, 1));
-        editable.switch_edited(0, vec![sibling], &balance(1, 8)).unwrap();
+        editable.switch_edited(0, vec![sibling], &balance(1, 8), &[]).unwrap();
         assert_eq!((read(&editable, 1, 1), &*seen.0.lock()), (8, &vec![8]));
         assert_eq!(inner.records(RecordKind::PendingEdit).unwrap().len(), 1);
         // The same with an empty branch, and after a restart.
-        editable.switch_edited(0, Vec::new(), &balance(1, 9)).unwrap();
+        editable.switch_edited(0, Vec::new(), &balance(1, 9), &[]).unwrap();
         assert_eq!((read(&editable, 1, 0), &*seen.0.lock()), (9, &vec![8, 9]));
         assert_eq!(read(&EditableBackend::open(inner).unwrap(), 1, 0), 9);
     }

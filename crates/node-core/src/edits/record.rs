@@ -77,6 +77,11 @@ pub(super) fn block_record(backend: &dyn StateBackend, block: BlockRef) -> Resul
     backend.record(RecordKind::EditedBlock, &block_key(block))
 }
 
+/// Returns the write that records what makes `block` invalid for other nodes.
+pub(crate) fn block_edits(block: BlockRef, edits: &Edits) -> RecordWrite {
+    set_block_record(block, Some(encode_edits(edits)))
+}
+
 /// Returns the write that sets the value of the record of `block`, or deletes the record if `value` is `None`.
 pub(super) fn set_block_record(block: BlockRef, value: Option<Vec<u8>>) -> RecordWrite {
     match value {

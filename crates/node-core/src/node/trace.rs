@@ -298,7 +298,7 @@ mod tests {
         editable.edit::<BackendError>(|_| Ok(account(1, 0, 777, &[]))).unwrap();
         let sent = vec![(transaction(1, 0, 5), Vec::new())];
         let block = child(&*editable.view().unwrap(), 1, 0, sent, StateChanges::default());
-        editable.append_edited(block, Edits::default()).unwrap();
+        editable.append_edited(block, Edits::default(), &[]).unwrap();
         assert_eq!(of_block(&world, BlockId::number(2)).unwrap(), ["\"transaction 0 of a sender with 777\""]);
         // Edits after a block do not change its trace.
         world.push(vec![(transaction(1, 1, 5), Vec::new())]);

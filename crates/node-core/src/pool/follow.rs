@@ -83,7 +83,7 @@ impl Pool {
         mined_blobs: &mut MinedBlobs,
     ) -> Result<Vec<PoolTransaction>, BackendError> {
         let mut returning = Vec::new();
-        let returnable = self.returnable.lock();
+        let reverting = self.reverting.lock();
         for block in change.removed.iter().rev() {
             let Some(block) = view.side_block(block.hash)? else { continue };
             for recovered in &block.body.transactions {
@@ -93,7 +93,7 @@ impl Pool {
                 if view.transaction_position(recovered.hash)?.is_some() {
                     continue;
                 }
-                if returnable.as_ref().is_some_and(|kept| !kept.contains(&recovered.hash)) {
+                if reverting.as_ref().is_some_and(|revert| !revert.returning.contains(&recovered.hash)) {
                     // Its blobs stay, because its block may become canonical again and then be replaced.
                     self.contents.write().dropped.insert(recovered.hash, DropReason::Reverted);
                     continue;
@@ -121,14 +121,14 @@ impl Pool {
         })
     }
 
-    /// Writes records of the `wanted` transactions in the canonical blocks above `ancestor`, which are about to leave
-    /// the chain, so that a crash right afterwards does not lose them. They become durable with the next write.
+    /// Returns the writes that record the `wanted` transactions in the canonical blocks above `ancestor`, which are
+    /// about to leave the chain. They belong to the same durable write as that change.
     pub(crate) fn record_leaving(
         &self,
         view: &dyn View,
         ancestor: BlockNumber,
         wanted: impl Fn(H256) -> bool,
-    ) -> Result<(), BackendError> {
+    ) -> Result<Vec<RecordWrite>, BackendError> {
         let mined_blobs = self.changing.lock();
         let mut writes = Vec::new();
         for number in ancestor + 1..=view.head().number {
@@ -141,7 +141,7 @@ impl Pool {
                 }
             }
         }
-        if writes.is_empty() { Ok(()) } else { self.parts.backend.write_records_unsynced(&writes) }
+        Ok(writes)
     }
 
     /// Updates the contents to the head of `view`, adds the transactions `returning` from removed blocks, and enforces

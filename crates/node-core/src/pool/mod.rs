@@ -28,7 +28,7 @@ pub use status::{Arrival, Arrivals, DropReason, PoolContent, PoolStatus};
 pub use transaction::PoolTransaction;
 
 use crate::assembly::NextHeader;
-use crate::backend::{BackendError, HeadChange, HeadListener, RecordKind, StateBackend};
+use crate::backend::{BackendError, HeadChange, HeadListener, RecordKind, RecordWrite, StateBackend};
 use crate::clock::Clock;
 use crate::crypto::{BlobVerifier, SenderRecovery};
 use crate::listeners::Listeners;
@@ -76,6 +76,14 @@ pub trait PoolListener: Send + Sync {
     fn transaction_added(&self, hash: H256);
 }
 
+/// What happens to transactions when the chain is reverted.
+pub(crate) struct Revert {
+    /// Of the transactions in removed blocks, those that may return to the pool.
+    pub(crate) returning: HashSet<H256>,
+    /// Transactions that leave the pool, whose records the same write deletes.
+    pub(crate) dropped: Vec<H256>,
+}
+
 /// The transaction pool. All methods may be called from any thread.
 ///
 /// Signatures and blobs are checked without holding a lock. While records are written, only other changes of the pool
@@ -89,9 +97,8 @@ pub struct Pool {
     listeners: Listeners<dyn PoolListener>,
     /// Whether transactions must pay the base fee of the next block.
     requires_base_fee: AtomicBool,
-    /// While the chain is being reverted to a snapshot, the transactions that may return to the pool; otherwise
-    /// `None`.
-    returnable: Mutex<Option<HashSet<H256>>>,
+    /// While the chain is being reverted, what happens to transactions; otherwise `None`.
+    reverting: Mutex<Option<Revert>>,
 }
 
 impl Pool {
@@ -115,7 +122,7 @@ impl Pool {
             contents,
             listeners: Listeners::default(),
             requires_base_fee: AtomicBool::new(false),
-            returnable: Mutex::default(),
+            reverting: Mutex::default(),
         };
         pool.restore(view.as_ref())?;
         Ok(pool)
@@ -274,14 +281,6 @@ impl Pool {
         self.contents.read().transactions().map(|transaction| transaction.hash()).collect()
     }
 
-    /// Drops all transactions that are not in `kept`, because the chain was reverted to a snapshot without them.
-    ///
-    /// # Errors
-    /// Failures of the backend.
-    pub fn retain(&self, kept: &HashSet<H256>) -> Result<(), BackendError> {
-        self.drop_where(DropReason::Reverted, |transaction| !kept.contains(&transaction.hash())).map(drop)
-    }
-
     /// Drops the transactions for which `is_dropped` returns true. Returns their number.
     ///
     /// # Errors
@@ -297,23 +296,37 @@ impl Pool {
             let dropped = contents.transactions().filter(|transaction| is_dropped(transaction));
             dropped.map(|transaction| transaction.hash()).collect()
         };
-        {
-            let mut contents = self.contents.write();
-            for hash in &dropped {
-                contents.remove(*hash, reason.clone());
-            }
+        if dropped.is_empty() {
+            return Ok(0);
         }
-        let count = dropped.len();
-        self.delete_records(dropped)?;
-        Ok(count)
+        self.parts.backend.write_records(&deletions(&dropped))?;
+        let mut contents = self.contents.write();
+        for hash in &dropped {
+            contents.remove(*hash, reason.clone());
+        }
+        Ok(dropped.len())
     }
 
-    /// Runs `change`, which reverts the chain to a snapshot. Of the transactions in removed blocks only those in `kept`
-    /// return to the pool; listeners are not notified of the others. Transactions already in the pool stay.
-    pub(crate) fn revert_with<T>(&self, kept: HashSet<H256>, change: impl FnOnce() -> T) -> T {
-        *self.returnable.lock() = Some(kept);
+    /// Runs `change`, which reverts the chain and deletes the records of `revert.dropped`. Once it has succeeded, these
+    /// transactions leave the pool. Of the transactions in removed blocks only `revert.returning` return to the pool;
+    /// listeners are not notified of the others.
+    pub(crate) fn revert_with<T, E>(&self, revert: Revert, change: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+        *self.reverting.lock() = Some(revert);
         let _end = EndOfRevert(self);
-        change()
+        let changed = change()?;
+        // If the head moved, they have left already.
+        let _changing = self.changing.lock();
+        self.drop_reverted();
+        Ok(changed)
+    }
+
+    /// Drops the transactions that leave the pool because of a revert. `changing` must be locked.
+    fn drop_reverted(&self) {
+        let dropped = self.reverting.lock().as_mut().map(|revert| std::mem::take(&mut revert.dropped));
+        let mut contents = self.contents.write();
+        for hash in dropped.unwrap_or_default() {
+            contents.remove(hash, DropReason::Reverted);
+        }
     }
 
     /// Returns the order of transactions in a block.
@@ -339,6 +352,8 @@ impl Pool {
     /// Failures of the backend.
     pub fn on_head_change(&self, change: &HeadChange) -> Result<(), BackendError> {
         let mut mined_blobs = self.changing.lock();
+        // First, because one of them may have the nonce of a transaction that returns.
+        self.drop_reverted();
         let view = self.parts.backend.view()?;
         let returning = self.returning(view.as_ref(), change, &mut mined_blobs)?;
         let returned = self.settle(view.as_ref(), &mut mined_blobs, returning)?;
@@ -365,8 +380,13 @@ struct EndOfRevert<'a>(&'a Pool);
 
 impl Drop for EndOfRevert<'_> {
     fn drop(&mut self) {
-        *self.0.returnable.lock() = None;
+        *self.0.reverting.lock() = None;
     }
+}
+
+/// Returns the writes that delete the records of transactions.
+pub(crate) fn deletions(hashes: &[H256]) -> Vec<RecordWrite> {
+    hashes.iter().copied().map(record::delete).collect()
 }
 
 impl HeadListener for Pool {

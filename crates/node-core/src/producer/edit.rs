@@ -9,7 +9,7 @@ impl Producer {
     /// Sets an account's balance in wei, as of the head.
     ///
     /// # Errors
-    /// [`ProducerError`] if the backend fails. The edit may have been made nevertheless.
+    /// [`ProducerError`] if the backend fails, after which nothing has changed.
     pub fn set_balance(&self, address: Address, balance: U256) -> Result<(), ProducerError> {
         self.edit_account(address, |account, _| {
             account.balance = balance;
@@ -21,7 +21,7 @@ impl Producer {
     /// mined again.
     ///
     /// # Errors
-    /// [`ProducerError`] if the backend fails. The edit may have been made nevertheless.
+    /// [`ProducerError`] if the backend fails, after which nothing has changed.
     pub fn set_nonce(&self, address: Address, nonce: u64) -> Result<(), ProducerError> {
         self.edit_account(address, |account, _| {
             account.nonce = nonce;
@@ -32,7 +32,7 @@ impl Producer {
     /// Sets an account's code, as of the head; empty code removes it.
     ///
     /// # Errors
-    /// [`ProducerError`] if the backend fails. The edit may have been made nevertheless.
+    /// [`ProducerError`] if the backend fails, after which nothing has changed.
     pub fn set_code(&self, address: Address, code: Bytes) -> Result<(), ProducerError> {
         self.edit_account(address, |account, changes| {
             account.code_hash = if code.is_empty() { KECCAK_EMPTY } else { keccak256(&code) };
@@ -46,7 +46,7 @@ impl Producer {
     /// Sets a storage slot of an account, as of the head.
     ///
     /// # Errors
-    /// [`ProducerError`] if the backend fails. The edit may have been made nevertheless.
+    /// [`ProducerError`] if the backend fails, after which nothing has changed.
     pub fn set_storage(&self, address: Address, slot: H256, value: U256) -> Result<(), ProducerError> {
         self.edit(|view| {
             let account = match view.state(view.head().number)?.account(address)? {
@@ -79,7 +79,7 @@ impl Producer {
         })
     }
 
-    /// Durably changes the state as of the head, and updates the pool. If this fails, the change may have been made.
+    /// Durably changes the state as of the head, and updates the pool. If this fails, nothing has changed.
     pub(super) fn edit(
         &self,
         change: impl FnOnce(&dyn View) -> Result<StateChanges, ProducerError>,
@@ -87,7 +87,7 @@ impl Producer {
         {
             let _sealing = self.sealing.lock();
             self.parts.backend.edit(change)?;
-            self.parts.pool.refresh()?;
+            self.refresh_pool();
         }
         self.transactions_changed(None);
         Ok(())

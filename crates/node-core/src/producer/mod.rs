@@ -208,6 +208,14 @@ impl Producer {
         change()
     }
 
+    /// Checks the transactions of the pool again after a change that is durable already. A failure must not make that
+    /// change look refused; the pool is checked again when the head moves or a transaction arrives.
+    fn refresh_pool(&self) {
+        if let Err(error) = self.parts.pool.refresh() {
+            tracing::error!(error = %Sources(&error), "the pool could not follow a change of the chain");
+        }
+    }
+
     fn seal_waiting(&self) -> Result<Option<Arc<SealedHeader>>, ProducerError> {
         let _sealing = self.sealing.lock();
         let sealed = self.seal(Vec::new(), false)?;
@@ -239,7 +247,7 @@ impl Producer {
         }
         let unsigned = block.body.transactions.iter().any(|transaction| transaction.is_impersonating());
         let (header, changes) = (block.header.clone(), Arc::clone(&block.changes));
-        backend.append_edited(block, Edits { base_fee, unsigned, gas_limit: far, ..Edits::default() })?;
+        backend.append_edited(block, Edits { base_fee, unsigned, gas_limit: far, ..Edits::default() }, &[])?;
         self.cache.advance(header.hash, &changes);
         self.settings.sealed(&header.header);
         Ok(Some(header))
@@ -356,7 +364,7 @@ impl Producer {
         {
             let _sealing = self.sealing.lock();
             self.settings.set_gas_limit(gas_limit)?;
-            self.parts.pool.refresh()?;
+            self.refresh_pool();
         }
         self.transactions_changed(None);
         Ok(())

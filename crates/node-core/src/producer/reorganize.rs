@@ -4,7 +4,9 @@ use super::{Edits, Producer, ProducerError, ProducerParts, assemble, has_far_gas
 use crate::backend::{BackendError, GrowingBranch, HeadChange, StateBackend};
 use crate::block::RecoveredTransaction;
 use crate::context::Context;
+use crate::edits::block_edits;
 use crate::executor::{BlockExecution, ExecutionError, TransactionError};
+use crate::pool::Revert;
 use node_types::H256;
 use node_types::consensus::Header;
 use std::collections::HashSet;
@@ -53,7 +55,8 @@ impl Producer {
         }
         let change = {
             let _sealing = context.lock(&self.sealing).map_err(BackendError::from)?;
-            self.parts.pool.revert_with(HashSet::new(), || self.replace(context, blocks, &transactions, |_| false))?
+            let revert = Revert { returning: HashSet::new(), dropped: Vec::new() };
+            self.parts.pool.revert_with(revert, || self.replace(context, blocks, &transactions, |_| false))?
         };
         self.transactions_changed(None);
         Ok(change)
@@ -76,7 +79,7 @@ impl Producer {
         }
         let ancestor = head - blocks;
         let mut branch = GrowingBranch::new(base.clone(), ancestor)?;
-        let mut edited = Vec::new();
+        let mut writes = Vec::new();
         for number in ancestor..head {
             let view = branch.view()?;
             let parent = view.header(number.into())?.ok_or(BackendError::UnknownBlock(number))?;
@@ -113,7 +116,7 @@ impl Producer {
                 return Err(refused);
             }
             if gas_limit {
-                edited.push((block.header.block_ref(), Edits { gas_limit, ..Edits::default() }));
+                writes.push(block_edits(block.header.block_ref(), &Edits { gas_limit, ..Edits::default() }));
             }
             branch.push(block)?;
         }
@@ -121,9 +124,8 @@ impl Producer {
         if branch.is_empty() {
             return Ok(HeadChange { removed: Vec::new(), added: Vec::new() });
         }
-        self.parts.pool.record_leaving(&*base, ancestor, returns)?;
+        writes.extend(self.parts.pool.record_leaving(&*base, ancestor, returns)?);
         drop(base);
-        backend.record_edited(&edited)?;
-        Ok(backend.switch(ancestor, branch)?)
+        Ok(backend.switch_recording(ancestor, branch, &writes)?)
     }
 }

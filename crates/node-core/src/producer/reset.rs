@@ -1,28 +1,28 @@
 //! Removing blocks from the chain.
 
-use super::{Producer, ProducerError, new_instance};
-use crate::backend::{BackendError, HeadChange, StateBackend};
+use super::{Producer, ProducerError, ProducerParts, new_instance};
+use crate::backend::{BackendError, HeadChange, RecordWrite, StateBackend};
 use crate::block::BlockRef;
-use crate::pool::DropReason;
-use crate::state::StateChanges;
-use node_types::BlockNumber;
+use crate::pool::{self, Revert};
+use node_types::{BlockNumber, H256};
 use std::collections::HashSet;
 
 impl Producer {
-    /// Resets the chain to its genesis block: drops all other blocks, edits, snapshots, transactions of the pool,
+    /// Resets the chain to its genesis block, in one durable write: drops all other blocks, edits, snapshots, transactions of the pool,
     /// impersonations and settings for later blocks. The chain's clock is again the system clock, or continues from the
     /// genesis block if [`continue_time`](Self::continue_time) was called before.
     ///
     /// # Errors
-    /// Failures of the backend.
+    /// Failures of the backend, after which nothing has changed.
     pub fn reset(&self) -> Result<BlockRef, ProducerError> {
         let _sealing = self.sealing.lock();
         let mut snapshots = self.snapshots.lock();
-        self.revert_to(0)?;
-        self.parts.pool.drop_where(DropReason::Reverted, |_| true)?;
-        snapshots.delete_from(&*self.parts.backend, 0)?;
+        let dropped = self.parts.pool.hashes();
+        let writes = [pool::deletions(&dropped), snapshots.deletions_from(0)].concat();
+        self.revert_to(0, dropped, &writes)?;
+        snapshots.forget_from(0);
         self.settings.reset(&*self.head()?);
-        self.parts.pool.refresh()?;
+        self.refresh_pool();
         self.impersonated.write().clear();
         self.impersonate_all(false);
         *self.instance.lock() = new_instance();
@@ -46,22 +46,23 @@ impl Producer {
         if blocks == 0 {
             return Ok(Vec::new());
         }
-        Ok(self.revert_to(head - blocks)?.removed)
+        Ok(self.revert_to(head - blocks, Vec::new(), &[])?.removed)
     }
 
-    /// Makes the canonical block `target` the head, without edits. The transactions of later blocks are lost.
-    fn revert_to(&self, target: BlockNumber) -> Result<HeadChange, BackendError> {
-        let backend = &self.parts.backend;
-        let view = backend.view()?;
-        let (head, earliest) = (view.head().number, view.earliest_state());
-        drop(view);
+    /// Makes the canonical block `target` the head, without edits, and applies `writes`, which delete the records of
+    /// `dropped`. The transactions of later blocks are lost.
+    fn revert_to(
+        &self,
+        target: BlockNumber,
+        dropped: Vec<H256>,
+        writes: &[RecordWrite],
+    ) -> Result<HeadChange, BackendError> {
+        let ProducerParts { backend, pool, .. } = &self.parts;
+        let earliest = backend.view()?.earliest_state();
         if target < earliest {
             return Err(BackendError::StatePruned { block: target, earliest });
         }
-        if target == head {
-            backend.set_pending_edits(&StateChanges::default())?;
-            return Ok(HeadChange { removed: Vec::new(), added: Vec::new() });
-        }
-        self.parts.pool.revert_with(HashSet::new(), || backend.switch(target, Vec::new()))
+        let revert = Revert { returning: HashSet::new(), dropped };
+        pool.revert_with(revert, || backend.switch_recording(target, Vec::new(), writes))
     }
 }

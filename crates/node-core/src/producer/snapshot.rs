@@ -5,9 +5,10 @@
 //! pending edits, and the hashes of the pool's transactions. The value is empty if the snapshot is deleted; such a
 //! record remains of the last one, so that its number is not used again after a restart.
 
-use super::{BlockRef, H256, Producer, ProducerError};
+use super::{BlockRef, H256, Producer, ProducerError, ProducerParts};
 use crate::backend::{BackendError, Branch, Record, RecordKind, RecordWrite, StateBackend};
 use crate::edits;
+use crate::pool::{self, Revert};
 use crate::state::StateChanges;
 use rlp::{DecoderError, Rlp, RlpStream};
 use std::collections::{BTreeMap, HashSet};
@@ -75,20 +76,23 @@ impl Snapshots {
         Ok(id)
     }
 
-    /// Deletes a snapshot and all later ones.
-    pub(super) fn delete_from(&mut self, backend: &dyn StateBackend, id: u64) -> Result<(), BackendError> {
+    /// Returns the writes that delete a snapshot and all later ones.
+    pub(super) fn deletions_from(&self, id: u64) -> Vec<RecordWrite> {
         if self.kept.range(id..).next().is_none() {
-            return Ok(());
+            return Vec::new();
         }
         let last = self.next - 1;
         let gone = self.kept.range(id..).map(|(id, _)| *id).chain(self.deleted).filter(|id| *id != last);
         let deletions = gone.map(|id| RecordWrite::Delete(RecordKind::Snapshot, key(id)));
         let remains = RecordWrite::Put(RecordKind::Snapshot, Record { key: key(last), value: Vec::new() });
-        let writes: Vec<_> = deletions.chain([remains]).collect();
-        backend.write_records(&writes)?;
-        self.kept.split_off(&id);
-        self.deleted = Some(last);
-        Ok(())
+        deletions.chain([remains]).collect()
+    }
+
+    /// Forgets a snapshot and all later ones, after their records were deleted.
+    pub(super) fn forget_from(&mut self, id: u64) {
+        if !self.kept.split_off(&id).is_empty() {
+            self.deleted = Some(self.next - 1);
+        }
     }
 }
 
@@ -151,36 +155,31 @@ impl Producer {
         self.snapshots.lock().kept.iter().map(|(id, snapshot)| (*id, snapshot.head)).collect()
     }
 
-    /// Reverts the chain and the pool to a snapshot, and deletes it and all later ones.
+    /// Reverts the chain and the pool to a snapshot, and deletes it and all later ones, in one durable write. On an error
+    /// nothing has changed.
     ///
     /// # Errors
-    /// [`ProducerError::UnknownSnapshot`], [`ProducerError::SnapshotLost`], and failures of the backend. If the backend
-    /// fails to switch, transactions that arrived after the snapshot are dropped, although the chain stays as it is.
+    /// [`ProducerError::UnknownSnapshot`], [`ProducerError::SnapshotLost`], and failures of the backend.
     pub fn revert(&self, id: u64) -> Result<(), ProducerError> {
         let _sealing = self.sealing.lock();
         let mut snapshots = self.snapshots.lock();
         let snapshot = snapshots.kept.get(&id).ok_or(ProducerError::UnknownSnapshot(id))?;
-        let backend = &self.parts.backend;
+        let ProducerParts { backend, pool, .. } = &self.parts;
         let view = backend.view()?;
-        let kept: HashSet<_> = snapshot.pool.iter().copied().collect();
-        let pool = &self.parts.pool;
-        if view.head() != snapshot.head {
-            let lost = ProducerError::SnapshotLost(snapshot.head.number);
-            let Branch { ancestor, blocks } = Branch::to(&*view, snapshot.head.hash)?.ok_or(lost)?;
-            pool.record_leaving(&*view, ancestor, |hash| kept.contains(&hash))?;
-            drop(view);
-            // Dropped first, because a later transaction may have the nonce of one that returns to the pool.
-            pool.retain(&kept)?;
-            // Switches and restores the edits in one step, because the edits may fund transactions that return to the
-            // pool.
-            pool.revert_with(kept, || backend.switch_edited(ancestor, blocks, &snapshot.edits))?;
-        } else {
-            pool.retain(&kept)?;
-            backend.set_pending_edits(&snapshot.edits)?;
-        }
-        pool.refresh()?;
+        let returning: HashSet<_> = snapshot.pool.iter().copied().collect();
+        let lost = ProducerError::SnapshotLost(snapshot.head.number);
+        let Branch { ancestor, blocks } = Branch::to(&*view, snapshot.head.hash)?.ok_or(lost)?;
+        let mut writes = pool.record_leaving(&*view, ancestor, |hash| returning.contains(&hash))?;
+        drop(view);
+        let dropped: Vec<_> = pool.hashes().into_iter().filter(|hash| !returning.contains(hash)).collect();
+        writes.extend(pool::deletions(&dropped));
+        writes.extend(snapshots.deletions_from(id));
+        pool.revert_with(Revert { returning, dropped }, || {
+            backend.switch_edited(ancestor, blocks, &snapshot.edits, &writes)
+        })?;
         self.settings.revert_offset(snapshot.offset);
-        snapshots.delete_from(&**backend, id)?;
+        snapshots.forget_from(id);
+        self.refresh_pool();
         Ok(())
     }
 }

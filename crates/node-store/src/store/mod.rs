@@ -203,9 +203,11 @@ impl Shared {
         Arc::clone(&self.current.read())
     }
 
-    /// Applies `change` to a clone of the chain, logs `entry`, publishes the clone and notifies the listeners.
+    /// Applies `change` to a clone of the chain, logs the entry that it returns, which contains `writes`, publishes the
+    /// clone and notifies the listeners.
     fn change(
         &self,
+        writes: &[RecordWrite],
         change: impl FnOnce(&mut ChainVersion) -> Result<(HeadChange, Vec<u8>), BackendError>,
     ) -> Result<HeadChange, BackendError> {
         let mut writer = self.writer.lock();
@@ -220,7 +222,7 @@ impl Shared {
                 return Err(error);
             }
         };
-        let sequence = match self.write_log(&entry) {
+        let sequence = match self.write_log(&entry, writes) {
             Ok(sequence) => sequence,
             Err(error) => {
                 self.forget(&mut writer);
@@ -265,9 +267,9 @@ impl Shared {
         Ok(sequence)
     }
 
-    fn write_log(&self, entry: &[u8]) -> Result<Sequence, StoreError> {
+    fn write_log(&self, entry: &[u8], writes: &[RecordWrite]) -> Result<Sequence, StoreError> {
         let _logging = self.logging.read();
-        let sequence = self.append_to_log(entry)?;
+        let sequence = self.log_with_records(entry, writes)?;
         if self.sync_always.load(Ordering::SeqCst) {
             self.log.sync_through(sequence)?;
         }
@@ -303,16 +305,21 @@ impl Writer {
     }
 }
 
-fn append(chain: &mut ChainVersion, block: &ExecutedBlock) -> Result<(HeadChange, Vec<u8>), BackendError> {
+fn append(
+    chain: &mut ChainVersion,
+    block: &ExecutedBlock,
+    writes: &[RecordWrite],
+) -> Result<(HeadChange, Vec<u8>), BackendError> {
     let bytes = BlockBytes::encode(block);
     chain.extend(block, &bytes)?;
-    Ok((HeadChange { removed: Vec::new(), added: vec![chain.head] }, journal::append(block, &bytes)))
+    Ok((HeadChange { removed: Vec::new(), added: vec![chain.head] }, journal::append(block, &bytes, writes)))
 }
 
 fn switch(
     chain: &mut ChainVersion,
     ancestor: BlockNumber,
     branch: Vec<ExecutedBlock>,
+    writes: &[RecordWrite],
 ) -> Result<(HeadChange, Vec<u8>), BackendError> {
     if ancestor > chain.head.number {
         return Err(BackendError::UnknownBlock(ancestor));
@@ -328,7 +335,7 @@ fn switch(
         change.added.push(chain.head);
         encoded.push((block, bytes));
     }
-    Ok((change, journal::switch(ancestor, &encoded)))
+    Ok((change, journal::switch(ancestor, &encoded, writes)))
 }
 
 /// Returns whether a change was refused because it is too large for one entry of the log.
@@ -351,25 +358,30 @@ impl StateBackend for Store {
         Ok(self.shared.chain())
     }
 
-    fn append(&self, block: ExecutedBlock) -> Result<(), BackendError> {
-        self.shared.change(|chain| append(chain, &block)).map(drop)
+    fn append_recording(&self, block: ExecutedBlock, writes: &[RecordWrite]) -> Result<(), BackendError> {
+        self.shared.change(writes, |chain| append(chain, &block, writes)).map(drop)
     }
 
-    fn switch(&self, ancestor: BlockNumber, branch: Vec<ExecutedBlock>) -> Result<HeadChange, BackendError> {
-        let switched = self.shared.change(|chain| switch(chain, ancestor, branch.clone()));
+    fn switch_recording(
+        &self,
+        ancestor: BlockNumber,
+        branch: Vec<ExecutedBlock>,
+        writes: &[RecordWrite],
+    ) -> Result<HeadChange, BackendError> {
+        let switched = self.shared.change(writes, |chain| switch(chain, ancestor, branch.clone(), writes));
         if !switched.as_ref().is_err_and(is_too_large) {
             return switched;
         }
         // An entry of the log for each block, and one that refers to them.
         branch.iter().try_for_each(|block| self.keep_side_block(block.clone()))?;
-        self.shared.change(|chain| {
-            let entry = journal::switch_to(ancestor, &branch);
-            Ok((switch(chain, ancestor, branch)?.0, entry))
+        self.shared.change(writes, |chain| {
+            let entry = journal::switch_to(ancestor, &branch, writes);
+            Ok((switch(chain, ancestor, branch, &[])?.0, entry))
         })
     }
 
     fn keep_side_block(&self, block: ExecutedBlock) -> Result<(), BackendError> {
-        self.shared.change(|chain| keep_side_block(chain, block)).map(drop)
+        self.shared.change(&[], |chain| keep_side_block(chain, block)).map(drop)
     }
 
     fn subscribe(&self, listener: Arc<dyn HeadListener>) {

@@ -279,26 +279,26 @@ impl Shared {
             let wal::Entry { sequence, payload } = entry.map_err(StoreError::from)?;
             self.check(&writer)?;
             let mut chain = ChainVersion::clone(&self.current.read());
-            let change = match LoggedChange::decode(&payload)? {
-                LoggedChange::Records(writes) => {
-                    drop(self.records.write().write(writes));
-                    None
-                }
+            let (change, writes) = match LoggedChange::decode(&payload)? {
+                LoggedChange::Records(writes) => (None, writes),
                 // The changes of the first entries may already be in runs.
-                LoggedChange::Append(block)
+                LoggedChange::Append(block, writes)
                     if chain.canonical(block.header.header.number)? == Some(block.header.hash) =>
                 {
-                    None
+                    (None, writes)
                 }
-                LoggedChange::Append(block) => Some(append(&mut chain, &block)?),
-                LoggedChange::Switch(ancestor, branch) => Some(switch(&mut chain, ancestor, branch)?),
-                LoggedChange::SwitchTo(ancestor, branch) => {
+                LoggedChange::Append(block, writes) => (Some(append(&mut chain, &block, &[])?), writes),
+                LoggedChange::Switch(ancestor, branch, writes) => {
+                    (Some(switch(&mut chain, ancestor, branch, &[])?), writes)
+                }
+                LoggedChange::SwitchTo(ancestor, branch, writes) => {
                     let block = |hash: H256| chain.side(hash.into())?.ok_or(Malformed("an entry of the log").into());
                     let branch = branch.into_iter().map(block).collect::<Result<_, StoreError>>()?;
-                    Some(switch(&mut chain, ancestor, branch)?)
+                    (Some(switch(&mut chain, ancestor, branch, &[])?), writes)
                 }
-                LoggedChange::SideBlock(block) => Some(keep_side_block(&mut chain, block)?),
+                LoggedChange::SideBlock(block) => (Some(keep_side_block(&mut chain, block)?), Vec::new()),
             };
+            drop(self.records.write().write(writes));
             if let Some((change, _)) = change {
                 writer.stamp(&change, sequence);
                 self.publish(chain);

@@ -59,11 +59,18 @@ impl Records {
 impl Shared {
     /// Logs records, and changes them in memory.
     pub(super) fn log_records(&self, writes: &[RecordWrite]) -> Result<Sequence, StoreError> {
-        let entry = journal::records(writes);
+        self.log_with_records(&journal::records(writes), writes)
+    }
+
+    /// Logs `entry`, which contains `writes`, and changes the records in memory.
+    pub(super) fn log_with_records(&self, entry: &[u8], writes: &[RecordWrite]) -> Result<Sequence, StoreError> {
+        if writes.is_empty() {
+            return Ok(self.append_to_log(entry)?);
+        }
         // The lock ensures that the log has the same order as memory. Others may append while the caller waits for
         // the sync, so one sync serves many changes.
         let mut records = self.records.write();
-        let sequence = self.append_to_log(&entry)?;
+        let sequence = self.append_to_log(entry)?;
         let synced = self.log.synced();
         while records.unsynced.pop_front_if(|(sequence, _)| *sequence <= synced).is_some() {}
         let replaced = records.write(writes.to_vec());

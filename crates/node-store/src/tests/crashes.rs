@@ -29,6 +29,16 @@ impl Expected {
         self.earliest > other.earliest
     }
 
+    /// Sets the record to a new value, or leaves it. Returns the writes.
+    fn note(&mut self, random: &mut Random) -> Vec<RecordWrite> {
+        if random.once_in(3) {
+            return Vec::new();
+        }
+        let value = random.below(256) as u8;
+        self.record = Some(value);
+        vec![RecordWrite::Put(RecordKind::Filter, Record { key: KEY.to_vec(), value: vec![value] })]
+    }
+
     fn summary(&self) -> (BlockRef, Option<u8>, BlockNumber) {
         (self.head(), self.record, self.earliest)
     }
@@ -43,18 +53,14 @@ fn work(store: &Store, random: &mut Random, expected: &mut Expected, steps: u64)
         let mut next = expected.clone();
         let head = next.head().number;
         let done = match random.below(16) {
-            0 | 1 => {
-                let value = random.below(256) as u8;
-                next.record = Some(value);
-                let record = Record { key: KEY.to_vec(), value: vec![value] };
-                store.write_records(&[RecordWrite::Put(RecordKind::Filter, record)])
-            }
+            0 | 1 => store.write_records(&next.note(random)),
             2 | 3 => {
                 let ancestor = next.earliest.max(head - random.below(head.min(64) + 1));
                 next.chain = next.chain.up_to(ancestor);
                 let count = random.below(10);
                 random.extend(&mut next.chain, count);
-                store.switch(ancestor, next.chain.above(ancestor)).map(drop)
+                let writes = next.note(random);
+                store.switch_recording(ancestor, next.chain.above(ancestor), &writes).map(drop)
             }
             4 => {
                 let mut side = next.chain.up_to(head - random.below(head.min(5) + 1));
@@ -69,7 +75,8 @@ fn work(store: &Store, random: &mut Random, expected: &mut Expected, steps: u64)
             }
             _ => {
                 random.extend(&mut next.chain, 1);
-                store.append(next.chain.head().clone())
+                let writes = next.note(random);
+                store.append_recording(next.chain.head().clone(), &writes)
             }
         };
         if done.is_err() {

@@ -58,8 +58,10 @@ fn write_folder(contents: &Contents, folder: &Path, copy: &Path) {
     store.write_records(&RecordKind::ALL.map(|kind| RecordWrite::Put(kind, record(kind)))).unwrap();
     store.flush().unwrap();
 
-    store.append(contents.replaced.clone()).unwrap();
-    store.switch(3, contents.branch.clone()).unwrap();
+    let brief = Record { key: vec![8; 16], value: b"a brief filter".to_vec() };
+    let deletion = RecordWrite::Delete(RecordKind::Filter, brief.key.clone());
+    store.append_recording(contents.replaced.clone(), &[RecordWrite::Put(RecordKind::Filter, brief)]).unwrap();
+    store.switch_recording(3, contents.branch.clone(), &[deletion]).unwrap();
     store.keep_side_block(contents.side.clone()).unwrap();
     let filter = RecordWrite::Delete(RecordKind::Filter, record(RecordKind::Filter).key);
     store.write_records(&[filter, RecordWrite::Put(RecordKind::Filter, later_filter())]).unwrap();

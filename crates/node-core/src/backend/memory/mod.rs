@@ -123,12 +123,17 @@ impl StateBackend for MemoryBackend {
         Ok(Arc::clone(&*self.current.read()) as Arc<dyn View>)
     }
 
-    fn append(&self, block: ExecutedBlock) -> Result<(), BackendError> {
-        self.append_with(block, || Ok(()))
+    fn append_recording(&self, block: ExecutedBlock, writes: &[RecordWrite]) -> Result<(), BackendError> {
+        self.append_with(block, || self.write_records_unsynced(writes))
     }
 
-    fn switch(&self, ancestor: BlockNumber, branch: Vec<ExecutedBlock>) -> Result<HeadChange, BackendError> {
-        self.switch_with(ancestor, branch, || Ok(()))
+    fn switch_recording(
+        &self,
+        ancestor: BlockNumber,
+        branch: Vec<ExecutedBlock>,
+        writes: &[RecordWrite],
+    ) -> Result<HeadChange, BackendError> {
+        self.switch_with(ancestor, branch, || self.write_records_unsynced(writes))
     }
 
     fn keep_side_block(&self, block: ExecutedBlock) -> Result<(), BackendError> {

@@ -52,6 +52,7 @@ pub const CASES: &[(&str, Case)] = &[
     ("views do not change", writing::views_do_not_change),
     ("listeners receive changes in order", writing::listeners_receive_changes_in_order),
     ("records", writing::records),
+    ("records change with the chain", writing::records_change_with_the_chain),
     ("log candidates are complete", scanning::log_candidates_are_complete),
     ("log scans can be interrupted", scanning::log_scans_can_be_interrupted),
     ("fee rows", scanning::fee_rows),

@@ -3,13 +3,13 @@
 use super::reading::{filled, one_change};
 use super::sentence::{Exists, Succeeds, equals, fails, returns};
 use super::{Content, Open, Random, TestChain, check_view};
-use crate::backend::{BackendError, HeadChange, HeadListener, Record, RecordKind, RecordWrite};
+use crate::backend::{BackendError, HeadChange, HeadListener, Record, RecordKind, RecordWrite, StateBackend};
 use crate::block::{BlockRef, ExecutedBlock, SealedHeader};
 use crate::state::{AccountChange, AccountState};
 use node_types::consensus::Header;
 use node_types::{Address, H256, U256};
 use parking_lot::Mutex;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// Returns `block` with its header changed by `edit`.
 fn with_header(block: &ExecutedBlock, edit: impl FnOnce(&mut Header)) -> ExecutedBlock {
@@ -271,4 +271,39 @@ pub(super) fn records(open: Open<'_>) {
         backend.records(PoolTransaction),
         vec![record(b"b", b"4")],
     );
+}
+
+/// Notes the value of a record on each change.
+struct RecordsSeen(Weak<dyn StateBackend>, Mutex<Vec<Option<Vec<u8>>>>);
+
+impl HeadListener for RecordsSeen {
+    fn head_changed(&self, _: &HeadChange) {
+        let backend = self.0.upgrade().exists("the backend");
+        self.1.lock().push(backend.record(RecordKind::Filter, b"a").succeeds());
+    }
+}
+
+pub(super) fn records_change_with_the_chain(open: Open<'_>) {
+    let (main, side) = fork(91, 6, 3, 2);
+    let backend: Arc<dyn StateBackend> = filled(open, &main.up_to(5)).into();
+    let seen = Arc::new(RecordsSeen(Arc::downgrade(&backend), Mutex::default()));
+    backend.subscribe(seen.clone());
+    let put = |value: &[u8]| RecordWrite::Put(RecordKind::Filter, Record { key: b"a".to_vec(), value: value.to_vec() });
+    let delete = RecordWrite::Delete(RecordKind::Filter, b"a".to_vec());
+    let now = || backend.record(RecordKind::Filter, b"a");
+
+    let refused = backend.append_recording(side.head().clone(), &[put(b"0")]);
+    fails("appending a block to another with a record", refused, "NotAChild", |_| true);
+    returns("the record of a block that was refused", now(), None);
+    backend.append_recording(main.head().clone(), &[put(b"1")]).succeeds();
+    returns("the record written with a block", now(), Some(b"1".to_vec()));
+    let refused = backend.switch_recording(7, Vec::new(), &[put(b"0")]);
+    fails("a switch to block 7 with a record", refused, "UnknownBlock(7)", |_| true);
+    returns("the record after a switch that was refused", now(), Some(b"1".to_vec()));
+    backend.switch_recording(3, side.above(3), &[delete, put(b"2"), put(b"3")]).succeeds();
+    returns("the record written last with a switch", now(), Some(b"3".to_vec()));
+    backend.switch_recording(5, Vec::new(), &[put(b"4")]).succeeds();
+    returns("the record written with a switch to the head itself", now(), Some(b"4".to_vec()));
+    check_view(&*backend.view().succeeds(), &side);
+    equals("the records that listeners saw", seen.1.lock().clone(), vec![Some(b"1".to_vec()), Some(b"3".to_vec())]);
 }

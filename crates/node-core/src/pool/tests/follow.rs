@@ -3,11 +3,12 @@
 use super::*;
 use crate::backend::{Record, RecordKind, RecordWrite, StateBackend};
 use crate::executor::TransactionError as Rule;
-use crate::pool::{DropReason, PoolListener, PoolStatus};
+use crate::pool::{DropReason, PoolListener, PoolStatus, Revert};
 use crate::protocol::Fork;
 use crate::test_world::{Plan, World};
 use parking_lot::Mutex;
 use std::collections::HashSet;
+use std::convert::Infallible;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -190,6 +191,9 @@ fn rejects_transactions_that_cannot_be_recorded() {
         assert!(matches!(pool.add_transaction(refused), Err(AddError::Backend(_))));
     }
     assert!(pool.remove(kept).is_err());
+    assert!(pool.drop_where(DropReason::Requested, |_| true).is_err());
+    let revert = Revert { returning: HashSet::new(), dropped: vec![kept] };
+    pool.revert_with(revert, || Err::<(), _>("the chain stays as it is")).unwrap_err();
     assert_eq!((pool.status(kept), pool.version()), (PoolStatus::Pending, version), "nothing has changed");
     world.backend.fails.store(false, std::sync::atomic::Ordering::SeqCst);
     add(&pool, priced(1, 1, 100));
@@ -232,6 +236,12 @@ fn listeners_receive_each_arrival_once() {
     assert_eq!(heard(), [(pending, PoolStatus::Pending)], "the transaction returned to the pool");
 }
 
+/// Reverts to the genesis block; the transactions of later blocks are lost.
+fn revert(pool: &Pool, world: &World) {
+    let revert = Revert { returning: HashSet::new(), dropped: Vec::new() };
+    pool.revert_with(revert, || Ok::<_, Infallible>(world.reorganize(0, Vec::new()))).unwrap();
+}
+
 #[test]
 fn blobs_of_a_reverted_transaction_stay_known() {
     let world = World::new(Fork::Cancun);
@@ -239,7 +249,7 @@ fn blobs_of_a_reverted_transaction_stay_known() {
     let blob = add(&pool, blob_transaction(2, 0, 1));
     let block = Plan { transactions: vec![mined(&pool, blob)], ..Default::default() };
     world.mine(block.clone());
-    pool.revert_with(HashSet::new(), || world.reorganize(0, Vec::new()));
+    revert(&pool, &world);
     assert_eq!(pool.status(blob), PoolStatus::Dropped(DropReason::Reverted));
 
     // A snapshot restores the block, and a reorganization replaces it.
@@ -250,7 +260,7 @@ fn blobs_of_a_reverted_transaction_stay_known() {
 
     // The same blobs are not remembered twice.
     world.reorganize(0, vec![block.clone()]);
-    pool.revert_with(HashSet::new(), || world.reorganize(0, Vec::new()));
+    revert(&pool, &world);
     add(&pool, blob_transaction(2, 0, 1));
     world.mine(block);
     assert_eq!(pool.changing.lock().sidecars().count(), 1);
