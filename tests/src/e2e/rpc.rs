@@ -446,7 +446,7 @@ fn traces_have_the_format_of_openethereum() {
 
 #[test]
 fn traces_of_blocks_before_the_merge_end_with_the_reward() {
-    let server = Server::dev(&["--hardfork", "london"]);
+    let server = Server::dev(["--hardfork", "london"]);
     call(&server, "eth_sendTransaction", json!([{"from": ALICE, "to": BOB}]));
     let traces = call(&server, "trace_block", json!(["latest"]));
     let [_, reward] = &traces.as_array().unwrap()[..] else { panic!("{traces}") };
