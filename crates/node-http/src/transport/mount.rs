@@ -113,14 +113,14 @@ pub struct Routes {
 }
 
 impl Routes {
-    /// Adds all routes to an application, under [`base_path`](HttpConfig::base_path). Without a base path they match
+    /// Adds all routes to an application, under [`base_path`](crate::ListenOptions::base_path). Without a base path they match
     /// every path that no earlier route matches, so the application's own routes must be added first. For a scope,
     /// use [`add_to_scope`](Self::add_to_scope).
     pub fn add_to(&self, app: &mut web::ServiceConfig) {
         app.service(self.scope(self.service.config.listen.base_path.as_str()));
     }
 
-    /// Adds all routes to a scope. [`base_path`](HttpConfig::base_path) must be the full path of the scope, including
+    /// Adds all routes to a scope. [`base_path`](crate::ListenOptions::base_path) must be the full path of the scope, including
     /// enclosing scopes, because links in responses begin with it. If it is a different path, every response is a
     /// problem with status 500 that reports this.
     pub fn add_to_scope(&self, scope: &mut web::ServiceConfig) {

@@ -267,7 +267,7 @@ pub enum ServeError {
     /// A limit is zero, so no request would be served.
     #[error("`{0}` must be at least 1")]
     Zero(&'static str),
-    /// A name in [`HttpConfig::api`] selects nothing.
+    /// A name in [`AccessOptions::api`](crate::AccessOptions::api) selects nothing.
     #[error(
         "{name:?} is neither one of the namespaces {namespaces}, nor a JSON-RPC method, nor a REST operation; see `api`"
     )]

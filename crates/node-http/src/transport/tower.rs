@@ -33,8 +33,8 @@ type RequestBody = Pin<Box<dyn Body<Data = Bytes, Error = BoxError> + Send>>;
 
 /// The routes of a node as a `tower::Service`, with the limits and thread pools of its options. Clones share them.
 ///
-/// Requests run on [`workers`](field@HttpConfig::workers) dedicated threads, so the caller needs no particular
-/// runtime. Paths of requests are relative to [`base_path`](HttpConfig::base_path), as passed by axum's
+/// Requests run on [`workers`](crate::PerformanceOptions::workers) dedicated threads, so the caller needs no particular
+/// runtime. Paths of requests are relative to [`base_path`](crate::ListenOptions::base_path), as passed by axum's
 /// `nest_service`; links in responses begin with the base path. The client's address, on which rate limits, shares
 /// and control of the chain depend, is taken from an extension of the request: a [`SocketAddr`], or with the feature
 /// `axum` the `ConnectInfo` of `into_make_service_with_connect_info`. Without it, all requests count as one client,
