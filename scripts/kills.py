@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 import threading
 import time
+from http.client import HTTPException
 from pathlib import Path
 
 import nodes
@@ -43,6 +44,9 @@ class Kind:
 
     def begin(self):
         """Prepares what rounds use until one of them fails."""
+
+    def end(self):
+        """Stops what `begin` has started."""
 
     def folder(self):
         Kind.folders += 1
@@ -344,7 +348,101 @@ class Dev(Kind):
         return f"{statuses}, {len(self.balances)} balances, {left_out} logs in polls cut off"
 
 
-KINDS = {"import": Import, "prune": Prune, "backup": Backup, "reorganization": Switch, "dev": Dev}
+class Control(Kind):
+    """operations that control a development chain: each is done as a whole or not at all"""
+
+    ADDRESSES = [f"0x{(0x30 << 152) + number:040x}" for number in range(4)]
+    EDITS = "anvil_setBalance", "anvil_setNonce", "anvil_setStorageAt"
+    # Operations of a round before the one that is killed.
+    MOST = 12
+
+    def begin(self):
+        self.data, self.snapshots = self.folder(), []
+        # It does the same operations, and shows the state before and after the one that is killed.
+        self.twin = self.start("dev", "--data-dir", ":memory:", "--no-mining")
+
+    def end(self):
+        self.twin.stop()
+
+    def operation(self):
+        """Returns a random operation as a JSON-RPC method with parameters."""
+        chance, address = self.chance, self.chance.choice(self.ADDRESSES)
+        transfer = {"from": chance.choice(self.accounts), "to": address, "value": "0x1", "gas": "0x5208", "gasPrice": hex(10 ** 10)}
+        choices = [
+            ("anvil_setBalance", address, hex(chance.randrange(1 << 64))),
+            ("anvil_setNonce", address, hex(chance.randrange(1 << 20))),
+            ("anvil_setStorageAt", address, hex(chance.randrange(3)), f"0x{chance.randrange(1 << 64):064x}"),
+            ("eth_sendTransaction", transfer),
+            ("eth_sendTransaction", transfer),
+            ("evm_mine",),
+            ("evm_snapshot",),
+        ]
+        if self.snapshots:
+            choices += [("evm_revert", chance.choice(self.snapshots))] * 3
+        if int(self.twin.rpc("eth_blockNumber"), 16) > 0:
+            choices += [("anvil_rollback", "0x1"), ("anvil_reorg", 1, [])]
+        return chance.choice(choices + [("anvil_dropAllTransactions",)] + [("anvil_reset",)] * (chance.random() < 0.3))
+
+    def state(self, server):
+        """Returns what a client can see of the chain, without what depends on the time."""
+        head = int(server.rpc("eth_blockNumber"), 16)
+        pool = server.rpc("txpool_content")
+        return {
+            "blocks": [server.rpc("eth_getBlockByNumber", hex(number), False)["transactions"] for number in range(head + 1)],
+            "pool": [sorted(one["hash"] for by_nonce in pool[kind].values() for one in by_nonce.values()) for kind in ("pending", "queued")],
+            "accounts": [
+                [server.rpc("eth_getBalance", address, block), server.rpc("eth_getTransactionCount", address, block)]
+                for address in self.ADDRESSES + self.accounts for block in ("latest", "pending")
+            ],
+            "slots": [server.rpc("eth_getStorageAt", address, hex(slot), "latest") for address in self.ADDRESSES for slot in range(3)],
+        }
+
+    def follow(self, method, parameters, result):
+        """Keeps the snapshots that exist after an operation."""
+        if method == "evm_snapshot":
+            self.snapshots.append(result)
+        elif method == "evm_revert":
+            self.snapshots = self.snapshots[:self.snapshots.index(parameters[0])]
+        elif method in ("anvil_reset", "anvil_rollback", "anvil_reorg"):
+            # Which of them are gone, depends on their blocks.
+            self.snapshots.clear()
+
+    def round(self):
+        server = self.start("dev", "--data-dir", self.data, "--no-mining")
+        self.accounts = server.rpc("eth_accounts")[:2]
+        for _ in range(self.chance.randrange(self.MOST)):
+            method, *parameters = self.operation()
+            results = [one.rpc(method, *parameters) for one in (self.twin, server)]
+            self.follow(method, parameters, results[0])
+        before = self.state(self.twin)
+        # Mostly one that changes several things. Whether a snapshot was created cannot be seen.
+        simple = ("evm_snapshot",) if self.chance.random() < 0.2 else ("evm_snapshot", "eth_sendTransaction", *self.EDITS)
+        while (chosen := self.operation())[0] in simple:
+            pass
+        method, *parameters = chosen
+        self.follow(method, parameters, self.twin.rpc(method, *parameters))
+        after = self.state(self.twin)
+        killer = threading.Timer(self.chance.uniform(0, 0.004), server.kill)
+        killer.start()
+        acknowledged = True
+        try:
+            server.rpc(method, *parameters)
+        except (OSError, HTTPException, Failure):
+            acknowledged = False
+        killer.join()
+        server = self.start("dev", "--data-dir", self.data, "--no-mining")
+        found = self.state(server)
+        if found != after and (acknowledged or found != before):
+            parts = {key: (before[key], after[key], found[key]) for key in found if found[key] != after[key]}
+            raise Failure(f"{method} {parameters}: neither the state before nor after it; acknowledged: {acknowledged}; before, after, found: {parts}")
+        if found != after:
+            server.rpc(method, *parameters)
+        server.stop()
+        verify(self.server, self.data)
+        return f"{method} {'acknowledged' if acknowledged else 'done' if found == after else 'not done'}"
+
+
+KINDS = {"import": Import, "prune": Prune, "backup": Backup, "reorganization": Switch, "dev": Dev, "control": Control}
 
 
 def series(options):
@@ -361,8 +459,11 @@ def series(options):
             except Failure as failure:
                 failures.append(f"round {number}, {name}: {failure}")
                 print(f"FAILED: {failures[-1]}", flush=True)
+                kind.end()
                 kind.begin()
     finally:
+        for kind in kinds.values():
+            kind.end()
         if options.keep and failures:
             print(f"the folders are in {Kind.work}")
         else:
