@@ -54,6 +54,7 @@ pub mod filters;
 mod listeners;
 pub mod logs;
 pub mod node;
+mod packing;
 pub mod pool;
 pub mod producer;
 pub mod protocol;

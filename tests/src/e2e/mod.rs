@@ -18,6 +18,7 @@ mod happy;
 mod http;
 mod import;
 mod in_process;
+mod invalid_blocks;
 mod lifecycle;
 mod links;
 mod load;

@@ -23,6 +23,9 @@ pub enum BackendError {
     /// The folder contains a chain with a different id, so its transactions are not valid for the expected one.
     #[error("the chain has the id {found}, expected {expected}")]
     OtherChainId { found: u64, expected: u64 },
+    /// A system contract of the active fork is missing or fails.
+    #[error("no block can follow the genesis block: {0}")]
+    NoFirstBlock(String),
     #[error("block {block} does not follow block {parent}")]
     NotAChild { block: BlockRef, parent: BlockRef },
     #[error("block {block} has state root {header:#x}, its changes produce {computed:#x}")]

@@ -7,6 +7,7 @@ use crate::backend::{GrowingBranch, View};
 use crate::block::{ExecutedBlock, RecoveredTransaction};
 use crate::context::Context;
 use crate::executor::{BlockExecution, ExecutionError, TransactionError};
+use crate::packing::assemble_best;
 use crate::protocol::gas::gas_limit_towards;
 use node_types::consensus::{BlobSidecar, Header, PooledTransaction, Request, Withdrawal};
 use node_types::{Address, Bytes, H256, U256};
@@ -119,10 +120,8 @@ impl Node {
         header: Header,
         withdrawals: Vec<Withdrawal>,
     ) -> Result<BuiltBlock, NodeError> {
-        let (best, gas_limit) = (self.pool.best_for(&header), header.gas_limit);
-        let fill = |execution: &mut dyn BlockExecution| best.fill(execution, gas_limit);
-        let assembled = assemble(context, &*self.executor, view, header, withdrawals, fill);
-        let assembled = assembled.map_err(|error| not_built(error, context))?;
+        let packed = assemble_best(context, &*self.executor, view, &header, &withdrawals, &self.pool);
+        let assembled = packed.map_err(|error| not_built(error, context))?.assembled;
         let transactions = assembled.block.body.transactions.iter();
         let sidecars =
             transactions.filter_map(|transaction| self.pool.get(transaction.hash)?.sidecar.clone()).collect();

@@ -6,7 +6,7 @@ use crate::backend::BackendError;
 use crate::context::{Context, Interrupted};
 use crate::executor::{CallFailure, ExecutionError, TransactionError};
 use crate::filters::{FilterError, InvalidFilterId};
-use crate::pool::{AddError, FeeCap, PoolError, Rejection};
+use crate::pool::{AddError, DropReason, FeeCap, PoolError, Rejection};
 use crate::producer::ProducerError;
 use node_types::buffer::BufferFull;
 use node_types::proof::InvalidProof;
@@ -116,6 +116,12 @@ pub enum NodeError {
     /// No block on top of the head is valid: a system contract of the active fork is missing or failed.
     #[error("there is no pending block: system contract {address:#x}: {reason}")]
     NoPendingBlock { address: Address, reason: String },
+    /// The transaction waits in the pool, but no block on top of the head is valid.
+    #[error("transaction {hash:#x} is in the pool, but no block can be sealed: {reason}")]
+    NoBlock { hash: H256, reason: String },
+    /// The transaction entered the pool, but was dropped when a block with it turned out to be invalid.
+    #[error("transaction {hash:#x} was dropped: {reason}")]
+    Dropped { hash: H256, reason: DropReason },
     #[error("the pending block cannot be executed")]
     PendingBlock(#[source] ExecutionError),
     #[error("the block cannot be built")]
@@ -160,6 +166,8 @@ impl NodeError {
             | Self::Edited(_)
             | Self::ExecutionReverted { .. }
             | Self::NoPendingBlock { .. }
+            | Self::NoBlock { .. }
+            | Self::Dropped { .. }
             | Self::NotBuilt(_)
             | Self::TransactionRejected(_)
             | Self::Control(_)

@@ -100,10 +100,10 @@ impl NodeError {
             Self::StatePruned { .. } => ErrorKind::StatePruned,
             Self::Edited(_) => ErrorKind::AccountEdited,
             Self::ExecutionReverted { .. } => ErrorKind::ExecutionReverted,
-            Self::ExecutionFailed { .. } | Self::NoPendingBlock { .. } | Self::NotBuilt(_) => {
+            Self::ExecutionFailed { .. } | Self::NoPendingBlock { .. } | Self::NoBlock { .. } | Self::NotBuilt(_) => {
                 ErrorKind::ExecutionFailed
             }
-            Self::TransactionRejected(_) => ErrorKind::TransactionRejected,
+            Self::TransactionRejected(_) | Self::Dropped { .. } => ErrorKind::TransactionRejected,
             Self::Control(
                 ProducerError::TooManySnapshots(_)
                 | ProducerError::SnapshotsTooLarge(_)

@@ -1,11 +1,10 @@
 //! The pending block: the child of the head with the best transactions of the pool.
 
 use super::{Node, NodeError};
-use crate::assembly::assemble;
 use crate::backend::{BackendError, LayeredView, View};
 use crate::block::ExecutedBlock;
 use crate::context::Context;
-use crate::executor::BlockExecution;
+use crate::packing::assemble_best;
 use node_types::consensus::Header;
 use std::sync::Arc;
 
@@ -45,10 +44,7 @@ impl Node {
 
     /// Executes the transactions of the pool, best first, in a block on top of the head until the block is full.
     fn assemble_pending(&self, context: &Context, view: &dyn View, header: Header) -> Result<ExecutedBlock, NodeError> {
-        let best = self.pool.best_for(&header);
-        let gas_limit = header.gas_limit;
-        let fill = |execution: &mut dyn BlockExecution| best.fill(execution, gas_limit);
-        Ok(assemble(context, &*self.executor, view, header, Vec::new(), fill)?.block)
+        Ok(assemble_best(context, &*self.executor, view, &header, &[], &self.pool)?.assembled.block)
     }
 }
 

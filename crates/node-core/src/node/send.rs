@@ -4,6 +4,7 @@ use super::{Node, NodeError, TransactionRequest};
 use crate::backend::BackendError;
 use crate::block::RecoveredTransaction;
 use crate::context::Context;
+use crate::pool::{DropReason, PoolStatus};
 use node_types::consensus::{PooledTransaction, Transaction};
 use node_types::{Bytes, H256};
 
@@ -71,6 +72,11 @@ pub(super) fn send_transaction(
     // Sealing a block also makes its transactions durable.
     if node.pool.get(hash).is_some() {
         node.store(hash)?;
+        if let Some(reason) = node.producer.as_ref().and_then(|producer| producer.obstacle()) {
+            return Err(NodeError::NoBlock { hash, reason });
+        }
+    } else if let PoolStatus::Dropped(reason @ DropReason::InvalidBlock(_)) = node.pool.status(hash) {
+        return Err(NodeError::Dropped { hash, reason });
     }
     Ok(hash)
 }

@@ -5,9 +5,9 @@ use crate::assembly::MAX_BLOCK_SIZE;
 use crate::block::RecoveredTransaction;
 use crate::executor::{BlockExecution, ExecutionError};
 use crate::protocol::gas::TRANSACTION_GAS;
-use node_types::U256;
+use node_types::{H256, U256};
 use std::cmp::{Ordering, Reverse};
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BinaryHeap, HashSet, VecDeque};
 use std::sync::Arc;
 
 /// Number of bytes of a block reserved for everything except its transactions.
@@ -33,6 +33,7 @@ pub struct BestTransactions {
     blob_base_fee: Option<U256>,
     heads: BinaryHeap<Candidate>,
     last: Option<VecDeque<Arc<PoolTransaction>>>,
+    excluded: HashSet<H256>,
 }
 
 /// The next transaction of one sender, with those that follow it.
@@ -51,9 +52,15 @@ impl BestTransactions {
         blob_base_fee: Option<U256>,
         runs: impl Iterator<Item = VecDeque<Arc<PoolTransaction>>>,
     ) -> Self {
-        let mut best = Self { order, base_fee, blob_base_fee, heads: BinaryHeap::new(), last: None };
+        let mut best =
+            Self { order, base_fee, blob_base_fee, heads: BinaryHeap::new(), last: None, excluded: HashSet::new() };
         runs.for_each(|run| best.push(run));
         best
+    }
+
+    /// Skips the transactions `excluded`, and the later ones of their senders.
+    pub(crate) fn without(self, excluded: HashSet<H256>) -> Self {
+        Self { excluded, ..self }
     }
 
     /// Returns whether no transactions are left.
@@ -76,6 +83,10 @@ impl BestTransactions {
         while execution.gas_used().saturating_add(TRANSACTION_GAS) <= gas_limit
             && let Some(next) = self.next()
         {
+            if self.excluded.contains(&next.hash()) {
+                self.skip_sender();
+                continue;
+            }
             // A typed transaction is an RLP string in the body, whose header has up to four bytes.
             let length = next.recovered.transaction.encode().len() as u64 + 4;
             if length > room {

@@ -38,6 +38,9 @@ pub enum DropReason {
     Reverted,
     #[error("it could not be stored")]
     NotStored,
+    /// A block that contains it is invalid when it is finished, for this reason.
+    #[error("a block with it is invalid: {0}")]
+    InvalidBlock(String),
     #[error("dropped on request")]
     Requested,
 }

@@ -1,7 +1,6 @@
 //! When blocks are produced.
 
-use super::Producer;
-use crate::sources::Sources;
+use super::{Producer, log_failure};
 use parking_lot::{Condvar, Mutex};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
@@ -139,7 +138,7 @@ impl Shared {
                     // A precompile of the user may panic. The next block may not run it.
                     match catch_unwind(AssertUnwindSafe(|| producer.mine(1, None, Vec::new()))) {
                         Ok(Ok(_)) => {}
-                        Ok(Err(error)) => tracing::error!(error = %Sources(&error), "cannot seal a block"),
+                        Ok(Err(error)) => log_failure(&error),
                         Err(_) => tracing::error!("cannot seal a block: the executor panicked"),
                     }
                     drop(producer);

@@ -17,14 +17,15 @@ pub use error::ProducerError;
 pub use mining::Mining;
 pub(crate) use settings::BlockSettings;
 
-use crate::assembly::{NextHeader, assemble, next_header};
+use crate::assembly::{Assembled, NextHeader, assemble, next_header};
 use crate::backend::{BackendError, LayeredView, StateBackend, StateCache, View};
 use crate::block::{BlockRef, SealedHeader};
 use crate::context::Context;
 use crate::crypto::random_bytes;
 use crate::edits::{EditableBackend, Edits};
-use crate::executor::{BlockExecution, Executor};
-use crate::pool::{Pool, TransactionOrder};
+use crate::executor::{BlockExecution, ExecutionError, Executor};
+use crate::packing::{Packed, assemble_best};
+use crate::pool::{DropReason, Pool, TransactionOrder};
 use crate::protocol::gas::is_gas_limit_step;
 use crate::protocol::{ChainSpec, Fork, fees};
 use crate::sources::Sources;
@@ -78,12 +79,15 @@ pub struct Producer {
     /// Held while a transaction of an impersonated sender gets its nonce and enters the pool.
     sending: Mutex<()>,
     miner: Miner,
+    /// Why the last attempt to seal a block failed, if no block on top of the head is valid.
+    obstacle: Mutex<Option<String>>,
     /// A random identifier that changes when the chain is opened or reset.
     instance: Mutex<H256>,
 }
 
 impl Producer {
-    /// Restores the snapshots from the backend's records, and starts to produce blocks.
+    /// Restores the snapshots from the backend's records, and starts to produce blocks. Refuses a genesis block that no
+    /// block can follow, unless edits made it so: others can repair it.
     pub(crate) fn open(
         parts: ProducerParts,
         settings: Arc<BlockSettings>,
@@ -100,8 +104,10 @@ impl Producer {
             impersonates_all: AtomicBool::default(),
             sending: Mutex::default(),
             miner: Miner::default(),
+            obstacle: Mutex::default(),
             instance: Mutex::new(new_instance()),
         });
+        producer.check_start()?;
         producer.set_mining(mining);
         Ok(producer)
     }
@@ -198,7 +204,7 @@ impl Producer {
         if self.miner.mining().is_instant()
             && let Err(error) = self.mine_waiting(awaited)
         {
-            tracing::error!(error = %Sources(&error), "cannot seal a block from the pending transactions");
+            log_failure(&error);
         }
     }
 
@@ -211,6 +217,7 @@ impl Producer {
     /// Checks the transactions of the pool again after a change that is durable already. A failure must not make that
     /// change look refused; the pool is checked again when the head moves or a transaction arrives.
     fn refresh_pool(&self) {
+        self.forget_obstacle();
         if let Err(error) = self.parts.pool.refresh() {
             tracing::error!(error = %Sources(&error), "the pool could not follow a change of the chain");
         }
@@ -231,15 +238,26 @@ impl Producer {
         if spec.fork(&header) < Fork::Shanghai && !withdrawals.is_empty() {
             return Err(ProducerError::NoWithdrawals);
         }
-        let best = pool.best_for(&header);
-        if best.is_empty() && !even_empty {
+        if pool.best_for(&header).is_empty() && !even_empty {
             return Ok(None);
         }
         let base_fee = header.base_fee_per_gas != fees::next_base_fee(spec, &parent.header);
         let far = has_far_gas_limit(spec, &parent, &header);
-        let (view, gas_limit) = (self.cached_view()?, header.gas_limit);
-        let fill = |execution: &mut dyn BlockExecution| best.fill(execution, gas_limit);
-        let block = assemble(&Context::unbounded(), &**executor, &*view, header, withdrawals, fill)?.block;
+        let view = self.cached_view()?;
+        let block = loop {
+            let packed = assemble_best(&Context::unbounded(), &**executor, &*view, &header, &withdrawals, pool);
+            self.note_obstacle(packed.as_ref().err());
+            let Packed { assembled: Assembled { block, .. }, excluded } = packed?;
+            let dropped = !excluded.is_empty();
+            for (hash, reason) in excluded {
+                tracing::warn!(?hash, reason, "dropped a transaction, because a block with it is invalid");
+                pool.drop_where(DropReason::InvalidBlock(reason), |transaction| transaction.hash() == hash)?;
+            }
+            // After many of these, others may be left.
+            if even_empty || !dropped || !block.body.transactions.is_empty() {
+                break block;
+            }
+        };
         // Views keep their version of the chain alive; the backend is faster when it is the only owner.
         drop(view);
         if block.body.transactions.is_empty() && !even_empty {
@@ -251,6 +269,48 @@ impl Producer {
         self.cache.advance(header.hash, &changes);
         self.settings.sealed(&header.header);
         Ok(Some(header))
+    }
+
+    /// Refuses a genesis block that no block can follow.
+    fn check_start(&self) -> Result<(), BackendError> {
+        let head = self.head()?;
+        match self.try_empty_block() {
+            Err(ExecutionError::Backend(error)) => Err(error),
+            Err(error @ ExecutionError::SystemContract { .. })
+                if head.header.number == 0 && !self.parts.backend.has_edits(head.hash) =>
+            {
+                Err(BackendError::NoFirstBlock(error.to_string()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Finds out whether a block on top of the head can be valid.
+    fn try_empty_block(&self) -> Result<(), ExecutionError> {
+        let (view, header) = (self.cached_view()?, self.settings.after(&*self.head()?));
+        let fill = |_: &mut dyn BlockExecution| Ok(Vec::new());
+        let assembled = assemble(&Context::unbounded(), &*self.parts.executor, &*view, header, Vec::new(), fill);
+        self.note_obstacle(assembled.as_ref().err());
+        assembled.map(drop)
+    }
+
+    /// Remembers whether an attempt to seal a block failed because none can be valid, and logs when that begins.
+    fn note_obstacle(&self, error: Option<&ExecutionError>) {
+        let found = match error {
+            Some(error @ ExecutionError::SystemContract { .. }) => Some(error.to_string()),
+            _ => None,
+        };
+        let mut obstacle = self.obstacle.lock();
+        if let Some(reason) = found.as_ref().filter(|_| *obstacle != found) {
+            tracing::warn!(reason, "no block can be sealed");
+        }
+        *obstacle = found;
+    }
+
+    /// Called when the state of the head has changed. The next attempt to seal a block shows whether there is an
+    /// obstacle.
+    fn forget_obstacle(&self) {
+        *self.obstacle.lock() = None;
     }
 
     /// Returns the current view. The state of its head is read through the cache, unless it has edits.
@@ -383,6 +443,11 @@ impl Producer {
         *self.instance.lock()
     }
 
+    /// Returns why no block on top of the head is valid, as the last attempt to assemble one showed; otherwise `None`.
+    pub fn obstacle(&self) -> Option<String> {
+        self.obstacle.lock().clone()
+    }
+
     /// Returns the order of transactions in a block.
     pub fn order(&self) -> TransactionOrder {
         self.parts.pool.order()
@@ -433,6 +498,13 @@ fn has_far_gas_limit(spec: &ChainSpec, parent: &SealedHeader, header: &Header) -
 
 fn log_sealed(SealedHeader { header, hash, .. }: &SealedHeader) {
     tracing::info!(block = header.number, hash = ?hash, gas = header.gas_used, "sealed");
+}
+
+/// Logs why no block was sealed. The producer logs an obstacle when it appears.
+fn log_failure(error: &ProducerError) {
+    if !matches!(error, ProducerError::Execution(ExecutionError::SystemContract { .. })) {
+        tracing::error!(error = %Sources(error), "cannot seal a block");
+    }
 }
 
 fn new_instance() -> H256 {

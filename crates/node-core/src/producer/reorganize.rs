@@ -126,6 +126,8 @@ impl Producer {
         }
         writes.extend(self.parts.pool.record_leaving(&*base, ancestor, returns)?);
         drop(base);
-        Ok(backend.switch_recording(ancestor, branch, &writes)?)
+        let change = backend.switch_recording(ancestor, branch, &writes)?;
+        self.forget_obstacle();
+        Ok(change)
     }
 }

@@ -63,6 +63,8 @@ impl Producer {
             return Err(BackendError::StatePruned { block: target, earliest });
         }
         let revert = Revert { returning: HashSet::new(), dropped };
-        pool.revert_with(revert, || backend.switch_recording(target, Vec::new(), writes))
+        let change = pool.revert_with(revert, || backend.switch_recording(target, Vec::new(), writes))?;
+        self.forget_obstacle();
+        Ok(change)
     }
 }

@@ -21,7 +21,8 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::get(
             "/ready",
             "Check that the server is ready",
-            "200 if the storage can be read and written and the head is recent enough; otherwise, and while the server shuts \
+            "200 if the storage can be read and written, a valid block can follow the head, and the head is recent enough; \
+             otherwise, and while the server shuts \
              down, 503 with the reason.",
         )
         .limits("unlimited age of the head, unless the operator sets one (`max-head-age`).")
@@ -50,6 +51,9 @@ async fn ready(exchange: Exchange) -> HttpResponse {
     }
     if let Some(reason) = read_failure {
         return exchange.fail(&HttpError::NotReady(format!("a part of the storage cannot be read: {reason}")));
+    }
+    if let Some(reason) = exchange.service().node.producer().and_then(|producer| producer.obstacle()) {
+        return exchange.fail(&HttpError::NotReady(format!("no block can be sealed: {reason}")));
     }
     let head = match head {
         Ok(head) => head,

@@ -482,6 +482,7 @@ fn texts_of_drop_reasons_and_of_a_full_pool() {
         ),
         (DropReason::Invalid(low), "nonce too low: next nonce 1, tx nonce 0".to_owned()),
         (DropReason::Reverted, "the chain was reverted to a state without it".to_owned()),
+        (DropReason::InvalidBlock("why".to_owned()), "a block with it is invalid: why".to_owned()),
         (DropReason::Requested, "dropped on request".to_owned()),
     ] {
         assert_eq!(reason.to_string(), words);
