@@ -6,7 +6,7 @@ use crate::backend::BackendError;
 use crate::context::{Context, Interrupted};
 use crate::executor::{CallFailure, ExecutionError, TransactionError};
 use crate::filters::{FilterError, InvalidFilterId};
-use crate::pool::{AddError, DropReason, FeeCap, PoolError, Rejection};
+use crate::pool::{AddError, FeeCap, PoolError, Rejection};
 use crate::producer::ProducerError;
 use node_types::buffer::BufferFull;
 use node_types::proof::InvalidProof;
@@ -121,7 +121,7 @@ pub enum NodeError {
     NoBlock { hash: H256, reason: String },
     /// The transaction entered the pool, but was dropped when a block with it turned out to be invalid.
     #[error("transaction {hash:#x} was dropped: {reason}")]
-    Dropped { hash: H256, reason: DropReason },
+    Dropped { hash: H256, reason: String },
     #[error("the pending block cannot be executed")]
     PendingBlock(#[source] ExecutionError),
     #[error("the block cannot be built")]

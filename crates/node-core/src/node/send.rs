@@ -76,7 +76,7 @@ pub(super) fn send_transaction(
             return Err(NodeError::NoBlock { hash, reason });
         }
     } else if let PoolStatus::Dropped(reason @ DropReason::InvalidBlock(_)) = node.pool.status(hash) {
-        return Err(NodeError::Dropped { hash, reason });
+        return Err(NodeError::Dropped { hash, reason: reason.to_string() });
     }
     Ok(hash)
 }
