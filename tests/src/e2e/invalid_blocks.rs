@@ -109,15 +109,15 @@ fn says_why_no_block_can_be_sealed_until_that_is_repaired() {
     let data_dir = folder.path().join("data").display().to_string();
     // An unoptimized build takes seconds for an endless loop.
     let arguments = ["--data-dir", &data_dir, "--call-timeout", "60s"];
-    let mut server = Server::dev(&arguments);
+    let mut server = Server::dev(arguments);
     let code = call(&server, "eth_getCode", json!([WITHDRAWALS, "latest"]));
-    let mut nonce = 0;
-    for (broken, reason) in [
+    let cases = [
         ("0x5f5ffd", "its call reverted"),
         ("0xfe", "its call failed"),
         ("0x5b5f56", "its call failed"),
         ("0x", "it has no code"),
-    ] {
+    ];
+    for (nonce, (broken, reason)) in (0..).zip(cases) {
         call(&server, "anvil_setCode", json!([WITHDRAWALS, broken]));
         let says = |server: &Server| {
             let ready = server.get("/ready");
@@ -133,15 +133,14 @@ fn says_why_no_block_can_be_sealed_until_that_is_repaired() {
         }
         assert_eq!(server.logged("no block can be sealed"), 1, "{broken}");
         assert!(server.end("TERM").success());
-        server = Server::dev(&arguments);
+        server = Server::dev(arguments);
         says(&server);
         assert_eq!(status(&server, &sent).field("Status"), "pending");
         call(&server, "anvil_setCode", json!([WITHDRAWALS, code]));
         assert!(is_mined(&server, &sent), "{broken}");
         assert_eq!(server.get("/ready").status, 200);
-        nonce += 1;
         assert!(server.end("TERM").success());
-        server = Server::dev(&arguments);
+        server = Server::dev(arguments);
     }
 }
 
