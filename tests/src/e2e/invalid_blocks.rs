@@ -131,7 +131,7 @@ fn says_why_no_block_can_be_sealed_until_that_is_repaired() {
             let told = failure(&server, method, params);
             assert!(told.contains(reason), "{broken}, {method}: {told}");
         }
-        assert_eq!(server.logged("no block can be sealed"), 1, "{broken}");
+        assert_eq!(server.logged("producer: no block can be sealed"), 1, "{broken}");
         assert!(server.end("TERM").success());
         server = Server::dev(arguments);
         says(&server);
