@@ -433,6 +433,7 @@ class Control(Kind):
         server = self.start("dev", "--data-dir", self.data, "--no-mining")
         found = self.state(server)
         if found != after and (acknowledged or found != before):
+            server.kill()
             parts = {key: (before[key], after[key], found[key]) for key in found if found[key] != after[key]}
             raise Failure(f"{method} {parameters}: neither the state before nor after it; acknowledged: {acknowledged}; before, after, found: {parts}")
         if found != after:
