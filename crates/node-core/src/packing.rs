@@ -4,7 +4,7 @@ use crate::assembly::{Assembled, assemble};
 use crate::backend::View;
 use crate::context::Context;
 use crate::executor::{BlockExecution, ExecutionError, Executor};
-use crate::pool::Pool;
+use crate::pool::{BestTransactions, Pool};
 use node_types::H256;
 use node_types::consensus::{Header, Withdrawal};
 
@@ -18,7 +18,7 @@ pub(crate) struct Packed {
     pub(crate) excluded: Vec<(H256, String)>,
 }
 
-/// Assembles a block of the best transactions of the pool on top of the head of `view`, like
+/// Assembles a block of `best`, the best transactions of the pool for `header`, on top of the head of `view`, like
 /// [`assemble`](crate::assembly::assemble).
 ///
 /// A transaction may be valid and yet make its block invalid, which shows only when the block is finished: it makes a
@@ -34,12 +34,12 @@ pub(crate) fn assemble_best(
     header: &Header,
     withdrawals: &[Withdrawal],
     pool: &Pool,
+    mut best: BestTransactions,
 ) -> Result<Packed, ExecutionError> {
     let mut excluded = Vec::new();
     let mut executions = 0;
     loop {
         executions += 1;
-        let best = pool.best_for(header).without(excluded.iter().map(|(hash, _)| *hash).collect());
         let mut included = Vec::new();
         let fill = |execution: &mut dyn BlockExecution| {
             included = best.fill(execution, header.gas_limit)?;
@@ -74,5 +74,6 @@ pub(crate) fn assemble_best(
         if executions >= MAX_EXECUTIONS {
             return Ok(Packed { assembled, excluded });
         }
+        best = pool.best_for(header).without(excluded.iter().map(|(hash, _)| *hash).collect());
     }
 }

@@ -73,7 +73,7 @@ fn a_transaction_that_invalidates_its_block_is_dropped_and_others_are_mined() {
     call(&server, "eth_sendRawTransaction", json!([encoded(&sent)]));
     assert!(is_mined(&server, &sent));
 
-    // More than are searched for one block, with others before, between and after them.
+    // Several in one block, with others before, between and after them.
     call(&server, "evm_setAutomine", json!([false]));
     let (mut bad, mut good) = (Vec::new(), Vec::new());
     for from in 0..8 {

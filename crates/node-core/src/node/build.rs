@@ -120,7 +120,8 @@ impl Node {
         header: Header,
         withdrawals: Vec<Withdrawal>,
     ) -> Result<BuiltBlock, NodeError> {
-        let packed = assemble_best(context, &*self.executor, view, &header, &withdrawals, &self.pool);
+        let best = self.pool.best_for(&header);
+        let packed = assemble_best(context, &*self.executor, view, &header, &withdrawals, &self.pool, best);
         let assembled = packed.map_err(|error| not_built(error, context))?.assembled;
         let transactions = assembled.block.body.transactions.iter();
         let sidecars =

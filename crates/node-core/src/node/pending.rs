@@ -44,7 +44,8 @@ impl Node {
 
     /// Executes the transactions of the pool, best first, in a block on top of the head until the block is full.
     fn assemble_pending(&self, context: &Context, view: &dyn View, header: Header) -> Result<ExecutedBlock, NodeError> {
-        Ok(assemble_best(context, &*self.executor, view, &header, &[], &self.pool)?.assembled.block)
+        let best = self.pool.best_for(&header);
+        Ok(assemble_best(context, &*self.executor, view, &header, &[], &self.pool, best)?.assembled.block)
     }
 }
 

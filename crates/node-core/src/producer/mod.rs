@@ -238,14 +238,15 @@ impl Producer {
         if spec.fork(&header) < Fork::Shanghai && !withdrawals.is_empty() {
             return Err(ProducerError::NoWithdrawals);
         }
-        if pool.best_for(&header).is_empty() && !even_empty {
+        let mut best = pool.best_for(&header);
+        if best.is_empty() && !even_empty {
             return Ok(None);
         }
         let base_fee = header.base_fee_per_gas != fees::next_base_fee(spec, &parent.header);
         let far = has_far_gas_limit(spec, &parent, &header);
         let view = self.cached_view()?;
         let block = loop {
-            let packed = assemble_best(&Context::unbounded(), &**executor, &*view, &header, &withdrawals, pool);
+            let packed = assemble_best(&Context::unbounded(), &**executor, &*view, &header, &withdrawals, pool, best);
             self.note_obstacle(packed.as_ref().err());
             let Packed { assembled: Assembled { block, .. }, excluded } = packed?;
             let dropped = !excluded.is_empty();
@@ -257,6 +258,7 @@ impl Producer {
             if even_empty || !dropped || !block.body.transactions.is_empty() {
                 break block;
             }
+            best = pool.best_for(&header);
         };
         // Views keep their version of the chain alive; the backend is faster when it is the only owner.
         drop(view);

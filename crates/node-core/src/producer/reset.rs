@@ -8,8 +8,8 @@ use node_types::{BlockNumber, H256};
 use std::collections::HashSet;
 
 impl Producer {
-    /// Resets the chain to its genesis block, in one durable write: drops all other blocks, edits, snapshots, transactions of the pool,
-    /// impersonations and settings for later blocks. The chain's clock is again the system clock, or continues from the
+    /// Resets the chain to its genesis block, in one durable write: drops all other blocks, edits, snapshots,
+    /// transactions of the pool, impersonations and settings for later blocks. The chain's clock is again the system clock, or continues from the
     /// genesis block if [`continue_time`](Self::continue_time) was called before.
     ///
     /// # Errors

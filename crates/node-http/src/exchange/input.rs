@@ -3,7 +3,7 @@
 use super::{Exchange, Job, negotiation};
 use crate::exchange::body;
 use crate::exchange::parameters::Parameters;
-use crate::exchange::sent_body::SentBody;
+use crate::exchange::transfer::CompleteBody;
 use crate::problem::HttpError;
 use crate::scheduling;
 use actix_web::web::Bytes;
@@ -39,7 +39,7 @@ impl Exchange {
             }
         };
         // Errors repeat parts of it.
-        self.sent_body = Some(SentBody::new(body.clone(), &self.service, &self.sender.client)?);
+        self.sent_body = Some(CompleteBody::counted(body.clone(), &self.service, &self.sender.client)?);
         let service = self.service.clone();
         let cost = scheduling::decoding_cost(body.len());
         let decode = Box::new(move |_: &Context| decode(&service.node, &body));

@@ -14,7 +14,6 @@ pub(crate) mod parameters;
 pub(crate) mod request_id;
 pub(crate) mod request_log;
 mod response;
-mod sent_body;
 pub(crate) mod streaming;
 pub(crate) mod transfer;
 mod unpack;
@@ -29,7 +28,7 @@ use crate::config::HttpConfig;
 use crate::exchange::caching::Caching;
 use crate::exchange::parameters::PathParameters;
 use crate::exchange::request_id::{RequestId, Trace};
-use crate::exchange::sent_body::SentBody;
+use crate::exchange::transfer::CompleteBody;
 use crate::problem::HttpError;
 use crate::problem::report::Reporter;
 use crate::problem::sent::Sent;
@@ -54,7 +53,7 @@ pub(crate) struct Exchange {
     /// The parameters in the path.
     parameters: PathParameters,
     /// The body, if it was read for an operation.
-    sent_body: Option<SentBody>,
+    sent_body: Option<CompleteBody>,
     service: web::Data<Service>,
     id: RequestId,
     trace: Option<Trace>,
@@ -229,7 +228,7 @@ impl Exchange {
             operation: self.operation,
             id: self.id.clone(),
             base_url: self.base_url(),
-            sent: Sent::new(self.properties, &self.request, self.sent_body.as_ref().map(SentBody::bytes))
+            sent: Sent::new(self.properties, &self.request, self.sent_body.as_ref().map(CompleteBody::bytes))
                 .with_path(self.parameters.clone()),
         }
     }

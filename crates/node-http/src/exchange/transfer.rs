@@ -54,7 +54,7 @@ pub(crate) fn buffer(service: &Service, client: &Arc<Client>) -> JsonBuffer {
     JsonBuffer::within(ResponseMemory { permit: service.transfers.take_nothing(client), most }, SHORT)
 }
 
-/// A complete response body. A long one counts as memory of its client until it is dropped or has been sent.
+/// A complete body. A long one counts as memory of its client until it is dropped or has been sent.
 pub(crate) struct CompleteBody {
     bytes: Bytes,
     memory: Option<Box<dyn Allowance>>,
@@ -91,6 +91,10 @@ impl CompleteBody {
         let permit = service.transfers.take(client, bytes.len())?;
         let most = bytes.len();
         Ok(Self { bytes, memory: Some(Box::new(ResponseMemory { permit, most })) })
+    }
+
+    pub(crate) fn bytes(&self) -> Bytes {
+        self.bytes.clone()
     }
 
     /// Creates a body that is always sent: it is short, or shared by all clients.

@@ -31,7 +31,7 @@ pub(crate) struct Operation {
 }
 
 /// The path prefix of operations that control a chain.
-const CONTROL: &str = "/dev/";
+pub(super) const CONTROL: &str = "/dev/";
 
 /// An input that consists of parameters.
 pub(super) trait Parameters: DecodeParameters + Default + Serialize + ToSchema {}

@@ -4,6 +4,7 @@
 //! the name of the operation is looked up, and what follows it is split into parameters.
 
 use super::endpoint::{self, Endpoint, Methods};
+use super::operation::CONTROL;
 use super::{documents, fallback, pages};
 use crate::admission::Access;
 use crate::exchange::parameters::{PathParameters, decode_lossy};
@@ -13,9 +14,6 @@ use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::web;
 use std::collections::HashMap;
 use std::rc::Rc;
-
-/// The path prefix of operations that control a chain. They have no spelling with `node_`.
-const CONTROL: &str = "/dev/";
 
 /// The endpoints of every path. Each worker has its own.
 #[derive(Default)]
@@ -104,7 +102,7 @@ impl Table {
     }
 
     /// Serves `endpoints` at `path`, and at its other spellings: with or without the slash at the end unless it is a
-    /// file, and with `node_` before the name if that is the path of an operation of the interface.
+    /// file, and with `node_` before the name if that is the path of an operation that does not control the chain.
     fn serve(&mut self, path: &'static str, endpoints: Vec<Endpoint>) {
         let resource = Rc::new(Resource::new(endpoints));
         let (name, parameters) = path.split_at(path.find("/{").unwrap_or(path.len()));
@@ -137,13 +135,16 @@ impl Table {
     }
 
     fn serve_pages(&mut self) {
-        self.serve_exactly("/docs/", vec![Endpoint::page("docs", pages::docs)]);
-        self.serve_exactly("/problems/", vec![Endpoint::page("problems", documents::problem_index)]);
-        self.serve_exactly("/problems", vec![Endpoint::page("problems", pages::add_slash)]);
-        self.serve_exactly("/schemas/", vec![Endpoint::page("schemas", documents::schema_index)]);
-        self.serve_exactly("/schemas", vec![Endpoint::page("schemas", pages::add_slash)]);
-        // URLs in the page are relative to a folder.
-        self.serve_exactly("/docs", vec![Endpoint::page("docs", pages::add_slash)]);
+        let pages = [
+            ("/docs", Endpoint::page("docs", pages::docs)),
+            ("/problems", Endpoint::page("problems", documents::problem_index)),
+            ("/schemas", Endpoint::page("schemas", documents::schema_index)),
+        ];
+        for (path, page) in pages {
+            // URLs in the page are relative to a folder.
+            self.serve_exactly(path, vec![Endpoint::page(page.operation, pages::add_slash)]);
+            self.serve_exactly(&[path, "/"].concat(), vec![page]);
+        }
         self.serve("/assets/{File}", vec![Endpoint::page("assets", pages::asset)]);
         self.serve("/docs/{File}", vec![Endpoint::page("docs", pages::swagger_file)]);
     }
