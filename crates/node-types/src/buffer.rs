@@ -65,14 +65,17 @@ pub struct JsonBuffer {
     allowance: Option<Box<dyn Allowance>>,
     /// The number of bytes that were granted.
     granted: usize,
+    /// The number of further bytes that are held for what the response is made from.
+    aside: usize,
     full: Option<BufferFull>,
 }
 
 impl fmt::Debug for JsonBuffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { bytes, allowance: _, granted, full } = self;
+        let Self { bytes, allowance: _, granted, aside, full } = self;
         let mut debug = f.debug_struct("JsonBuffer");
-        debug.field("length", &bytes.len()).field("granted", granted).field("full", full).finish_non_exhaustive()
+        debug.field("length", &bytes.len()).field("granted", granted).field("aside", aside).field("full", full);
+        debug.finish_non_exhaustive()
     }
 }
 
@@ -81,7 +84,33 @@ impl JsonBuffer {
     /// `allowance` grants.
     pub fn within(allowance: impl Allowance + 'static, capacity: usize) -> Self {
         let granted = capacity.min(allowance.most());
-        Self { bytes: Vec::new(), allowance: Some(Box::new(allowance)), granted, full: None }
+        Self { bytes: Vec::new(), allowance: Some(Box::new(allowance)), granted, aside: 0, full: None }
+    }
+
+    /// Counts `bytes` of other memory as if they were part of the buffer, instead of those of an earlier call: for what
+    /// the response is made from. [Truncating](Self::truncate) a full buffer ends this.
+    ///
+    /// # Errors
+    /// If the buffer may not have as many. It is full then.
+    pub fn set_aside(&mut self, bytes: usize) -> Result<(), BufferFull> {
+        if let Some(full) = self.full {
+            return Err(full);
+        }
+        if let Some(allowance) = &mut self.allowance {
+            allowance.hold(self.granted.saturating_add(bytes)).inspect_err(|full| self.full = Some(*full))?;
+            self.aside = bytes;
+        }
+        Ok(())
+    }
+
+    /// Counts only the buffer again, after [`set_aside`](Self::set_aside).
+    pub fn return_aside(&mut self) {
+        self.aside = 0;
+        if let Some(allowance) = &mut self.allowance
+            && let Err(full) = allowance.hold(self.granted)
+        {
+            self.full = Some(full);
+        }
     }
 
     /// Appends `more`, unless the buffer is full.
@@ -114,6 +143,7 @@ impl JsonBuffer {
             // What was not written is not needed any more.
             self.bytes.shrink_to(length + STEP);
             self.granted = self.granted.min(length + STEP);
+            self.aside = 0;
             self.full = allowance.hold(self.granted).err();
         }
     }
@@ -157,7 +187,8 @@ impl JsonBuffer {
         if length > self.granted {
             // The exact length is a last attempt.
             let step = length.saturating_add(STEP.min(length / 2)).min(most.max(length));
-            let granted = allowance.hold(step).map(|()| step).or_else(|_| allowance.hold(length).map(|()| length));
+            let mut hold = |bytes: usize| allowance.hold(bytes.saturating_add(self.aside)).map(|()| bytes);
+            let granted = hold(step).or_else(|_| hold(length));
             match granted {
                 Ok(granted) => self.granted = granted,
                 Err(full) => {

@@ -9,12 +9,14 @@ use node_core::crypto::SenderRecovery;
 use node_core::edits::edited_blocks;
 use node_core::node::{NodeError, ReplacementTransaction, TransactionRequest};
 use node_core::pool::{DropReason, PoolStatus};
-use node_core::producer::{Mining, ProducerError};
+use node_core::producer::{Mining, Producer, ProducerError, WholeAccount};
 use node_dev::{DevGenesisError, DevNode, DevNodeError};
 use node_evm::{PrecompileCall, PrecompileOutcome, Secp256k1Recovery};
 use node_store::{Options, Store};
+use node_types::buffer::BufferFull;
 use node_types::consensus::{AccessListItem, Header, TransactionBody, TransactionType};
 use node_types::{Address, BlockId, H256, U256, keccak256};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -50,6 +52,10 @@ fn mine(chain: &DevNode) -> Arc<SealedHeader> {
 
 fn address(chain: &DevNode, index: usize) -> Address {
     chain.accounts()[index].address()
+}
+
+fn dump(producer: &Producer) -> BTreeMap<Address, WholeAccount> {
+    producer.dump(&context(), |_| Ok(())).unwrap()
 }
 
 fn transfer(chain: &DevNode, from: usize) -> TransactionRequest {
@@ -365,7 +371,7 @@ fn a_slot_that_is_set_to_zero_does_not_create_an_account() {
     for (value, exists) in [(0, false), (1, true)] {
         producer.set_storage(absent, H256::zero(), value.into()).unwrap();
         mine(&chain);
-        assert_eq!(producer.dump().unwrap().contains_key(&absent), exists);
+        assert_eq!(dump(producer).contains_key(&absent), exists);
     }
 }
 
@@ -502,7 +508,7 @@ fn dumps_and_loads_the_state() {
     source.send_transaction(&context(), transfer(&source, 0)).unwrap();
     producer.set_storage(contract, H256::from_low_u64_be(2), 0.into()).unwrap();
     assert_eq!(producer.add_balance(contract, 7.into()).unwrap(), 7.into());
-    let accounts = producer.dump().unwrap();
+    let accounts = dump(producer);
     let dumped = &accounts[&contract];
     assert_eq!((dumped.balance, dumped.storage.len()), (7.into(), 1));
     assert_eq!(accounts[&address(&source, 0)].nonce, 1);
@@ -513,24 +519,48 @@ fn dumps_and_loads_the_state() {
     control.set_storage(contract, H256::from_low_u64_be(5), 1.into()).unwrap();
     control.set_balance(Address::from_low_u64_be(0xee), 3.into()).unwrap();
     control.load(accounts.clone()).unwrap();
-    let mut loaded = control.dump().unwrap();
+    let mut loaded = dump(control);
     assert_eq!(loaded.remove(&Address::from_low_u64_be(0xee)).unwrap().balance, 3.into());
     assert_eq!(loaded, accounts);
     mine(&target);
-    let mined = control.dump().unwrap();
+    let mined = dump(control);
     assert_eq!(mined[&contract], accounts[&contract]);
     let view = view(&target);
     let proof = view.state(view.head().number).unwrap().proof(contract, &[H256::from_low_u64_be(1)]).unwrap();
     let of_storage = &proof.storage[0].proof;
     for node in proof.proof.iter().chain(of_storage) {
-        assert_eq!(control.trie_node(&context(), keccak256(node)).unwrap().as_ref(), Some(node));
+        assert_eq!(control.trie_node(&context(), keccak256(node), |_| Ok(())).unwrap().as_ref(), Some(node));
     }
     assert!(!of_storage.is_empty());
-    assert_eq!(control.trie_node(&context(), H256::zero()).unwrap(), None);
+    assert_eq!(control.trie_node(&context(), H256::zero(), |_| Ok(())).unwrap(), None);
 
     target.send_transaction(&context(), transfer(&target, 0)).unwrap();
     control.load(accounts.clone()).unwrap();
-    assert_eq!(control.dump().unwrap()[&address(&target, 0)], accounts[&address(&target, 0)]);
+    assert_eq!(dump(control)[&address(&target, 0)], accounts[&address(&target, 0)]);
+}
+
+#[test]
+fn a_dump_ends_when_its_memory_is_refused_or_its_request_ends() {
+    let chain = chain(Mining::Manual);
+    let producer = chain.producer().unwrap();
+    let contract = Address::from_low_u64_be(0xcc);
+    (0..1_000).for_each(|slot| producer.set_storage(contract, H256::from_low_u64_be(slot), 9.into()).unwrap());
+    let mut most = 0;
+    let accounts = producer.dump(&context(), |bytes| {
+        most = bytes;
+        Ok(())
+    });
+    assert!(accounts.unwrap().contains_key(&contract));
+    assert!(most > 1_000 * 64, "{most}");
+    let full = BufferFull::TooLong { limit: most / 2 };
+    let grant = |bytes| if bytes > most / 2 { Err(full) } else { Ok(()) };
+    let refused = producer.dump(&context(), grant);
+    assert!(matches!(refused, Err(ProducerError::StateTooLarge(_))), "{refused:?}");
+    let refused = producer.trie_node(&context(), H256::zero(), grant);
+    assert!(matches!(refused, Err(ProducerError::StateTooLarge(_))), "{refused:?}");
+    let cancelled = context();
+    cancelled.cancel();
+    producer.dump(&cancelled, |_| Ok(())).unwrap_err();
 }
 
 #[test]

@@ -141,6 +141,23 @@ fn every_kind_of_long_response_is_refused() {
 }
 
 #[test]
+fn a_dump_is_refused_if_the_state_takes_too_much_memory() {
+    let (_chain, server) = serve_dev(with_response(200_000));
+    let dump = |method: &str| call(&server, method, json!([]));
+    let key = json!([hex(&[7; 32])]);
+    assert!(dump("anvil_dumpState")["result"].as_str().unwrap().starts_with("0x1f8b"));
+    // Compressed, they would take a few bytes.
+    for account in 1..=8 {
+        let code = hex(&[account; 24_000]);
+        assert!(call(&server, "anvil_setCode", json!([format!("{account:#042x}"), code]))["error"].is_null());
+    }
+    for refused in [dump("anvil_dumpState"), dump("hardhat_dumpState"), call(&server, "debug_dbGet", key.clone())] {
+        assert_eq!(refused["error"]["code"], -32005, "{refused}");
+        assert!(refused["error"]["message"].as_str().unwrap().contains("`max-response`"), "{refused}");
+    }
+}
+
+#[test]
 fn subscriptions_filters_and_streams_share_memory() {
     let server = Server::dev(["--max-filter-bytes", "110000", "--max-filters", "1000"]);
     let topics: Vec<_> = (0..500).map(|topic| format!("0x{topic:064x}")).collect();

@@ -3,7 +3,9 @@
 use crate::error::{CommandError, Sources};
 use crate::files::{self, Access};
 use node_core::context::Context;
-use node_core::producer::Producer;
+use node_core::producer::{Producer, WholeAccount};
+use node_types::Address;
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -41,7 +43,7 @@ impl StateFile {
     pub(super) fn new(producer: Arc<Producer>, path: &Path) -> Result<Self, CommandError> {
         let file = Self { producer, path: in_folder(path) };
         files::check_replaceable(&file.path).map_err(|source| file.unwritable(source))?;
-        file.json()?;
+        file.accounts()?;
         Ok(file)
     }
 
@@ -50,15 +52,16 @@ impl StateFile {
     }
 
     /// Returns the accounts as of the head.
-    fn json(&self) -> Result<Vec<u8>, CommandError> {
-        let accounts = self.producer.dump().map_err(|error| self.unwritable(io::Error::other(error)))?;
-        node_rpc::write_dump(accounts).map_err(|error| self.unwritable(error.into()))
+    fn accounts(&self) -> Result<BTreeMap<Address, WholeAccount>, CommandError> {
+        let accounts = self.producer.dump(&Context::unbounded(), |_| Ok(()));
+        accounts.map_err(|error| self.unwritable(io::Error::other(error)))
     }
 
     /// Writes the accounts as of the head, replacing the whole file.
     pub(super) fn write(&self) -> Result<(), CommandError> {
-        let json = self.json()?;
-        let write = |file: &mut dyn io::Write| file.write_all(&json).map_err(|source| self.unwritable(source));
+        let accounts = self.accounts()?;
+        let write =
+            |file: &mut dyn io::Write| node_rpc::write_dump(file, &accounts).map_err(|source| self.unwritable(source));
         files::replace(&self.path, Access::Default, write).map(drop)
     }
 

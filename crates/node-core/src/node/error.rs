@@ -272,6 +272,7 @@ impl From<ProducerError> for NodeError {
             }
             ProducerError::Backend(error) => error.into(),
             ProducerError::Execution(error) => error.into(),
+            ProducerError::StateTooLarge(full) => Self::ResponseTooLarge(full),
             other => Self::Control(other),
         }
     }
@@ -360,6 +361,7 @@ impl ProducerError {
             | Self::TooManySnapshots(_)
             | Self::SnapshotsTooLarge(_)
             | Self::TooManyImpersonated(_)
+            | Self::StateTooLarge(_)
             | Self::Execution(_)
             | Self::Backend(_) => Field::Request,
         }

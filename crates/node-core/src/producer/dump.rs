@@ -4,6 +4,7 @@ use super::{Producer, ProducerError};
 use crate::backend::{BackendError, StateBackend};
 use crate::context::Context;
 use crate::state::{AccountChange, AccountState, StateChanges};
+use node_types::buffer::BufferFull;
 use node_types::{Address, Bytes, H256, KECCAK_EMPTY, U256, keccak256};
 use std::collections::BTreeMap;
 
@@ -18,27 +19,70 @@ pub struct WholeAccount {
     pub storage: BTreeMap<H256, U256>,
 }
 
+/// Estimated memory in bytes of an account in a map, without code and storage.
+const ACCOUNT: usize = 256;
+
+/// Estimated memory in bytes of a slot in a map.
+const SLOT: usize = 96;
+
+/// Number of bytes for which a dump asks at first.
+const GRANT: usize = 64 << 10;
+
+/// Number of slots proved at a time.
+const PROVED: usize = 256;
+
+/// Returns the estimated memory of `changes` in bytes.
+fn size(changes: &StateChanges) -> usize {
+    let slots: usize = changes.accounts.values().map(|change| change.storage.len()).sum();
+    let code: usize = changes.code.values().map(|code| code.len()).sum();
+    changes.accounts.len() * ACCOUNT + slots * SLOT + code
+}
+
 impl Producer {
     /// Returns all accounts as of the head, including pending edits.
     ///
-    /// Reads the changes of every block of the chain.
+    /// Reads the changes of every block of the chain. Before the accounts take more memory, `grant` is asked whether
+    /// they may take that many bytes, which are estimated.
     ///
     /// # Errors
-    /// Failures of the backend.
-    pub fn dump(&self) -> Result<BTreeMap<Address, WholeAccount>, ProducerError> {
+    /// Failures of the backend, an interruption of `context`, and [`ProducerError::StateTooLarge`] with the error of
+    /// `grant`.
+    pub fn dump(
+        &self,
+        context: &Context,
+        mut grant: impl FnMut(usize) -> Result<(), BufferFull>,
+    ) -> Result<BTreeMap<Address, WholeAccount>, ProducerError> {
         let (view, edits) = {
             let _sealing = self.sealing.lock();
             (self.parts.backend.view()?, self.parts.backend.pending_edits()?)
         };
         let mut state = StateChanges::default();
+        // At least the size of the state; more if later blocks change the same slots.
+        let (mut most, mut granted) = (0, 0);
+        let mut merge = |changes: &StateChanges| {
+            context.check().map_err(BackendError::from)?;
+            most += size(changes);
+            if most > granted {
+                most = size(&state) + size(changes);
+                // In steps, so that the size is seldom computed.
+                granted = most.saturating_add(most / 4).max(GRANT);
+                grant(granted).or_else(|_| {
+                    granted = most;
+                    grant(granted)
+                })?;
+            }
+            state.merge(changes);
+            Ok::<_, ProducerError>(())
+        };
         for number in 0..=view.head().number {
             let pruned = BackendError::StatePruned { block: number, earliest: view.earliest_state() };
-            state.merge(&*view.changes(number)?.ok_or(pruned)?);
+            merge(&*view.changes(number)?.ok_or(pruned)?)?;
         }
-        state.merge(&edits);
+        merge(&edits)?;
         let head = view.state(view.head().number)?;
         let mut accounts = BTreeMap::new();
         for (address, change) in state.accounts {
+            context.check().map_err(BackendError::from)?;
             let Some(AccountState { nonce, balance, code_hash }) = change.account else { continue };
             let code = match state.code.get(&code_hash) {
                 Some(code) => code.clone(),
@@ -56,18 +100,26 @@ impl Producer {
     /// Nodes are stored by path and not by hash, so this reads the paths of all accounts and slots.
     ///
     /// # Errors
-    /// Failures of the backend, and an interruption of `context`.
-    pub fn trie_node(&self, context: &Context, hash: H256) -> Result<Option<Bytes>, ProducerError> {
-        let accounts = self.dump()?;
+    /// Those of [`dump`](Self::dump).
+    pub fn trie_node(
+        &self,
+        context: &Context,
+        hash: H256,
+        grant: impl FnMut(usize) -> Result<(), BufferFull>,
+    ) -> Result<Option<Bytes>, ProducerError> {
+        let accounts = self.dump(context, grant)?;
         let view = self.parts.backend.view()?;
         let state = view.state(view.head().number)?;
         for (address, account) in accounts {
-            context.check().map_err(BackendError::from)?;
             let slots: Vec<_> = account.storage.into_keys().collect();
-            let proof = state.proof(address, &slots)?;
-            let of_storage = proof.storage.into_iter().flat_map(|slot| slot.proof);
-            if let Some(node) = proof.proof.into_iter().chain(of_storage).find(|node| keccak256(node) == hash) {
-                return Ok(Some(node));
+            // An account without storage is proved as well.
+            for slots in slots.chunks(PROVED).chain(slots.is_empty().then_some(&[][..])) {
+                context.check().map_err(BackendError::from)?;
+                let proof = state.proof(address, slots)?;
+                let of_storage = proof.storage.into_iter().flat_map(|slot| slot.proof);
+                if let Some(node) = proof.proof.into_iter().chain(of_storage).find(|node| keccak256(node) == hash) {
+                    return Ok(Some(node));
+                }
             }
         }
         Ok(None)

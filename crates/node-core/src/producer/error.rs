@@ -4,6 +4,7 @@ use crate::backend::BackendError;
 use crate::executor::{ExecutionError, TransactionError};
 use crate::protocol::gas::BLOCK_GAS_LIMITS;
 use node_types::BlockNumber;
+use node_types::buffer::BufferFull;
 
 /// Why a request to the producer failed.
 #[derive(Debug, thiserror::Error)]
@@ -69,6 +70,9 @@ pub enum ProducerError {
     SnapshotsTooLarge(usize),
     #[error("{0} accounts are impersonated already, which is the maximum")]
     TooManyImpersonated(usize),
+    /// The state takes more memory than the response may.
+    #[error("the state is too large: {0}")]
+    StateTooLarge(#[from] BufferFull),
     #[error(transparent)]
     Execution(#[from] ExecutionError),
     #[error(transparent)]

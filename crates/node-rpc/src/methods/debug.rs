@@ -2,7 +2,7 @@
 
 use super::transactions::raw_transaction;
 use crate::error::RpcError;
-use crate::method::Method;
+use crate::method::{Method, write};
 use crate::scope::Scope;
 use crate::wire::{Block32, BlockParam};
 use node_core::cost::Cost;
@@ -53,19 +53,24 @@ pub(super) fn methods() -> Vec<Method> {
                 Ok(scope.node.get_code_by_hash(scope.context, hash.0, block)?.map(Data))
             },
         ),
-        Method::new(
+        Method::writing(
             "debug_dbGet",
             &["key"],
             "Code by geth's database key: 0x63 and the code's Keccak-256. On development chains, a bare Keccak-256 returns a trie node.",
-            |scope, (key,): (BytesData,)| {
+            |scope, (key,): (BytesData,), out| {
                 let found = match (key.strip_prefix(b"c"), key.len()) {
                     (Some(hash), KEY) => {
                         scope.node.get_code_by_hash(scope.context, H256::from_slice(hash), BlockId::latest())?
                     }
-                    (_, HASH) => scope.control()?.trie_node(scope.context, H256::from_slice(&key))?,
+                    (_, HASH) => {
+                        let grant = |bytes| out.set_aside(bytes);
+                        let node = scope.control()?.trie_node(scope.context, H256::from_slice(&key), grant)?;
+                        out.return_aside();
+                        node
+                    }
                     _ => return Err(RpcError::argument(0, "expected a hash, or 0x63 and a hash")),
                 };
-                found.map(Data).ok_or_else(|| RpcError::server("not found"))
+                write(out, &found.map(Data).ok_or_else(|| RpcError::server("not found"))?)
             },
         )
         .long(),

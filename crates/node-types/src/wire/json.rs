@@ -38,11 +38,16 @@ pub(super) fn writes_bytes_as_hex<S>() -> bool {
 /// Appends the JSON of [`Data`](super::Data): a string of `0x` and two digits for each byte.
 pub fn append_data(out: &mut JsonBuffer, bytes: &[u8]) {
     out.extend_from_slice(b"\"0x");
+    append_digits(out, bytes);
+    out.push(b'"');
+}
+
+/// Appends two hex digits for each byte.
+pub fn append_digits(out: &mut JsonBuffer, bytes: &[u8]) {
     if let Some(digits) = out.extend_zeroed(2 * bytes.len(), b'0') {
         let encoded = const_hex::encode_to_slice(bytes, digits);
         debug_assert!(encoded.is_ok(), "the digits have as much room as they need");
     }
-    out.push(b'"');
 }
 
 /// Appends a JSON object member by member.

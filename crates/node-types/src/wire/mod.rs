@@ -67,7 +67,7 @@ pub use event::*;
 pub use fee_history::*;
 pub use filter::*;
 pub use header::HeaderMember;
-pub use json::{JsonArray, JsonObject, append_data, append_json};
+pub use json::{JsonArray, JsonObject, append_data, append_digits, append_json};
 pub use log::*;
 pub use parameters::*;
 pub use problem::*;

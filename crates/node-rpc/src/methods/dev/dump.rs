@@ -8,12 +8,14 @@ use crate::wire::{Hex, Loose};
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
+use node_core::context::Context;
+use node_core::node::NodeError;
 use node_core::producer::WholeAccount;
-use node_types::wire::{AddressData, BytesData, Data, HashData, JsonBuffer, StorageKey, Word, append_json};
-use node_types::{Address, Bytes, U256};
-use serde::{Deserialize, Serialize};
+use node_types::wire::{AddressData, BytesData, Data, JsonBuffer, StorageKey, Word, append_digits};
+use node_types::{Address, H256, U256};
+use serde::{Deserialize, Serialize, Serializer};
 use std::collections::BTreeMap;
-use std::io::{self, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 
 /// Maximum number of bytes of decompressed JSON: what a request body of the default size can contain if it compresses
 /// well.
@@ -22,20 +24,33 @@ const MAX_DUMP: u64 = 256 << 20;
 /// A dump. It has no blocks: the chain that loads it keeps its own, and its headers commit to the accounts from then
 /// on. Anvil requires the fields to be present.
 #[derive(Serialize)]
-struct Dump {
+struct Dump<'a> {
     block: Option<()>,
-    accounts: BTreeMap<AddressData, Account>,
+    #[serde(serialize_with = "write_accounts")]
+    accounts: &'a BTreeMap<Address, WholeAccount>,
     best_block_number: Option<()>,
     blocks: [(); 0],
     transactions: [(); 0],
 }
 
 #[derive(Serialize)]
-struct Account {
+struct Account<'a> {
     nonce: u64,
     balance: Hex<U256>,
     code: BytesData,
-    storage: BTreeMap<HashData, Word>,
+    #[serde(serialize_with = "write_storage")]
+    storage: &'a BTreeMap<H256, U256>,
+}
+
+fn write_accounts<S: Serializer>(accounts: &BTreeMap<Address, WholeAccount>, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_map(accounts.iter().map(|(address, account)| {
+        let WholeAccount { nonce, balance, code, storage } = account;
+        (Data(*address), Account { nonce: *nonce, balance: Hex(*balance), code: Data(code.clone()), storage })
+    }))
+}
+
+fn write_storage<S: Serializer>(storage: &BTreeMap<H256, U256>, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_map(storage.iter().map(|(slot, value)| (Data(*slot), Word(*value))))
 }
 
 /// The part of a dump that is loaded.
@@ -56,12 +71,7 @@ struct LoadedAccount {
 
 pub(super) fn methods() -> Vec<Method> {
     [
-        named(
-            &["anvil_dumpState", "hardhat_dumpState"],
-            &["preserveHistory?"],
-            "All accounts with code and storage, as gzipped JSON.",
-            |scope, (_history,): (Option<bool>,)| dump(scope),
-        ),
+        ["anvil_dumpState", "hardhat_dumpState"].map(dumping).into(),
         named(
             &["anvil_loadState", "hardhat_loadState"],
             &["dump"],
@@ -74,11 +84,49 @@ pub(super) fn methods() -> Vec<Method> {
     .collect()
 }
 
-fn dump(scope: Scope<'_>) -> Result<BytesData, RpcError> {
-    let json = write_dump(scope.control()?.dump()?);
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-    let bytes = json.map_err(io::Error::from).and_then(|json| encoder.write_all(&json)).and_then(|()| encoder.finish());
-    bytes.map(|bytes| Data(Bytes::from(bytes))).map_err(|error| RpcError::internal(&error))
+fn dumping(name: &'static str) -> Method {
+    let about = "All accounts with code and storage, as gzipped JSON.";
+    Method::writing(name, &["preserveHistory?"], about, |scope, (_history,): (Option<bool>,), out| dump(scope, out))
+        .controlling()
+}
+
+/// Writes the accounts while they are encoded and compressed. Their memory counts as that of the response.
+fn dump(scope: Scope<'_>, out: &mut JsonBuffer) -> Result<(), RpcError> {
+    let accounts = scope.control()?.dump(scope.context, |bytes| out.set_aside(bytes))?;
+    out.extend_from_slice(b"\"0x");
+    let encoder = GzEncoder::new(Digits { out: &mut *out, context: scope.context }, Compression::fast());
+    let mut pieces = BufWriter::with_capacity(PIECE, encoder);
+    let written = write_dump(&mut pieces, &accounts).and_then(|()| pieces.into_inner()?.finish().map(drop));
+    drop(accounts);
+    written.map_err(|error| match (scope.context.check(), out.full()) {
+        (Err(over), _) => NodeError::from(over).into(),
+        (_, Some(full)) => NodeError::ResponseTooLarge(full).into(),
+        _ => RpcError::internal(&error),
+    })?;
+    out.return_aside();
+    out.push(b'"');
+    Ok(())
+}
+
+/// Number of bytes that are compressed at a time.
+const PIECE: usize = 64 << 10;
+
+/// Writes bytes as hex digits, until the request has to end.
+struct Digits<'a> {
+    out: &'a mut JsonBuffer,
+    context: &'a Context,
+}
+
+impl Write for Digits<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.context.check().map_err(io::Error::other)?;
+        append_digits(self.out, bytes);
+        self.out.full().map_or(Ok(bytes.len()), |full| Err(io::Error::other(full)))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 fn load(scope: Scope<'_>, dump: &[u8]) -> Result<bool, RpcError> {
@@ -87,21 +135,13 @@ fn load(scope: Scope<'_>, dump: &[u8]) -> Result<bool, RpcError> {
     Ok(true)
 }
 
-/// Encodes accounts as the JSON of a dump.
+/// Writes accounts as the JSON of a dump.
 ///
 /// # Errors
-/// Only if encoding fails, which the caller cannot cause.
-pub fn write_dump(accounts: BTreeMap<Address, WholeAccount>) -> Result<Vec<u8>, serde_json::Error> {
-    let accounts = accounts.into_iter().map(|(address, account)| {
-        let WholeAccount { nonce, balance, code, storage } = account;
-        let storage = storage.into_iter().map(|(slot, value)| (Data(slot), Word(value))).collect();
-        (Data(address), Account { nonce, balance: Hex(balance), code: Data(code), storage })
-    });
-    let dump =
-        Dump { block: None, accounts: accounts.collect(), best_block_number: None, blocks: [], transactions: [] };
-    let mut json = JsonBuffer::default();
-    append_json(&mut json, &dump)?;
-    Ok(json.into())
+/// Those of `out`.
+pub fn write_dump(out: impl Write, accounts: &BTreeMap<Address, WholeAccount>) -> io::Result<()> {
+    let dump = Dump { block: None, accounts, best_block_number: None, blocks: [], transactions: [] };
+    Ok(serde_json::to_writer(out, &dump)?)
 }
 
 /// The bytes are not a valid dump.
