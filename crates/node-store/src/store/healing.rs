@@ -90,7 +90,16 @@ impl Shared {
     pub(super) fn refuse_records(&self, error: &StoreError) {
         self.note_failure(error);
         if let Some(writer) = self.writer.try_lock_for(LOCK_TIMEOUT) {
-            let _ = self.roll_back(&writer);
+            self.roll_back_refused(&writer);
+        }
+    }
+
+    /// Removes a refused change from the log. If that fails, the log accepts nothing until a later attempt succeeds, and
+    /// the health says why.
+    pub(super) fn roll_back_refused(&self, writer: &Writer) {
+        if let Err(error) = self.roll_back(writer) {
+            let reason = format!("a refused change cannot be removed from the log: {}", Sources(&error));
+            self.failed_writes.lock().reason = Some(reason);
         }
     }
 

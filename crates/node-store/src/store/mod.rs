@@ -227,8 +227,7 @@ impl Shared {
             Err(error) => {
                 self.forget(&mut writer);
                 self.note_failure(&error);
-                // If this fails, the log accepts nothing until a later attempt succeeds.
-                let _ = self.roll_back(&writer);
+                self.roll_back_refused(&writer);
                 return Err(error.into());
             }
         };
@@ -406,7 +405,7 @@ impl StateBackend for Store {
             let error = StoreError::from(error);
             self.shared.note_failure(&error);
             // The caller will refuse the change, so it must be removed from the log.
-            let _ = self.shared.roll_back(&self.shared.writer.lock());
+            self.shared.roll_back_refused(&self.shared.writer.lock());
             error.into()
         })
     }
