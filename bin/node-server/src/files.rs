@@ -120,8 +120,10 @@ pub(crate) fn replace(
     let commit = || {
         file.as_file().sync_all()?;
         let length = file.as_file().metadata()?.len();
+        // Opened first, so that what can be refused is refused while the old content remains.
+        let folder = File::open(folder(&target))?;
         file.persist(&target)?;
-        File::open(folder(&target))?.sync_all()?;
+        folder.sync_all()?;
         Ok(length)
     };
     commit().map_err(failed)
@@ -208,6 +210,23 @@ mod tests {
         for name in neighbors {
             assert_eq!(fs::read_to_string(folder.path().join(name)).unwrap(), "theirs");
         }
+    }
+
+    #[test]
+    fn a_failure_leaves_the_old_content() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state.json");
+        fs::write(&path, "old").unwrap();
+        let of_folder = fs::metadata(folder.path()).unwrap().permissions();
+        // A folder that can be changed but not read, so it cannot be synced, except by root.
+        fs::set_permissions(folder.path(), Permissions::from_mode(0o300)).unwrap();
+        let written = replace(&path, Access::Default, |file| {
+            file.write_all(b"new").unwrap();
+            Ok(())
+        });
+        fs::set_permissions(folder.path(), of_folder).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), if written.is_ok() { "new" } else { "old" });
+        assert_eq!(names(folder.path()), ["state.json"]);
     }
 
     #[test]
