@@ -54,8 +54,8 @@ struct Subscriptions {
 struct Subscription {
     id: String,
     topic: Topic,
-    /// The events from which its notifications are made.
-    stream: EventStream,
+    /// The events from which its notifications are made; `None` if it reports nothing.
+    stream: Option<EventStream>,
 }
 
 /// What a subscription reports.
@@ -80,9 +80,9 @@ impl Session {
         Self { limits, subscriptions: Mutex::default() }
     }
 
-    /// Returns whether there are no subscriptions.
+    /// Returns whether no subscription reports anything.
     pub fn is_empty(&self) -> bool {
-        self.subscriptions.lock().all.is_empty()
+        self.subscriptions.lock().all.iter().all(|subscription| subscription.stream.is_none())
     }
 
     /// Subscribes to future events, and returns the id of the subscription.
@@ -103,9 +103,7 @@ impl Session {
         }
         subscriptions.created += 1;
         let id = format!("{:#x}", subscriptions.created);
-        if let Some(stream) = stream {
-            subscriptions.all.push(Subscription { id: id.clone(), topic, stream });
-        }
+        subscriptions.all.push(Subscription { id: id.clone(), topic, stream });
         Ok(id)
     }
 
@@ -149,35 +147,41 @@ impl Session {
     /// Returns the next notifications of a subscription; empty if there are no new events. Progress is kept even if an
     /// error follows.
     fn next(&self, mut subscription: Subscription, node: &Node, context: &Context) -> Result<Vec<Vec<u8>>, RpcError> {
-        loop {
-            let (found, stream) = subscription.next(node, context)?;
-            let has_moved = stream != subscription.stream;
+        while let Some(before) = subscription.stream.take() {
+            let (found, stream) = subscription.next(node, context, &before)?;
+            let has_moved = stream != before;
             if has_moved {
                 let mut subscriptions = self.subscriptions.lock();
                 if let Some(current) = subscriptions.all.iter_mut().find(|current| current.id == subscription.id) {
-                    current.stream.clone_from(&stream);
+                    current.stream = Some(stream.clone());
                 }
             }
             if !found.is_empty() || !has_moved {
                 return Ok(found);
             }
-            subscription.stream = stream;
+            subscription.stream = Some(stream);
         }
+        Ok(Vec::new())
     }
 }
 
 impl Subscription {
-    /// Returns the next notifications, and the stream after them.
-    fn next(&self, node: &Node, context: &Context) -> Result<(Vec<Vec<u8>>, EventStream), RpcError> {
+    /// Returns the next notifications of `stream`, and the stream after them.
+    fn next(
+        &self,
+        node: &Node,
+        context: &Context,
+        stream: &EventStream,
+    ) -> Result<(Vec<Vec<u8>>, EventStream), RpcError> {
         let page = match self.topic {
             Topic::Transactions { whole: true } => PAGE_OF_TRANSACTIONS,
             _ => PAGE,
         };
-        let (events, stream) = match node.next_events(context, self.stream.clone(), page) {
+        let (events, next) = match node.next_events(context, stream.clone(), page) {
             Ok(next) => next,
             // The chain was reset, so the subscription starts over.
             Err(NodeError::BlockNotFound { .. }) => {
-                return Ok((Vec::new(), node.restart_events(context, &self.stream)?));
+                return Ok((Vec::new(), node.restart_events(context, stream)?));
             }
             Err(error) => return Err(error.into()),
         };
@@ -200,6 +204,6 @@ impl Subscription {
                 (EventData::Transaction(hash), _) => messages.push(response::notification(&self.id, &Data(hash))),
             }
         }
-        Ok((messages, stream))
+        Ok((messages, next))
     }
 }

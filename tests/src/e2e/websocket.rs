@@ -8,7 +8,7 @@ use node_types::consensus::TransactionBody;
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{Read, Write};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tungstenite::protocol::frame::coding::CloseCode;
 use tungstenite::protocol::frame::coding::{Data, OpCode};
 use tungstenite::protocol::frame::{Frame, FrameHeader};
@@ -380,4 +380,28 @@ fn does_not_read_from_a_client_that_does_not_read() {
     let stream = silent.inner().get_mut();
     let mut bytes = [0; 4_096];
     assert!(stream.read(&mut bytes).unwrap() > 0);
+}
+
+#[test]
+fn a_subscription_that_reports_nothing_can_be_ended() {
+    let server = Server::dev(NONE);
+    let mut socket = connect(&server);
+    let syncing = socket.call("eth_subscribe", json!(["syncing"]));
+    assert_eq!(socket.call("eth_unsubscribe", json!([syncing])), true);
+    socket.send(json!({"jsonrpc": "2.0", "id": 9, "method": "eth_unsubscribe", "params": [syncing]}));
+    assert_eq!(socket.receive()["error"]["message"], "subscription not found");
+}
+
+#[test]
+fn a_client_that_does_not_close_hardly_delays_the_end() {
+    // The least of several times, because other tests run at the same time.
+    let times = (0..3).map(|_| {
+        let server = Server::dev(NONE);
+        let _silent = connect(&server);
+        let begun = Instant::now();
+        assert!(server.end("TERM").success());
+        begun.elapsed()
+    });
+    let least = times.min().unwrap();
+    assert!(least < Duration::from_millis(800), "{least:?}");
 }

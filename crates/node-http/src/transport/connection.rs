@@ -106,6 +106,9 @@ impl Connection {
     fn poll_read_request(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let Self { stream, framing, peer: Peer { connection, .. }, .. } = self;
         let mut read = |buf: &mut ReadBuf<'_>| Pin::new(&mut *stream).poll_read(cx, buf);
+        if connection.has_hung_up() {
+            return Poll::Ready(Ok(()));
+        }
         if connection.is_upgraded() {
             framing.upgrade();
         } else if framing.is_complete() {

@@ -14,6 +14,8 @@ pub(crate) struct ConnectionHandle {
     ending: AtomicBool,
     /// Whether the protocol is no longer HTTP.
     upgraded: AtomicBool,
+    /// Whether what the client still sends is not read.
+    hung_up: AtomicBool,
     /// Whether the response to the current request has begun.
     responded: AtomicBool,
     /// Whether the connection waits for the response to the current request, to pass on the next one.
@@ -56,6 +58,18 @@ impl ConnectionHandle {
     /// Returns whether the protocol is no longer HTTP.
     pub(crate) fn is_upgraded(&self) -> bool {
         self.upgraded.load(Ordering::Relaxed)
+    }
+
+    /// Ends the connection for reads, as if the client had closed it. Otherwise the server would wait for the client to
+    /// do so.
+    pub(crate) fn hang_up(&self) {
+        self.hung_up.store(true, Ordering::Release);
+        self.waker.wake();
+    }
+
+    /// Returns whether the connection has ended for reads.
+    pub(crate) fn has_hung_up(&self) -> bool {
+        self.hung_up.load(Ordering::Acquire)
     }
 
     /// Records that the response to the current request begins.

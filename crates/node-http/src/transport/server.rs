@@ -30,8 +30,8 @@ const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long idle connections stay open after the listener was closed, if there is a shutdown delay.
 const LINGER: Duration = Duration::from_millis(250);
 
-/// Time for idle connections to close when the server stops.
-const CLOSING: Duration = Duration::from_millis(100);
+/// Time for idle connections and WebSockets to close when the server stops.
+const CLOSING: Duration = Duration::from_millis(250);
 
 /// How often this is checked.
 const CLOSING_STEP: Duration = Duration::from_millis(2);

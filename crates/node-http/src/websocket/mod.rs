@@ -34,7 +34,7 @@ use node_rpc::{Message, Reply, Session, SessionLimits};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
-use tokio::time::{Instant as TimerInstant, sleep_until};
+use tokio::time::{Instant as TimerInstant, sleep_until, timeout_at};
 use tokio_util::codec::Encoder;
 
 /// How long to wait before a retry when the server is overloaded.
@@ -42,6 +42,9 @@ const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// Consecutive pings without any frame from the client after which the connection is closed.
 const MAX_UNANSWERED_PINGS: u32 = 4;
+
+/// How long the client has to respond to the close frame with which the server shuts down.
+const CLOSE_TIME: Duration = Duration::from_millis(150);
 
 /// Maximum length of the reason in a close frame, in bytes: a control frame has at most 125, of which the code takes
 /// two (RFC 6455, section 5.5).
@@ -93,6 +96,7 @@ pub(crate) async fn upgrade(exchange: Exchange) -> HttpResponse {
         next_ping: TimerInstant::now() + service.config.requests.stream_keep_alive,
         unanswered_pings: 0,
         ended: false,
+        is_leaving: false,
         path: exchange.request().path().to_owned(),
         trace: Trace::of(exchange.request().headers()),
         _permit: permit,
@@ -134,6 +138,8 @@ struct Socket {
     /// Pings sent since the last frame from the client.
     unanswered_pings: u32,
     ended: bool,
+    /// Whether it has ended because the server shuts down.
+    is_leaving: bool,
     /// The path of the request that opened the connection.
     path: String,
     /// The trace of the request that opened the connection.
@@ -181,7 +187,22 @@ impl Socket {
                 return Some((body.send(&self.service, &self.sender), self));
             }
         }
+        if self.is_leaving {
+            self.hang_up().await;
+        }
         None
+    }
+
+    /// Waits a moment for the client to close the connection, and then for nothing more.
+    async fn hang_up(&mut self) {
+        let end = TimerInstant::now() + CLOSE_TIME;
+        while TimerInstant::now() < end {
+            match timeout_at(end, self.incoming.next()).await {
+                Err(_) | Ok(Received::Close(_) | Received::Ended(_)) => break,
+                Ok(_) => {}
+            }
+        }
+        self.sender.connection.hang_up();
     }
 
     /// Waits for the next event.
@@ -205,7 +226,10 @@ impl Socket {
     async fn handle(&mut self, event: Event, out: &mut BytesMut) {
         match event {
             Event::Changed => self.must_read = !self.session.is_empty(),
-            Event::Closing => self.close(CloseCode::Away, "the server is shutting down", out),
+            Event::Closing => {
+                self.is_leaving = true;
+                self.close(CloseCode::Away, "the server is shutting down", out);
+            }
             Event::RightsChanged => self.close(CloseCode::Policy, "the rights of the token have changed", out),
             Event::Ping if self.unanswered_pings >= MAX_UNANSWERED_PINGS => self.ended = true,
             Event::Ping => {
