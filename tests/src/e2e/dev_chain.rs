@@ -315,22 +315,22 @@ fn switches_the_mining_mode() {
     let chain = chain(Mining::Instant);
     let producer = chain.producer().unwrap();
     let hour = Duration::from_secs(3_600);
-    producer.set_automine(false);
+    producer.set_automine(false).unwrap();
     assert_eq!(producer.mining(), Mining::Manual);
     let hash = chain.send_transaction(&context(), transfer(&chain, 0)).unwrap();
     assert_eq!(chain.pool().status(hash), PoolStatus::Pending);
-    producer.set_interval_mining(hour);
+    producer.set_interval_mining(hour).unwrap();
     assert_eq!(producer.mining(), Mining::Interval(hour));
-    producer.set_automine(false);
+    producer.set_automine(false).unwrap();
     assert_eq!((producer.mining(), head(&chain).header.number), (Mining::Interval(hour), 0));
-    producer.set_automine(true);
+    producer.set_automine(true).unwrap();
     assert_eq!((producer.mining(), hashes(&chain, 1)), (Mining::Instant, vec![hash]));
-    producer.set_interval_mining(Duration::ZERO);
+    producer.set_interval_mining(Duration::ZERO).unwrap();
     assert_eq!(producer.mining(), Mining::Manual);
-    producer.set_mining(Mining::Mixed(hour));
-    producer.set_automine(false);
+    producer.set_mining(Mining::Mixed(hour)).unwrap();
+    producer.set_automine(false).unwrap();
     assert_eq!(producer.mining(), Mining::Interval(hour));
-    producer.set_mining(Mining::Mixed(Duration::ZERO));
+    producer.set_mining(Mining::Mixed(Duration::ZERO)).unwrap();
     assert_eq!(producer.mining(), Mining::Instant);
 }
 
@@ -357,7 +357,7 @@ fn blocks_are_mined_at_intervals_after_a_panic() {
             thread::sleep(Duration::from_millis(1));
         }
     };
-    chain.producer().unwrap().set_mining(Mining::Interval(Duration::from_millis(5)));
+    chain.producer().unwrap().set_mining(Mining::Interval(Duration::from_millis(5))).unwrap();
     wait_until(&|| called.load(Ordering::SeqCst) >= 2);
     assert!(chain.drop_transaction(&context(), hash).unwrap());
     wait_until(&|| head(&chain).header.number >= 2);
@@ -398,7 +398,7 @@ fn reset_restores_the_initial_chain() {
         assert_eq!((producer.snapshots(), producer.impersonated(), chain.pool().hashes()), (vec![], vec![], vec![]));
         producer.set_balance(Address::from_low_u64_be(1), 5.into()).unwrap();
     }
-    assert_eq!(chain.pool().status(waiting), PoolStatus::Dropped(DropReason::Reverted));
+    assert_eq!(chain.pool().status(waiting), PoolStatus::Dropped(DropReason::Reset));
     assert_eq!(mine(&chain).header.timestamp, genesis.header.timestamp + 1, "the clock has not moved");
 }
 
@@ -413,7 +413,7 @@ fn rolls_blocks_back_with_their_transactions() {
     let waiting = chain.send_transaction(&context(), transfer(&chain, 1)).unwrap();
     assert_eq!(producer.rollback(2).unwrap(), [third.block_ref(), second.block_ref()]);
     assert_eq!((head(&chain).hash, chain.pool().hashes()), (kept.hash, vec![waiting]));
-    assert_eq!(chain.pool().status(gone), PoolStatus::Dropped(DropReason::Reverted));
+    assert_eq!(chain.pool().status(gone), PoolStatus::Dropped(DropReason::RolledBack));
     assert_eq!(producer.rollback(0).unwrap(), []);
     let refused = producer.rollback(2);
     assert!(matches!(refused, Err(ProducerError::ReorganizationTooDeep { blocks: 2, most: 1 })), "{refused:?}");
@@ -450,7 +450,7 @@ fn removed_transactions_are_not_reported() {
     let since = now();
     producer.reset().unwrap();
     assert_eq!((heard(since), chain.pool().hashes()), (vec![], vec![]));
-    assert_eq!(chain.pool().status(again), PoolStatus::Dropped(DropReason::Reverted));
+    assert_eq!(chain.pool().status(again), PoolStatus::Dropped(DropReason::Reset));
 
     // The revert leaves no traces: other blocks that are removed return their transactions.
     let since = now();
@@ -491,7 +491,7 @@ fn replaces_blocks_by_given_transactions() {
     assert_eq!(hashes(&chain, 2).len(), 2);
     assert_eq!(hashes(&chain, 3), []);
     assert_eq!(chain.pool().hashes(), [], "replaced transactions do not come back");
-    assert_eq!(chain.pool().status(old), PoolStatus::Dropped(DropReason::Reverted));
+    assert_eq!(chain.pool().status(old), PoolStatus::Dropped(DropReason::Reorganized));
     let view = view(&chain);
     assert_eq!(view.state(3).unwrap().account(address(&chain, 2)).unwrap().unwrap().nonce, 2);
 }
@@ -645,7 +645,7 @@ fn with_instant_mining_a_fee_cap_below_the_base_fee_is_refused() {
         other => panic!("{other:?}"),
     }
     // Blocks that are mined on request lower the base fee.
-    chain.producer().unwrap().set_automine(false);
+    chain.producer().unwrap().set_automine(false).unwrap();
     let waiting = chain.send_transaction(&context(), low()).unwrap();
     assert_eq!(chain.pool().status(waiting), PoolStatus::Pending);
 }

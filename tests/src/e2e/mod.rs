@@ -6,6 +6,7 @@ mod bad_input;
 mod blocktest;
 mod commands;
 mod control;
+mod control_faults;
 mod dashboard;
 mod dev_chain;
 mod documents;

@@ -160,7 +160,7 @@ fn mines_at_intervals_even_if_empty() {
     while world.view().head().number < 3 || world.view().transaction_position(hash).unwrap().is_none() {
         thread::sleep(Duration::from_millis(1));
     }
-    world.node().producer().unwrap().set_mining(Mining::Manual);
+    world.node().producer().unwrap().set_mining(Mining::Manual).unwrap();
     // A block may have been on its way. From then on there are no more.
     let head = mine(&world, 1);
     assert_eq!(mined(&world).concat(), [hash]);
@@ -190,7 +190,7 @@ fn a_full_block_leaves_the_rest_to_the_next() {
         let hashes: Vec<_> = (0..10).map(|from| send(&world, &transfer(from, 0, GWEI))).collect();
         mine(&world, blocks);
         assert_eq!(mined(&world), hashes.chunks(4).take(blocks as usize).collect::<Vec<_>>());
-        world.node().producer().unwrap().set_mining(mining);
+        world.node().producer().unwrap().set_mining(mining).unwrap();
         if !mining.is_instant() {
             mine(&world, 2);
         }

@@ -257,7 +257,7 @@ impl Run {
     fn set_mining(&mut self) {
         self.at.what = "blocks are made at other times";
         let mining = self.mining();
-        self.world.node().producer().expect("it produces").set_mining(mining);
+        self.world.node().producer().expect("it produces").set_mining(mining).expect("it is stored");
         self.model.mining = mining;
         self.model.changed(&*self.world.view());
     }

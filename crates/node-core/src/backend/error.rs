@@ -3,6 +3,7 @@
 use crate::block::BlockRef;
 use crate::context::Interrupted;
 use node_types::{BlockNumber, H256};
+use std::io;
 
 /// Why a backend could not read or change its chain.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +31,9 @@ pub enum BackendError {
     NotAChild { block: BlockRef, parent: BlockRef },
     #[error("block {block} has state root {header:#x}, its changes produce {computed:#x}")]
     StateRootMismatch { block: BlockNumber, header: H256, computed: H256 },
+    /// The thread that produces blocks at intervals.
+    #[error("cannot start the thread that produces blocks")]
+    NoThread(#[source] io::Error),
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
     #[error("storage failure")]

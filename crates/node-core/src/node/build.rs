@@ -7,7 +7,6 @@ use crate::backend::{GrowingBranch, View};
 use crate::block::{ExecutedBlock, RecoveredTransaction};
 use crate::context::Context;
 use crate::executor::{BlockExecution, ExecutionError, TransactionError};
-use crate::packing::assemble_best;
 use crate::protocol::gas::gas_limit_towards;
 use node_types::consensus::{BlobSidecar, Header, PooledTransaction, Request, Withdrawal};
 use node_types::{Address, Bytes, H256, U256};
@@ -121,7 +120,7 @@ impl Node {
         withdrawals: Vec<Withdrawal>,
     ) -> Result<BuiltBlock, NodeError> {
         let best = self.pool.best_for(&header);
-        let packed = assemble_best(context, &*self.executor, view, &header, &withdrawals, &self.pool, best);
+        let packed = self.packer(context, view, &header).pack(&withdrawals, best);
         let assembled = packed.map_err(|error| not_built(error, context))?.assembled;
         let transactions = assembled.block.body.transactions.iter();
         let sidecars =

@@ -4,7 +4,7 @@ use super::{Node, NodeError};
 use crate::backend::{BackendError, LayeredView, View};
 use crate::block::ExecutedBlock;
 use crate::context::Context;
-use crate::packing::assemble_best;
+use crate::packing::Packer;
 use node_types::consensus::Header;
 use std::sync::Arc;
 
@@ -45,7 +45,14 @@ impl Node {
     /// Executes the transactions of the pool, best first, in a block on top of the head until the block is full.
     fn assemble_pending(&self, context: &Context, view: &dyn View, header: Header) -> Result<ExecutedBlock, NodeError> {
         let best = self.pool.best_for(&header);
-        Ok(assemble_best(context, &*self.executor, view, &header, &[], &self.pool, best)?.assembled.block)
+        let known_obstacle = self.producer.as_ref().and_then(|producer| producer.known_obstacle());
+        let packer = Packer { known_obstacle, ..self.packer(context, view, &header) };
+        Ok(packer.pack(&[], best)?.assembled.block)
+    }
+
+    /// Returns what assembles a block of the pool's transactions.
+    pub(super) fn packer<'a>(&'a self, context: &'a Context, view: &'a dyn View, header: &'a Header) -> Packer<'a> {
+        Packer { context, executor: &*self.executor, view, header, pool: &self.pool, known_obstacle: None }
     }
 }
 
@@ -172,6 +179,36 @@ mod tests {
             assert_eq!(pending_block(&world).header.header.timestamp, timestamp, "after {step} ms more");
             assert_eq!(*world.executor.begun.lock(), begun, "after {step} ms more");
         }
+    }
+
+    /// Sends transactions of different senders with these tips.
+    fn send_tips(world: &World, tips: &[u64]) {
+        for sender in 1..=tips.len() {
+            world.change(account(sender as u8, 0, RICH, &[]));
+        }
+        for (sender, tip) in (1..).zip(tips) {
+            world.send(&transaction(sender, 0, *tip));
+        }
+    }
+
+    #[test]
+    fn finds_transactions_that_invalidate_their_block_from_the_valid_beginning_on() {
+        let world = World::new();
+        send_tips(&world, &[[700; 8].as_slice(), &[FakeExecutor::INVALID_TIP; 3], &[50; 4]].concat());
+        assert_eq!(hashes(&pending_block(&world)).len(), 12);
+        // All 15; the empty block; 7, 11, 9 and 8. Then without the first culprit: all 14, 11 and 9. Then all 13, 10 and
+        // 9. Then all 12.
+        assert_eq!(*world.executor.begun.lock(), 13);
+    }
+
+    #[test]
+    fn executes_a_block_a_limited_number_of_times() {
+        let world = World::new();
+        send_tips(&world, &[[700; 2].as_slice(), &[FakeExecutor::INVALID_TIP; 40], &[50; 4]].concat());
+        let block = pending_block(&world);
+        assert_eq!(hashes(&block).len(), 2, "what comes before the first one that was not found");
+        let begun = *world.executor.begun.lock();
+        assert!((32..=39).contains(&begun), "{begun}");
     }
 
     #[test]

@@ -87,13 +87,16 @@ pub(super) struct FakeExecutor {
     pub(super) seen: Mutex<Option<SeenCall>>,
     /// Number of blocks that were begun.
     pub(super) begun: Mutex<usize>,
-    /// A system contract whose absence makes every block fail.
+    /// A system contract whose absence makes every block fail when it is finished.
     pub(super) missing: Mutex<Option<Address>>,
 }
 
 impl FakeExecutor {
     /// Transactions with this tip are refused in blocks.
     pub(super) const REFUSED_TIP: u64 = 666;
+
+    /// Transactions with this tip make their block fail when it is finished.
+    pub(super) const INVALID_TIP: u64 = 667;
 
     /// Returns the only precompiled contract.
     pub(super) fn precompile() -> NamedContract {
@@ -109,12 +112,10 @@ impl Executor for FakeExecutor {
         header: &'a Header,
     ) -> Result<Box<dyn BlockExecution + 'a>, ExecutionError> {
         *self.begun.lock() += 1;
-        if let Some(address) = *self.missing.lock() {
-            return Err(ExecutionError::SystemContract { address, reason: "there is no code".into() });
-        }
         Ok(Box::new(FakeExecution {
             before: Some((view, header.number - 1)),
             base_fee: header.base_fee_per_gas,
+            failing: *self.missing.lock(),
             ..FakeExecution::default()
         }))
     }
@@ -199,6 +200,8 @@ struct FakeExecution<'a> {
     /// The view and block that have the state before the block.
     before: Option<(&'a dyn View, BlockNumber)>,
     base_fee: Option<u64>,
+    /// The system contract that fails at the end.
+    failing: Option<Address>,
     receipts: Vec<Receipt>,
     changes: StateChanges,
 }
@@ -208,6 +211,9 @@ impl BlockExecution for FakeExecution<'_> {
         let body = &transaction.transaction.body;
         if body.effective_tip(self.base_fee) == Some(FakeExecutor::REFUSED_TIP.into()) {
             return Err(TransactionError::Other("refused".into()).into());
+        }
+        if body.effective_tip(self.base_fee) == Some(FakeExecutor::INVALID_TIP.into()) {
+            self.failing = Some(transaction.sender);
         }
         let sender = transaction.sender.as_bytes()[19];
         self.changes.merge(&account(sender, body.nonce() + 1, 1, &[]));
@@ -242,6 +248,9 @@ impl BlockExecution for FakeExecution<'_> {
         _ommers: &[Header],
         _withdrawals: Option<&[Withdrawal]>,
     ) -> Result<BlockOutcome, ExecutionError> {
+        if let Some(address) = self.failing {
+            return Err(ExecutionError::SystemContract { address, reason: "there is no code".into() });
+        }
         let gas_used = self.gas_used();
         Ok(BlockOutcome { receipts: self.receipts, gas_used, blob_gas_used: 0, requests: None, changes: self.changes })
     }

@@ -145,7 +145,7 @@ impl Pool {
         let mut mined_blobs = self.changing.lock();
         let view = self.parts.backend.view()?;
         self.settle(view.as_ref(), &mut mined_blobs, Vec::new())?;
-        self.expire()?;
+        self.expire();
         let (hash, address) = (transaction.hash(), transaction.sender());
         let sender =
             Sender::load(&*view.state(view.head().number)?, address, !transaction.recovered.is_impersonating())?;
@@ -164,11 +164,13 @@ impl Pool {
             victims = contents.make_room(&self.limits, &transaction, &sender.account).map_err(Rejection::from)?;
             transaction.arrival = contents.arrivals.next();
             let replaced = contents.at(address, transaction.nonce()).map(|old| old.hash());
-            writes = vec![record::put(&transaction)];
+            writes = contents.unrecorded();
+            writes.push(record::put(&transaction));
             writes.extend(victims.iter().copied().chain(replaced).map(record::delete));
         }
         self.parts.backend.write_records_unsynced(&writes)?;
         let mut contents = self.contents.write();
+        contents.recorded();
         for victim in victims {
             contents.remove(victim, DropReason::Evicted);
         }

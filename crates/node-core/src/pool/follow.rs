@@ -5,6 +5,7 @@ use super::memory::MinedBlobs;
 use super::{DropReason, EXPIRY_INTERVAL, NextBlockRules, Pool, PoolError, PoolParts, PoolTransaction, record};
 use crate::backend::{BackendError, HeadChange, RecordKind, RecordWrite, View};
 use crate::block::{BlockHashOrNumber, RecoveredTransaction};
+use crate::sources::Sources;
 use crate::state::AccountState;
 use node_types::consensus::{BlobSidecar, TransactionBody};
 use node_types::{Address, BlockNumber, H256};
@@ -83,7 +84,8 @@ impl Pool {
         mined_blobs: &mut MinedBlobs,
     ) -> Result<Vec<PoolTransaction>, BackendError> {
         let mut returning = Vec::new();
-        let reverting = self.reverting.lock();
+        let effects = self.effects.lock();
+        let limited = effects.as_ref().and_then(|effects| effects.returning.as_ref());
         for block in change.removed.iter().rev() {
             let Some(block) = view.side_block(block.hash)? else { continue };
             for recovered in &block.body.transactions {
@@ -93,9 +95,9 @@ impl Pool {
                 if view.transaction_position(recovered.hash)?.is_some() {
                     continue;
                 }
-                if reverting.as_ref().is_some_and(|revert| !revert.returning.contains(&recovered.hash)) {
+                if let Some((_, reason)) = limited.filter(|(returning, _)| !returning.contains(&recovered.hash)) {
                     // Its blobs stay, because its block may become canonical again and then be replaced.
-                    self.contents.write().dropped.insert(recovered.hash, DropReason::Reverted);
+                    self.contents.write().dropped.insert(recovered.hash, reason.clone());
                     continue;
                 }
                 returning.push(self.to_pooled(view, recovered, mined_blobs.take(recovered.hash))?);
@@ -148,7 +150,8 @@ impl Pool {
     /// the limits. Returns the hashes of those that returned to the pool.
     ///
     /// Idempotent, and cheap if neither the head nor the next block's rules have changed. The state is read before
-    /// anything is changed, so a failure of the backend leaves the pool unchanged.
+    /// anything is changed, so a failure to read leaves the pool unchanged. The change of the chain is what is
+    /// committed; records follow it, now or, if they cannot be written, with the next write.
     pub(super) fn settle(
         &self,
         view: &dyn View,
@@ -180,7 +183,6 @@ impl Pool {
             }
         }
 
-        let mut writes = Vec::new();
         let mut returned = Vec::new();
         {
             let mut contents = self.contents.write();
@@ -212,19 +214,41 @@ impl Pool {
                     }
                 }
             }
-            gone.extend(contents.enforce(&self.limits, now));
+            // The write that moved the head may have deleted their records already.
+            gone.retain(|hash| self.has_record(*hash));
+            contents.must_record(gone);
+            contents.enforce(&self.limits, now);
             // The limits may have evicted some of them again.
             returned.retain(|hash| contents.get(*hash).is_some());
-            writes.extend(returned.iter().filter_map(|hash| contents.get(*hash)).map(|kept| record::put(kept)));
-            writes.extend(gone.into_iter().map(record::delete));
+            contents.must_record(returned.iter().copied());
         }
-        if !returned.is_empty() {
-            self.parts.backend.write_records(&writes)?;
-        } else if !writes.is_empty() {
-            // If these deletions are lost, a restart finds the transactions invalid again.
-            self.parts.backend.write_records_unsynced(&writes)?;
-        }
+        self.write_due(!returned.is_empty());
         Ok(returned)
+    }
+
+    /// Writes the records that are due, and syncs them if there are insertions among them: if deletions are lost, a
+    /// restart finds again why the transactions left. `changing` must be locked.
+    pub(super) fn write_due(&self, insertions: bool) {
+        let writes = self.contents.read().unrecorded();
+        let backend = &self.parts.backend;
+        let written = match insertions {
+            _ if writes.is_empty() => return,
+            true => backend.write_records(&writes),
+            false => backend.write_records_unsynced(&writes),
+        };
+        match written {
+            Ok(()) => self.contents.write().recorded(),
+            Err(error) => tracing::warn!(
+                error = %Sources(&error),
+                records = writes.len(),
+                "records of the pool could not be written; the next change of the pool writes them"
+            ),
+        }
+    }
+
+    /// Returns whether a transaction may have a record.
+    fn has_record(&self, hash: H256) -> bool {
+        !matches!(self.parts.backend.record(RecordKind::PoolTransaction, hash.as_bytes()), Ok(None))
     }
 
     /// Sets the rules of the next block, and drops the transactions that they no longer allow.
@@ -273,21 +297,10 @@ impl Pool {
     }
 
     /// Drops transactions that have been queued for too long. Does nothing if it was last called a short time ago.
-    pub(super) fn expire(&self) -> Result<(), BackendError> {
+    pub(super) fn expire(&self) {
         let now = self.parts.clock.steady_millis();
-        if now.saturating_sub(self.contents.read().enforced) < EXPIRY_INTERVAL {
-            return Ok(());
+        if now.saturating_sub(self.contents.read().enforced) >= EXPIRY_INTERVAL {
+            self.contents.write().enforce(&self.limits, now);
         }
-        let dropped = self.contents.write().enforce(&self.limits, now);
-        self.delete_records(dropped)
-    }
-
-    /// Deletes the records of transactions that left the pool.
-    pub(super) fn delete_records(&self, hashes: Vec<H256>) -> Result<(), BackendError> {
-        if hashes.is_empty() {
-            return Ok(());
-        }
-        let writes: Vec<_> = hashes.into_iter().map(record::delete).collect();
-        self.parts.backend.write_records(&writes)
     }
 }

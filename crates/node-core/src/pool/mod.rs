@@ -76,12 +76,21 @@ pub trait PoolListener: Send + Sync {
     fn transaction_added(&self, hash: H256);
 }
 
-/// What happens to transactions when the chain is reverted.
-pub(crate) struct Revert {
-    /// Of the transactions in removed blocks, those that may return to the pool.
-    pub(crate) returning: HashSet<H256>,
-    /// Transactions that leave the pool, whose records the same write deletes.
-    pub(crate) dropped: Vec<H256>,
+/// What a change of the chain means for transactions, apart from what follows from the new state.
+#[derive(Default)]
+pub(crate) struct Effects {
+    /// Of the transactions in removed blocks, those that may return to the pool, and why the others may not. `None` if
+    /// all may return.
+    pub(crate) returning: Option<(HashSet<H256>, DropReason)>,
+    /// Transactions that leave the pool, and why. The write that changes the chain deletes their records.
+    pub(crate) dropped: Vec<(H256, DropReason)>,
+}
+
+impl Effects {
+    /// Returns the writes that delete the records of the dropped transactions.
+    pub(crate) fn deletions(&self) -> Vec<RecordWrite> {
+        deletions(self.dropped.iter().map(|(hash, _)| *hash))
+    }
 }
 
 /// The transaction pool. All methods may be called from any thread.
@@ -97,8 +106,8 @@ pub struct Pool {
     listeners: Listeners<dyn PoolListener>,
     /// Whether transactions must pay the base fee of the next block.
     requires_base_fee: AtomicBool,
-    /// While the chain is being reverted, what happens to transactions; otherwise `None`.
-    reverting: Mutex<Option<Revert>>,
+    /// While a request changes the chain, what that means for transactions; otherwise `None`.
+    effects: Mutex<Option<Effects>>,
 }
 
 impl Pool {
@@ -122,7 +131,7 @@ impl Pool {
             contents,
             listeners: Listeners::default(),
             requires_base_fee: AtomicBool::new(false),
-            reverting: Mutex::default(),
+            effects: Mutex::default(),
         };
         pool.restore(view.as_ref())?;
         Ok(pool)
@@ -267,12 +276,7 @@ impl Pool {
         if self.contents.read().get(hash).is_none() {
             return Ok(false);
         }
-        self.parts.backend.write_records(&[record::delete(hash)])?;
-        let mut contents = self.contents.write();
-        contents.remove(hash, DropReason::Requested);
-        let dropped = contents.enforce(&self.limits, self.parts.clock.steady_millis());
-        drop(contents);
-        self.delete_records(dropped)?;
+        self.drop_durably(vec![(hash, DropReason::Requested)])?;
         Ok(true)
     }
 
@@ -294,38 +298,56 @@ impl Pool {
         let dropped: Vec<_> = {
             let contents = self.contents.read();
             let dropped = contents.transactions().filter(|transaction| is_dropped(transaction));
-            dropped.map(|transaction| transaction.hash()).collect()
+            dropped.map(|transaction| (transaction.hash(), reason.clone())).collect()
         };
-        if dropped.is_empty() {
-            return Ok(0);
+        let count = dropped.len();
+        if count > 0 {
+            self.drop_durably(dropped)?;
         }
-        self.parts.backend.write_records(&deletions(&dropped))?;
-        let mut contents = self.contents.write();
-        for hash in &dropped {
-            contents.remove(*hash, reason.clone());
-        }
-        Ok(dropped.len())
+        Ok(count)
     }
 
-    /// Runs `change`, which reverts the chain and deletes the records of `revert.dropped`. Once it has succeeded, these
-    /// transactions leave the pool. Of the transactions in removed blocks only `revert.returning` return to the pool;
-    /// listeners are not notified of the others.
-    pub(crate) fn revert_with<T, E>(&self, revert: Revert, change: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
-        *self.reverting.lock() = Some(revert);
-        let _end = EndOfRevert(self);
+    /// Drops transactions, each for its reason, in one durable write.
+    pub(crate) fn drop_all(&self, dropped: Vec<(H256, DropReason)>) -> Result<(), BackendError> {
+        let _changing = self.changing.lock();
+        self.drop_durably(dropped)
+    }
+
+    /// Deletes the records of transactions, then drops them. `changing` must be locked.
+    fn drop_durably(&self, dropped: Vec<(H256, DropReason)>) -> Result<(), BackendError> {
+        let mut writes = self.contents.read().unrecorded();
+        writes.extend(deletions(dropped.iter().map(|(hash, _)| *hash)));
+        self.parts.backend.write_records(&writes)?;
+        let mut contents = self.contents.write();
+        contents.recorded();
+        for (hash, reason) in dropped {
+            contents.remove(hash, reason);
+        }
+        // Later transactions of their senders are queued now.
+        contents.enforce(&self.limits, self.parts.clock.steady_millis());
+        drop(contents);
+        self.write_due(false);
+        Ok(())
+    }
+
+    /// Runs `change`, which changes the chain and, in the same write, the records as `effects` says. Once it has
+    /// succeeded, memory follows. Listeners are not notified of transactions that do not return.
+    pub(crate) fn change_chain<T, E>(&self, effects: Effects, change: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+        *self.effects.lock() = Some(effects);
+        let _end = EndOfChange(self);
         let changed = change()?;
         // If the head moved, they have left already.
         let _changing = self.changing.lock();
-        self.drop_reverted();
+        self.drop_affected();
         Ok(changed)
     }
 
-    /// Drops the transactions that leave the pool because of a revert. `changing` must be locked.
-    fn drop_reverted(&self) {
-        let dropped = self.reverting.lock().as_mut().map(|revert| std::mem::take(&mut revert.dropped));
+    /// Drops the transactions that leave the pool because of a change of the chain. `changing` must be locked.
+    fn drop_affected(&self) {
+        let dropped = self.effects.lock().as_mut().map(|effects| std::mem::take(&mut effects.dropped));
         let mut contents = self.contents.write();
-        for hash in dropped.unwrap_or_default() {
-            contents.remove(hash, DropReason::Reverted);
+        for (hash, reason) in dropped.unwrap_or_default() {
+            contents.remove(hash, reason);
         }
     }
 
@@ -353,7 +375,7 @@ impl Pool {
     pub fn on_head_change(&self, change: &HeadChange) -> Result<(), BackendError> {
         let mut mined_blobs = self.changing.lock();
         // First, because one of them may have the nonce of a transaction that returns.
-        self.drop_reverted();
+        self.drop_affected();
         let view = self.parts.backend.view()?;
         let returning = self.returning(view.as_ref(), change, &mut mined_blobs)?;
         let returned = self.settle(view.as_ref(), &mut mined_blobs, returning)?;
@@ -375,18 +397,18 @@ impl Pool {
     }
 }
 
-/// Lifts the restriction on returning transactions when dropped, even if the change of the chain panics.
-struct EndOfRevert<'a>(&'a Pool);
+/// Ends the effects of a change of the chain when dropped, even if the change panics.
+struct EndOfChange<'a>(&'a Pool);
 
-impl Drop for EndOfRevert<'_> {
+impl Drop for EndOfChange<'_> {
     fn drop(&mut self) {
-        *self.0.reverting.lock() = None;
+        *self.0.effects.lock() = None;
     }
 }
 
 /// Returns the writes that delete the records of transactions.
-pub(crate) fn deletions(hashes: &[H256]) -> Vec<RecordWrite> {
-    hashes.iter().copied().map(record::delete).collect()
+pub(crate) fn deletions(hashes: impl IntoIterator<Item = H256>) -> Vec<RecordWrite> {
+    hashes.into_iter().map(record::delete).collect()
 }
 
 impl HeadListener for Pool {

@@ -34,8 +34,15 @@ pub enum DropReason {
     },
     #[error(transparent)]
     Invalid(PoolError),
-    #[error("the chain was reverted to a state without it")]
+    /// It was neither in the pool nor in a block when the snapshot was taken.
+    #[error("the chain was reverted to a snapshot without it")]
     Reverted,
+    #[error("its block was removed by a rollback")]
+    RolledBack,
+    #[error("its block was replaced by a reorganization with other transactions")]
+    Reorganized,
+    #[error("the chain was reset")]
+    Reset,
     #[error("it could not be stored")]
     NotStored,
     /// A block that contains it is invalid when it is finished, for this reason.

@@ -2,7 +2,6 @@
 
 use super::{Producer, ProducerError};
 use crate::backend::View;
-use crate::sources::Sources;
 use crate::state::{AccountChange, AccountState, StateChanges};
 use node_types::{Address, Bytes, H256, KECCAK_EMPTY, U256, keccak256};
 
@@ -41,13 +40,7 @@ impl Producer {
                 changes.code.insert(account.code_hash, code);
             }
             Ok(())
-        })?;
-        // It may be the code of a system contract.
-        let _sealing = self.sealing.lock();
-        if let Err(error) = self.try_empty_block() {
-            tracing::debug!(error = %Sources(&error), "no block can follow the edited state");
-        }
-        Ok(())
+        })
     }
 
     /// Sets a storage slot of an account, as of the head.

@@ -1,6 +1,8 @@
 //! When blocks are produced.
 
-use super::{Producer, log_failure};
+use super::{Producer, ProducerError, log_failure};
+use crate::backend::BackendError;
+use crate::executor::ExecutionError;
 use parking_lot::{Condvar, Mutex};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
@@ -82,39 +84,62 @@ impl Producer {
     }
 
     /// Turns instant mining on or off. Turning it on stops mining at intervals.
-    pub fn set_automine(self: &Arc<Self>, automine: bool) {
+    ///
+    /// # Errors
+    /// As [`set_mining`](Self::set_mining).
+    pub fn set_automine(self: &Arc<Self>, automine: bool) -> Result<(), ProducerError> {
         let mining = match (self.mining(), automine) {
             (_, true) => Mining::Instant,
             (Mining::Instant, false) => Mining::Manual,
             (Mining::Mixed(interval), false) => Mining::Interval(interval),
             (other, false) => other,
         };
-        self.set_mining(mining);
+        self.set_mining(mining)
     }
 
     /// Produces blocks only at this interval, or only on request if it is zero.
-    pub fn set_interval_mining(self: &Arc<Self>, interval: Duration) {
-        self.set_mining(Mining::Interval(interval));
+    ///
+    /// # Errors
+    /// As [`set_mining`](Self::set_mining).
+    pub fn set_interval_mining(self: &Arc<Self>, interval: Duration) -> Result<(), ProducerError> {
+        self.set_mining(Mining::Interval(interval))
     }
 
-    /// Sets when blocks are produced.
-    pub fn set_mining(self: &Arc<Self>, mining: Mining) {
+    /// Sets when blocks are produced. If that is at once, mines the pending transactions, unless no block can be valid.
+    ///
+    /// # Errors
+    /// If a block cannot be stored, or the thread that produces blocks cannot be started. The setting is then as
+    /// before.
+    pub fn set_mining(self: &Arc<Self>, mining: Mining) -> Result<(), ProducerError> {
+        let before = self.switch_mining(mining)?;
+        if !self.mining().is_instant() {
+            return Ok(());
+        }
+        match self.mine_waiting(None) {
+            Err(error) if !matches!(error, ProducerError::Execution(ExecutionError::SystemContract { .. })) => {
+                self.switch_mining(before)?;
+                Err(error)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Sets when blocks are produced from now on. Returns the previous setting.
+    pub(super) fn switch_mining(self: &Arc<Self>, mining: Mining) -> Result<Mining, BackendError> {
         let mining = mining.without_zero();
-        {
+        let before = {
             let mut state = self.miner.0.state.lock();
-            state.mining = mining;
-            self.parts.pool.require_base_fee(mining == Mining::Instant);
             if mining.interval().is_some() && !state.running {
                 let (shared, producer) = (self.miner.0.clone(), Arc::downgrade(self));
                 let thread = thread::Builder::new().name("block-producer".to_owned());
-                match thread.spawn(move || shared.run(&producer)) {
-                    Ok(_) => state.running = true,
-                    Err(error) => tracing::error!(%error, "cannot start the thread that produces blocks"),
-                }
+                thread.spawn(move || shared.run(&producer)).map_err(BackendError::NoThread)?;
+                state.running = true;
             }
-        }
+            self.parts.pool.require_base_fee(mining == Mining::Instant);
+            std::mem::replace(&mut state.mining, mining)
+        };
         self.miner.0.changed.notify_all();
-        self.transactions_changed(None);
+        Ok(before)
     }
 }
 

@@ -24,8 +24,8 @@ use crate::context::Context;
 use crate::crypto::random_bytes;
 use crate::edits::{EditableBackend, Edits};
 use crate::executor::{BlockExecution, ExecutionError, Executor};
-use crate::packing::{Packed, assemble_best};
-use crate::pool::{DropReason, Pool, TransactionOrder};
+use crate::packing::{Packed, Packer};
+use crate::pool::{self, DropReason, Effects, Pool, TransactionOrder};
 use crate::protocol::gas::is_gas_limit_step;
 use crate::protocol::{ChainSpec, Fork, fees};
 use crate::sources::Sources;
@@ -64,6 +64,15 @@ pub(crate) struct ProducerParts {
     pub(crate) spec: Arc<ChainSpec>,
 }
 
+/// Whether a block on top of the head can be valid.
+#[derive(Default)]
+struct Outlook {
+    /// Why none can, as the last attempt to assemble one showed.
+    obstacle: Option<String>,
+    /// Whether that attempt was made with the current state.
+    is_current: bool,
+}
+
 /// Produces blocks. All methods may be called from any thread.
 pub struct Producer {
     parts: ProducerParts,
@@ -79,8 +88,7 @@ pub struct Producer {
     /// Held while a transaction of an impersonated sender gets its nonce and enters the pool.
     sending: Mutex<()>,
     miner: Miner,
-    /// Why the last attempt to seal a block failed, if no block on top of the head is valid.
-    obstacle: Mutex<Option<String>>,
+    outlook: Mutex<Outlook>,
     /// A random identifier that changes when the chain is opened or reset.
     instance: Mutex<H256>,
 }
@@ -104,11 +112,12 @@ impl Producer {
             impersonates_all: AtomicBool::default(),
             sending: Mutex::default(),
             miner: Miner::default(),
-            obstacle: Mutex::default(),
+            outlook: Mutex::default(),
             instance: Mutex::new(new_instance()),
         });
         producer.check_start()?;
-        producer.set_mining(mining);
+        producer.switch_mining(mining)?;
+        producer.transactions_changed(None);
         Ok(producer)
     }
 
@@ -148,6 +157,26 @@ impl Producer {
         interval: Option<u64>,
         withdrawals: Vec<Withdrawal>,
     ) -> Result<Vec<BlockRef>, ProducerError> {
+        self.mine_blocks(context, count, None, interval, withdrawals)
+    }
+
+    /// Like [`mine_in`](Self::mine_in), but the first block has this `timestamp`, in Unix seconds, from which the
+    /// chain's clock continues. If that block is not produced, the time is as before.
+    ///
+    /// # Errors
+    /// As [`mine_in`](Self::mine_in), [`ProducerError::TimestampTooLow`] and [`ProducerError::TimestampTooHigh`].
+    pub fn mine_at(&self, context: &Context, count: u64, timestamp: u64) -> Result<Vec<BlockRef>, ProducerError> {
+        self.mine_blocks(context, count, Some(timestamp), None, Vec::new())
+    }
+
+    fn mine_blocks(
+        &self,
+        context: &Context,
+        count: u64,
+        timestamp: Option<u64>,
+        interval: Option<u64>,
+        withdrawals: Vec<Withdrawal>,
+    ) -> Result<Vec<BlockRef>, ProducerError> {
         if count > Self::MAX_BLOCKS {
             return Err(ProducerError::TooManyBlocks { blocks: count, limit: Self::MAX_BLOCKS });
         }
@@ -162,11 +191,12 @@ impl Producer {
         let outcome = (0..count).try_for_each(|mined| {
             // Locked for each block separately, so that other requests can run in between.
             let _sealing = context.lock(&self.sealing).map_err(BackendError::from)?;
-            if let Some(interval) = interval.filter(|_| mined > 0) {
-                let head = self.head()?;
-                self.settings.set_timestamp(&head, head.header.timestamp.saturating_add(interval.max(1)))?;
-            }
-            let sealed = self.seal(withdrawals.take().unwrap_or_default(), true)?;
+            let timestamp = match interval {
+                _ if mined == 0 => timestamp,
+                Some(interval) => Some(self.head()?.header.timestamp.saturating_add(interval.max(1))),
+                None => None,
+            };
+            let sealed = self.seal(withdrawals.take().unwrap_or_default(), true, timestamp)?;
             if let Some(header) = sealed.as_ref().filter(|_| count == 1) {
                 log_sealed(header);
             }
@@ -225,16 +255,22 @@ impl Producer {
 
     fn seal_waiting(&self) -> Result<Option<Arc<SealedHeader>>, ProducerError> {
         let _sealing = self.sealing.lock();
-        let sealed = self.seal(Vec::new(), false)?;
+        let sealed = self.seal(Vec::new(), false, None)?;
         sealed.as_ref().inspect(|header| log_sealed(header));
         Ok(sealed)
     }
 
-    /// Seals a block on top of the head. Returns `None` if it would be empty and `even_empty` is not set.
-    fn seal(&self, withdrawals: Vec<Withdrawal>, even_empty: bool) -> Result<Option<Arc<SealedHeader>>, ProducerError> {
+    /// Seals a block on top of the head, at `timestamp` if there is one. Returns `None` if it would be empty and
+    /// `even_empty` is not set.
+    fn seal(
+        &self,
+        withdrawals: Vec<Withdrawal>,
+        even_empty: bool,
+        timestamp: Option<u64>,
+    ) -> Result<Option<Arc<SealedHeader>>, ProducerError> {
         let ProducerParts { backend, executor, pool, spec } = &self.parts;
         let parent = self.head()?;
-        let header = self.settings.next(&parent)?;
+        let header = self.settings.next(&parent, timestamp)?;
         if spec.fork(&header) < Fork::Shanghai && !withdrawals.is_empty() {
             return Err(ProducerError::NoWithdrawals);
         }
@@ -245,19 +281,23 @@ impl Producer {
         let base_fee = header.base_fee_per_gas != fees::next_base_fee(spec, &parent.header);
         let far = has_far_gas_limit(spec, &parent, &header);
         let view = self.cached_view()?;
-        let block = loop {
-            let packed = assemble_best(&Context::unbounded(), &**executor, &*view, &header, &withdrawals, pool, best);
+        let (block, dropped) = loop {
+            let context = &Context::unbounded();
+            let known_obstacle = self.known_obstacle();
+            let packer = Packer { context, executor: &**executor, view: &*view, header: &header, pool, known_obstacle };
+            let packed = packer.pack(&withdrawals, best);
             self.note_obstacle(packed.as_ref().err());
             let Packed { assembled: Assembled { block, .. }, excluded } = packed?;
-            let dropped = !excluded.is_empty();
-            for (hash, reason) in excluded {
-                tracing::warn!(?hash, reason, "dropped a transaction, because a block with it is invalid");
-                pool.drop_where(DropReason::InvalidBlock(reason), |transaction| transaction.hash() == hash)?;
+            for (hash, reason) in &excluded {
+                tracing::warn!(?hash, reason, "a transaction is dropped, because a block with it is invalid");
             }
-            // After many of these, others may be left.
-            if even_empty || !dropped || !block.body.transactions.is_empty() {
-                break block;
+            let reason = |(hash, reason)| (hash, DropReason::InvalidBlock(reason));
+            let dropped: Vec<_> = excluded.into_iter().map(reason).collect();
+            if even_empty || dropped.is_empty() || !block.body.transactions.is_empty() {
+                break (block, dropped);
             }
+            // There is no block whose write could include this. After many of these, others may be left.
+            pool.drop_all(dropped)?;
             best = pool.best_for(&header);
         };
         // Views keep their version of the chain alive; the backend is faster when it is the only owner.
@@ -267,9 +307,13 @@ impl Producer {
         }
         let unsigned = block.body.transactions.iter().any(|transaction| transaction.is_impersonating());
         let (header, changes) = (block.header.clone(), Arc::clone(&block.changes));
-        backend.append_edited(block, Edits { base_fee, unsigned, gas_limit: far, ..Edits::default() }, &[])?;
+        let effects = Effects { returning: None, dropped };
+        let mut writes = effects.deletions();
+        writes.extend(pool::deletions(block.body.transactions.iter().map(|transaction| transaction.hash)));
+        let edits = Edits { base_fee, unsigned, gas_limit: far, ..Edits::default() };
+        pool.change_chain(effects, || backend.append_edited(block, edits, &writes))?;
         self.cache.advance(header.hash, &changes);
-        self.settings.sealed(&header.header);
+        self.settings.sealed(&header.header, timestamp.is_some());
         Ok(Some(header))
     }
 
@@ -296,23 +340,30 @@ impl Producer {
         assembled.map(drop)
     }
 
-    /// Remembers whether an attempt to seal a block failed because none can be valid, and logs when that begins.
+    /// Remembers whether an attempt to assemble a block failed because none can be valid, and logs when that begins.
     fn note_obstacle(&self, error: Option<&ExecutionError>) {
-        let found = match error {
+        let obstacle = match error {
+            None => None,
             Some(error @ ExecutionError::SystemContract { .. }) => Some(error.to_string()),
-            _ => None,
+            // This says nothing about the block.
+            Some(_) => return,
         };
-        let mut obstacle = self.obstacle.lock();
-        if let Some(reason) = found.as_ref().filter(|_| *obstacle != found) {
+        let mut outlook = self.outlook.lock();
+        if let Some(reason) = obstacle.as_ref().filter(|_| outlook.obstacle != obstacle) {
             tracing::warn!(reason, "no block can be sealed");
         }
-        *obstacle = found;
+        *outlook = Outlook { obstacle, is_current: true };
     }
 
-    /// Called when the state of the head has changed. The next attempt to seal a block shows whether there is an
-    /// obstacle.
+    /// Called when the state of the head has changed, which may have created or removed an obstacle.
     fn forget_obstacle(&self) {
-        *self.obstacle.lock() = None;
+        self.outlook.lock().is_current = false;
+    }
+
+    /// Returns why no block on top of the head can be valid, if that is known.
+    pub(crate) fn known_obstacle(&self) -> Option<String> {
+        let outlook = self.outlook.lock();
+        outlook.obstacle.clone().filter(|_| outlook.is_current)
     }
 
     /// Returns the current view. The state of its head is read through the cache, unless it has edits.
@@ -445,9 +496,17 @@ impl Producer {
         *self.instance.lock()
     }
 
-    /// Returns why no block on top of the head is valid, as the last attempt to assemble one showed; otherwise `None`.
+    /// Returns why no block on top of the head can be valid; otherwise `None`. Executes an empty block if the state was
+    /// edited or reverted since a block was last assembled, unless the chain is being changed.
     pub fn obstacle(&self) -> Option<String> {
-        self.obstacle.lock().clone()
+        let is_current = self.outlook.lock().is_current;
+        if !is_current
+            && let Some(_sealing) = self.sealing.try_lock()
+            && let Err(error) = self.try_empty_block()
+        {
+            tracing::debug!(error = %Sources(&error), "no block can follow the state");
+        }
+        self.known_obstacle()
     }
 
     /// Returns the order of transactions in a block.

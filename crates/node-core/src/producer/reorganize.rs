@@ -6,7 +6,7 @@ use crate::block::RecoveredTransaction;
 use crate::context::Context;
 use crate::edits::block_edits;
 use crate::executor::{BlockExecution, ExecutionError, TransactionError};
-use crate::pool::Revert;
+use crate::pool::{DropReason, Effects};
 use node_types::H256;
 use node_types::consensus::Header;
 use std::collections::HashSet;
@@ -55,8 +55,9 @@ impl Producer {
         }
         let change = {
             let _sealing = context.lock(&self.sealing).map_err(BackendError::from)?;
-            let revert = Revert { returning: HashSet::new(), dropped: Vec::new() };
-            self.parts.pool.revert_with(revert, || self.replace(context, blocks, &transactions, |_| false))?
+            let returning = Some((HashSet::new(), DropReason::Reorganized));
+            let effects = Effects { returning, dropped: Vec::new() };
+            self.parts.pool.change_chain(effects, || self.replace(context, blocks, &transactions, |_| false))?
         };
         self.transactions_changed(None);
         Ok(change)

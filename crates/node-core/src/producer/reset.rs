@@ -3,30 +3,32 @@
 use super::{Producer, ProducerError, ProducerParts, new_instance};
 use crate::backend::{BackendError, HeadChange, RecordWrite, StateBackend};
 use crate::block::BlockRef;
-use crate::pool::{self, Revert};
-use node_types::{BlockNumber, H256};
+use crate::pool::{DropReason, Effects};
+use node_types::BlockNumber;
 use std::collections::HashSet;
 
 impl Producer {
     /// Resets the chain to its genesis block, in one durable write: drops all other blocks, edits, snapshots,
-    /// transactions of the pool, impersonations and settings for later blocks. The chain's clock is again the system clock, or continues from the
-    /// genesis block if [`continue_time`](Self::continue_time) was called before.
+    /// transactions of the pool, impersonations and settings for later blocks. The chain's clock is again the system
+    /// clock, or continues from the genesis block if [`continue_time`](Self::continue_time) was called before.
     ///
     /// # Errors
     /// Failures of the backend, after which nothing has changed.
     pub fn reset(&self) -> Result<BlockRef, ProducerError> {
         let _sealing = self.sealing.lock();
         let mut snapshots = self.snapshots.lock();
-        let dropped = self.parts.pool.hashes();
-        let writes = [pool::deletions(&dropped), snapshots.deletions_from(0)].concat();
-        self.revert_to(0, dropped, &writes)?;
+        // Read before anything is changed, because a failure must not make the reset look refused.
+        let genesis = self.parts.backend.view()?.header(0.into())?.ok_or(BackendError::UnknownBlock(0))?;
+        let dropped = self.parts.pool.hashes().into_iter().map(|hash| (hash, DropReason::Reset)).collect();
+        let effects = Effects { returning: Some((HashSet::new(), DropReason::Reset)), dropped };
+        self.revert_to(0, effects, &snapshots.deletions_from(0))?;
         snapshots.forget_from(0);
-        self.settings.reset(&*self.head()?);
+        self.settings.reset(&genesis);
         self.refresh_pool();
         self.impersonated.write().clear();
         self.impersonate_all(false);
         *self.instance.lock() = new_instance();
-        Ok(self.parts.backend.view()?.head())
+        Ok(genesis.block_ref())
     }
 
     /// Removes the newest `blocks` blocks with their transactions; the pool is not changed. The chain's clock
@@ -46,15 +48,16 @@ impl Producer {
         if blocks == 0 {
             return Ok(Vec::new());
         }
-        Ok(self.revert_to(head - blocks, Vec::new(), &[])?.removed)
+        let effects = Effects { returning: Some((HashSet::new(), DropReason::RolledBack)), dropped: Vec::new() };
+        Ok(self.revert_to(head - blocks, effects, &[])?.removed)
     }
 
-    /// Makes the canonical block `target` the head, without edits, and applies `writes`, which delete the records of
-    /// `dropped`. The transactions of later blocks are lost.
+    /// Makes the canonical block `target` the head, without edits, with these `effects` on transactions, and applies
+    /// `writes`.
     fn revert_to(
         &self,
         target: BlockNumber,
-        dropped: Vec<H256>,
+        effects: Effects,
         writes: &[RecordWrite],
     ) -> Result<HeadChange, BackendError> {
         let ProducerParts { backend, pool, .. } = &self.parts;
@@ -62,8 +65,8 @@ impl Producer {
         if target < earliest {
             return Err(BackendError::StatePruned { block: target, earliest });
         }
-        let revert = Revert { returning: HashSet::new(), dropped };
-        let change = pool.revert_with(revert, || backend.switch_recording(target, Vec::new(), writes))?;
+        let writes = [&effects.deletions(), writes].concat();
+        let change = pool.change_chain(effects, || backend.switch_recording(target, Vec::new(), &writes))?;
         self.forget_obstacle();
         Ok(change)
     }

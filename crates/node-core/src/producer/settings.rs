@@ -74,13 +74,7 @@ impl BlockSettings {
 
     /// Sets the timestamp of the next block, from which the chain's clock continues.
     pub(super) fn set_timestamp(&self, parent: &SealedHeader, timestamp: u64) -> Result<(), ProducerError> {
-        let least = parent.header.timestamp.saturating_add(1);
-        if timestamp < least {
-            return Err(ProducerError::TimestampTooLow { timestamp, least });
-        }
-        if timestamp > ProducerError::LAST_TIMESTAMP {
-            return Err(ProducerError::TimestampTooHigh { timestamp });
-        }
+        check_timestamp(parent, timestamp)?;
         self.chosen.lock().next.timestamp = Some(timestamp);
         Ok(())
     }
@@ -121,12 +115,12 @@ impl BlockSettings {
         self.chosen.lock().next.base_fee = Some(base_fee);
     }
 
-    /// Called when a block was sealed. Discards the values chosen for it; if its timestamp was one of them, the
-    /// chain's clock continues from there.
-    pub(super) fn sealed(&self, header: &Header) {
+    /// Called when a block was sealed. Discards the values chosen for it; if its timestamp was one of them, or
+    /// `chosen_time` is set, the chain's clock continues from there.
+    pub(super) fn sealed(&self, header: &Header, chosen_time: bool) {
         let now = self.clock.now_millis();
         let mut chosen = self.chosen.lock();
-        if chosen.next.timestamp.is_some() {
+        if chosen_time || chosen.next.timestamp.is_some() {
             let ahead = i128::from(header.timestamp) * 1_000 - i128::from(now);
             chosen.offset = i64::try_from(ahead).unwrap_or(chosen.offset);
         }
@@ -181,12 +175,18 @@ impl BlockSettings {
         Ok(std::mem::replace(&mut self.chosen.lock().interval, seconds))
     }
 
-    /// Returns the header of the block after `parent`.
+    /// Returns the header of the block after `parent`, with `timestamp` if there is one instead of the chosen time.
     ///
     /// # Errors
-    /// If no valid block can follow, because the chain was started with an extreme gas limit or timestamp.
-    pub(super) fn next(&self, parent: &SealedHeader) -> Result<Header, ProducerError> {
-        self.valid(parent, *self.chosen.lock())
+    /// If `timestamp` is out of range, or no valid block can follow, because the chain was started with an extreme gas
+    /// limit or timestamp.
+    pub(super) fn next(&self, parent: &SealedHeader, timestamp: Option<u64>) -> Result<Header, ProducerError> {
+        let mut chosen = *self.chosen.lock();
+        if let Some(timestamp) = timestamp {
+            check_timestamp(parent, timestamp)?;
+            chosen.next.timestamp = Some(timestamp);
+        }
+        self.valid(parent, chosen)
     }
 
     /// Like [`next`](Self::next), but ignores the values chosen for the next block only.
@@ -218,6 +218,18 @@ impl BlockSettings {
             ..header
         }
     }
+}
+
+/// Fails if a block after `parent` cannot have this timestamp.
+fn check_timestamp(parent: &SealedHeader, timestamp: u64) -> Result<(), ProducerError> {
+    let least = parent.header.timestamp.saturating_add(1);
+    if timestamp < least {
+        return Err(ProducerError::TimestampTooLow { timestamp, least });
+    }
+    if timestamp > ProducerError::LAST_TIMESTAMP {
+        return Err(ProducerError::TimestampTooHigh { timestamp });
+    }
+    Ok(())
 }
 
 impl NextHeader for BlockSettings {

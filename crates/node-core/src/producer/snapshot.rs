@@ -8,7 +8,7 @@
 use super::{BlockRef, H256, Producer, ProducerError, ProducerParts};
 use crate::backend::{BackendError, Branch, Record, RecordKind, RecordWrite, StateBackend};
 use crate::edits;
-use crate::pool::{self, Revert};
+use crate::pool::{DropReason, Effects};
 use crate::state::StateChanges;
 use rlp::{DecoderError, Rlp, RlpStream};
 use std::collections::{BTreeMap, HashSet};
@@ -171,12 +171,12 @@ impl Producer {
         let Branch { ancestor, blocks } = Branch::to(&*view, snapshot.head.hash)?.ok_or(lost)?;
         let mut writes = pool.record_leaving(&*view, ancestor, |hash| returning.contains(&hash))?;
         drop(view);
-        let dropped: Vec<_> = pool.hashes().into_iter().filter(|hash| !returning.contains(hash)).collect();
-        writes.extend(pool::deletions(&dropped));
+        let dropped = pool.hashes().into_iter().filter(|hash| !returning.contains(hash));
+        let dropped = dropped.map(|hash| (hash, DropReason::Reverted)).collect();
+        let effects = Effects { returning: Some((returning, DropReason::Reverted)), dropped };
+        writes.extend(effects.deletions());
         writes.extend(snapshots.deletions_from(id));
-        pool.revert_with(Revert { returning, dropped }, || {
-            backend.switch_edited(ancestor, blocks, &snapshot.edits, &writes)
-        })?;
+        pool.change_chain(effects, || backend.switch_edited(ancestor, blocks, &snapshot.edits, &writes))?;
         self.settings.revert_offset(snapshot.offset);
         snapshots.forget_from(id);
         self.refresh_pool();

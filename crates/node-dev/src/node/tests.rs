@@ -7,8 +7,12 @@ use node_core::edits::edited_blocks;
 use node_core::executor::TransactionError;
 use node_core::node::{NodeError, ReplacementTransaction, TransactionRequest};
 use node_core::pool::{DropReason, PoolStatus};
+use node_core::producer::{Producer, ProducerError};
 use node_types::consensus::{DynamicFeeTransaction, TransactionBody};
 use node_types::{BlockId, Bytes, U256};
+
+/// The contract of withdrawal requests (EIP-7002).
+const WITHDRAWALS: &str = "0x00000961ef480eb55e80d19ad83579a64c007002";
 
 /// A contract that sets slot 0 to 1.
 const SETTER: [u8; 5] = [0x60, 1, 0x5f, 0x55, 0x00];
@@ -128,17 +132,90 @@ fn neither_a_revert_nor_a_rollback_mines() {
     let waiting = send(&chain, 0, 0, 1);
     let snapshot = chain.control(&context).unwrap().snapshot().unwrap();
     mine(&chain, 1);
-    producer.set_automine(true);
+    producer.set_automine(true).unwrap();
     assert!(chain.revert(&context, snapshot).unwrap());
     assert_eq!((chain.block_number(&context).unwrap(), chain.pool().status(waiting)), (0, PoolStatus::Pending));
     let other = send(&chain, 1, 0, 1);
     assert_eq!([waiting, other].map(|hash| chain.pool().status(hash)), [PoolStatus::Unknown, PoolStatus::Unknown]);
 
-    producer.set_automine(false);
+    producer.set_automine(false).unwrap();
     producer.set_next_base_fee(100_000_000_000).unwrap();
     mine(&chain, 1);
     let unpaid = send(&chain, 2, 0, 1);
-    producer.set_automine(true);
+    producer.set_automine(true).unwrap();
     assert_eq!(producer.rollback(1).unwrap().len(), 1);
     assert_eq!((chain.block_number(&context).unwrap(), chain.pool().status(unpaid)), (1, PoolStatus::Pending));
+}
+
+#[test]
+fn a_refused_request_to_mine_does_not_set_the_time() {
+    let (chain, context) = (chain(), Context::unbounded());
+    let producer = chain.producer().unwrap();
+    mine(&chain, 1);
+    let next = producer.next_header().unwrap();
+    let (head, later) = (header(&chain, 1).header.timestamp, 4_000_000_000);
+    let withdrawals: Address = WITHDRAWALS.parse().unwrap();
+    let code = chain.get_code(&context, withdrawals, BlockId::latest()).unwrap();
+    let refused = producer.mine_at(&context, Producer::MAX_BLOCKS + 1, later);
+    assert!(matches!(refused, Err(ProducerError::TooManyBlocks { .. })), "{refused:?}");
+    let refused = producer.mine_at(&context, 1, head);
+    assert!(matches!(refused, Err(ProducerError::TimestampTooLow { .. })), "{refused:?}");
+    assert_eq!(producer.mine_at(&context, 0, later).unwrap(), []);
+    producer.set_code(withdrawals, Bytes::default()).unwrap();
+    producer.mine_at(&context, 1, later).unwrap_err();
+    producer.mine_in(&context, 2, Some(1_000), Vec::new()).unwrap_err();
+    producer.set_code(withdrawals, code).unwrap();
+    assert_eq!(producer.next_header().unwrap().timestamp, next.timestamp);
+
+    let mined = producer.mine_at(&context, 2, later).unwrap();
+    assert_eq!(mined.len(), 2);
+    let times = [2, 3].map(|number| header(&chain, number).header.timestamp);
+    assert_eq!(times, [later, later + 1], "the clock continues from there");
+}
+
+#[test]
+fn an_obstacle_ends_with_the_edit_that_made_it() {
+    let changes: [(&str, fn(&Producer)); 3] = [
+        ("a rollback", |producer| drop(producer.rollback(1).unwrap())),
+        ("a reorganization", |producer| drop(producer.reorganize(&Context::unbounded(), 1).unwrap())),
+        ("a reset", |producer| assert_eq!(producer.reset().unwrap().number, 0)),
+    ];
+    for (name, change) in changes {
+        let chain = chain();
+        let producer = chain.producer().unwrap();
+        mine(&chain, 1);
+        producer.set_code(WITHDRAWALS.parse().unwrap(), Bytes::default()).unwrap();
+        assert!(producer.obstacle().is_some_and(|reason| reason.contains("no code")), "before {name}");
+        producer.mine(1, None, Vec::new()).unwrap_err();
+        change(producer);
+        assert_eq!(producer.obstacle(), None, "after {name}");
+        mine(&chain, 1);
+    }
+}
+
+#[test]
+fn an_edit_of_storage_shows_an_obstacle_at_once() {
+    let chain = chain();
+    let producer = chain.producer().unwrap();
+    mine(&chain, 1);
+    assert_eq!(producer.obstacle(), None);
+    let withdrawals = WITHDRAWALS.parse().unwrap();
+    // PUSH0 SLOAD ISZERO PUSH1 7 JUMPI INVALID JUMPDEST STOP: fails unless slot 0 is zero.
+    let code = Bytes::from(&[0x5f, 0x54, 0x15, 0x60, 0x07, 0x57, 0xfe, 0x5b, 0x00][..]);
+    producer.set_code(withdrawals, code).unwrap();
+    producer.set_storage(withdrawals, H256::zero(), U256::zero()).unwrap();
+    assert_eq!(producer.obstacle(), None);
+    producer.set_storage(withdrawals, H256::zero(), U256::one()).unwrap();
+    assert!(producer.obstacle().is_some());
+    producer.set_storage(withdrawals, H256::zero(), U256::zero()).unwrap();
+    assert_eq!(producer.obstacle(), None);
+}
+
+#[test]
+fn a_genesis_that_no_block_can_follow_is_refused() {
+    let mut genesis = chain().genesis().clone();
+    genesis.alloc.remove(&WITHDRAWALS.parse().unwrap()).unwrap();
+    genesis.state_root = None;
+    let Err(error) = DevNode::builder().genesis(genesis).spawn() else { panic!("no block can follow") };
+    assert!(matches!(error, DevNodeError::Backend(BackendError::NoFirstBlock(_))), "{error}");
 }

@@ -42,9 +42,12 @@ async fn ready(exchange: Exchange) -> HttpResponse {
     }
     let max_age = exchange.config().lifecycle.max_head_age;
     let service = exchange.service().clone();
-    let read = Box::new(move |context: &Context| Ok(service.node.head(context)?));
+    let read = Box::new(move |context: &Context| {
+        let obstacle = service.node.producer().and_then(|producer| producer.obstacle());
+        Ok((service.node.head(context)?, obstacle))
+    });
     let service = exchange.service();
-    let head = scheduling::run(&service.pools, Cost::Long, exchange.context(), read).await;
+    let read = scheduling::run(&service.pools, Cost::Long, exchange.context(), read).await;
     let BackendHealth { write_failure, read_failure, .. } = exchange.service().node.backend().health();
     if let Some(reason) = write_failure {
         return exchange.fail(&HttpError::NotReady(format!("changes cannot be stored: {reason}")));
@@ -52,17 +55,17 @@ async fn ready(exchange: Exchange) -> HttpResponse {
     if let Some(reason) = read_failure {
         return exchange.fail(&HttpError::NotReady(format!("a part of the storage cannot be read: {reason}")));
     }
-    if let Some(reason) = exchange.service().node.producer().and_then(|producer| producer.obstacle()) {
-        return exchange.fail(&HttpError::NotReady(format!("no block can be sealed: {reason}")));
-    }
-    let head = match head {
-        Ok(head) => head,
+    let (head, obstacle) = match read {
+        Ok(read) => read,
         Err(HttpError::Overloaded) => return exchange.fail(&HttpError::Overloaded),
         Err(error) => {
             tracing::error!(error = %Sources(&error), "not ready");
             return exchange.fail(&HttpError::NotReady("the storage cannot be read".to_owned()));
         }
     };
+    if let Some(reason) = obstacle {
+        return exchange.fail(&HttpError::NotReady(format!("no block can be sealed: {reason}")));
+    }
     let age = age(head.header.timestamp, SystemTime::now());
     if let Some(max_age) = max_age
         && age > max_age

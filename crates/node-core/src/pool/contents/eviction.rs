@@ -145,8 +145,8 @@ impl Contents {
         })
     }
 
-    /// Drops expired transactions and those beyond the limits. Returns their hashes.
-    pub(in crate::pool) fn enforce(&mut self, limits: &PoolLimits, now: u64) -> Vec<H256> {
+    /// Drops expired transactions and those beyond the limits. Their records are due to be deleted.
+    pub(in crate::pool) fn enforce(&mut self, limits: &PoolLimits, now: u64) {
         self.enforced = now;
         let mut victims = Vec::new();
         let lifetime = u64::try_from(limits.queued_lifetime.as_millis()).unwrap_or(u64::MAX);
@@ -176,7 +176,7 @@ impl Contents {
             self.remove(hash, DropReason::Evicted);
             hashes.push(hash);
         }
-        hashes
+        self.must_record(hashes);
     }
 
     /// Returns the transaction that is evicted first.

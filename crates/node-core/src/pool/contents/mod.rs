@@ -4,7 +4,8 @@ mod eviction;
 
 use super::memory::{ArrivalLog, DroppedReasons};
 use super::sender_queue::SenderQueue;
-use super::{DropReason, NextBlockRules, PoolError, PoolLimits, PoolSize, PoolTransaction};
+use super::{DropReason, NextBlockRules, PoolError, PoolLimits, PoolSize, PoolTransaction, record};
+use crate::backend::RecordWrite;
 use crate::state::AccountState;
 use eviction::{EvictionKey, eviction_keys};
 use node_types::{Address, H256, U256};
@@ -34,6 +35,9 @@ pub(super) struct Contents {
     authorities: HashMap<Address, usize>,
     bytes: usize,
     queued: usize,
+    /// Transactions whose records must still follow from this memory: the chain, the limits or the time changed them,
+    /// which a restart finds again. The next write includes them.
+    unrecorded: BTreeSet<H256>,
 }
 
 impl Contents {
@@ -52,7 +56,24 @@ impl Contents {
             authorities: HashMap::new(),
             bytes: 0,
             queued: 0,
+            unrecorded: BTreeSet::new(),
         }
+    }
+
+    /// Remembers that the records of these transactions must be written.
+    pub(super) fn must_record(&mut self, hashes: impl IntoIterator<Item = H256>) {
+        self.unrecorded.extend(hashes);
+    }
+
+    /// Returns the writes of records that are due.
+    pub(super) fn unrecorded(&self) -> Vec<RecordWrite> {
+        let write = |hash: &H256| self.get(*hash).map_or_else(|| record::delete(*hash), |kept| record::put(kept));
+        self.unrecorded.iter().map(write).collect()
+    }
+
+    /// Called when the records that are due were written.
+    pub(super) fn recorded(&mut self) {
+        self.unrecorded.clear();
     }
 
     /// Returns whether everything was checked against `head` and the rules `next`.

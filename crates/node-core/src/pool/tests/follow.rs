@@ -3,7 +3,7 @@
 use super::*;
 use crate::backend::{Record, RecordKind, RecordWrite, StateBackend};
 use crate::executor::TransactionError as Rule;
-use crate::pool::{DropReason, PoolListener, PoolStatus, Revert};
+use crate::pool::{DropReason, Effects, PoolListener, PoolStatus};
 use crate::protocol::Fork;
 use crate::test_world::{Plan, World};
 use parking_lot::Mutex;
@@ -192,8 +192,8 @@ fn rejects_transactions_that_cannot_be_recorded() {
     }
     assert!(pool.remove(kept).is_err());
     assert!(pool.drop_where(DropReason::Requested, |_| true).is_err());
-    let revert = Revert { returning: HashSet::new(), dropped: vec![kept] };
-    pool.revert_with(revert, || Err::<(), _>("the chain stays as it is")).unwrap_err();
+    let effects = Effects { returning: None, dropped: vec![(kept, DropReason::Reset)] };
+    pool.change_chain(effects, || Err::<(), _>("the chain stays as it is")).unwrap_err();
     assert_eq!((pool.status(kept), pool.version()), (PoolStatus::Pending, version), "nothing has changed");
     world.backend.fails.store(false, std::sync::atomic::Ordering::SeqCst);
     add(&pool, priced(1, 1, 100));
@@ -238,8 +238,8 @@ fn listeners_receive_each_arrival_once() {
 
 /// Reverts to the genesis block; the transactions of later blocks are lost.
 fn revert(pool: &Pool, world: &World) {
-    let revert = Revert { returning: HashSet::new(), dropped: Vec::new() };
-    pool.revert_with(revert, || Ok::<_, Infallible>(world.reorganize(0, Vec::new()))).unwrap();
+    let effects = Effects { returning: Some((HashSet::new(), DropReason::RolledBack)), dropped: Vec::new() };
+    pool.change_chain(effects, || Ok::<_, Infallible>(world.reorganize(0, Vec::new()))).unwrap();
 }
 
 #[test]
@@ -250,7 +250,7 @@ fn blobs_of_a_reverted_transaction_stay_known() {
     let block = Plan { transactions: vec![mined(&pool, blob)], ..Default::default() };
     world.mine(block.clone());
     revert(&pool, &world);
-    assert_eq!(pool.status(blob), PoolStatus::Dropped(DropReason::Reverted));
+    assert_eq!(pool.status(blob), PoolStatus::Dropped(DropReason::RolledBack));
 
     // A snapshot restores the block, and a reorganization replaces it.
     world.reorganize(0, vec![block.clone()]);

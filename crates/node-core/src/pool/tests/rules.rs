@@ -481,7 +481,10 @@ fn texts_of_drop_reasons_and_of_a_full_pool() {
             "it waited for 10800 s for an earlier nonce or for balance".to_owned(),
         ),
         (DropReason::Invalid(low), "nonce too low: next nonce 1, tx nonce 0".to_owned()),
-        (DropReason::Reverted, "the chain was reverted to a state without it".to_owned()),
+        (DropReason::Reverted, "the chain was reverted to a snapshot without it".to_owned()),
+        (DropReason::RolledBack, "its block was removed by a rollback".to_owned()),
+        (DropReason::Reorganized, "its block was replaced by a reorganization with other transactions".to_owned()),
+        (DropReason::Reset, "the chain was reset".to_owned()),
         (DropReason::InvalidBlock("why".to_owned()), "a block with it is invalid: why".to_owned()),
         (DropReason::Requested, "dropped on request".to_owned()),
     ] {

@@ -78,16 +78,15 @@ fn making() -> Vec<Method> {
             &["automine"],
             "Turns instant mining on or off.",
             |scope, (automine,): (bool,)| {
-                scope.control()?.set_automine(automine);
-                Ok(())
+                scope.control()?.set_automine(automine).map_err(RpcError::from)
             },
         ),
         named(&["miner_start"], &["threads?"], "Turns instant mining on, as in Ganache.", |scope, (_,): Threads| {
-            scope.control()?.set_automine(true);
+            scope.control()?.set_automine(true)?;
             Ok(true)
         }),
         named(&["miner_stop"], &[], "Turns instant mining off, as in Ganache.", |scope, ()| {
-            scope.control()?.set_automine(false);
+            scope.control()?.set_automine(false)?;
             Ok(true)
         }),
         named(
@@ -101,8 +100,7 @@ fn making() -> Vec<Method> {
             &["seconds"],
             "Mines a block every given number of seconds; zero turns mining off.",
             |scope, (seconds,): (Loose<u64>,)| {
-                scope.control()?.set_interval_mining(Duration::from_secs(seconds.0));
-                Ok(())
+                scope.control()?.set_interval_mining(Duration::from_secs(seconds.0)).map_err(RpcError::from)
             },
         ),
         named(
@@ -115,8 +113,7 @@ fn making() -> Vec<Method> {
                     seconds @ 0..LEAST_MILLISECONDS => Duration::from_secs(seconds),
                     milliseconds => Duration::from_millis(milliseconds),
                 };
-                scope.control()?.set_interval_mining(interval);
-                Ok(())
+                scope.control()?.set_interval_mining(interval).map_err(RpcError::from)
             },
         ),
     ]
@@ -132,11 +129,12 @@ fn mine_at(scope: Scope<'_>, options: Option<MineOptions>) -> Result<Vec<BlockRe
         Some(MineOptions::Options { timestamp, blocks }) => (timestamp, blocks),
     };
     let producer = scope.control()?;
-    if let Some(timestamp) = timestamp {
-        producer.set_next_timestamp(timestamp.0)?;
-    }
     let blocks = blocks.map_or(1, |blocks| blocks.0);
-    producer.mine_in(scope.context, blocks, None, Vec::new()).map_err(RpcError::from)
+    let mined = match timestamp {
+        Some(timestamp) => producer.mine_at(scope.context, blocks, timestamp.0),
+        None => producer.mine_in(scope.context, blocks, None, Vec::new()),
+    };
+    mined.map_err(RpcError::from)
 }
 
 fn time() -> Vec<Method> {
