@@ -130,12 +130,9 @@ impl RpcError {
     /// Returns the code, message and data for an error of the node.
     fn of_node(error: &NodeError) -> Self {
         match error {
-            NodeError::Invalid(faults) => {
+            NodeError::Invalid(faults) | NodeError::RangeAboveHead { faults, .. } => {
                 let faults: Vec<_> = faults.iter().map(fault).collect();
                 return Self::new(Self::INVALID_PARAMS, faults.join("; "));
-            }
-            NodeError::RangeAboveHead { field, .. } => {
-                return Self::new(Self::INVALID_PARAMS, format!("{}: {error}", field.path()));
             }
             NodeError::ExecutionReverted { reason, output } => return Self::reverted(reason.as_deref(), output),
             NodeError::ExecutionFailed { reason, limit, .. } => return Self::server(with_option(reason, *limit)),

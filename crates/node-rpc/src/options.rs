@@ -20,7 +20,8 @@ fn with_options(message: &str, limits: &[Limit]) -> String {
 pub fn message(error: &NodeError) -> String {
     match error {
         NodeError::TransactionRejected(rejection) => {
-            let reasons: Vec<_> = rejection.reasons.iter().map(pool_message).collect();
+            let message = |reason: &PoolError| pool_message(reason, &Sources(reason).to_string());
+            let reasons: Vec<_> = rejection.reasons.iter().map(message).collect();
             reasons.join("; ")
         }
         NodeError::NotBuilt(_) => Sources(error).to_string(),
@@ -33,15 +34,15 @@ pub fn fault_message(fault: &Fault) -> String {
     with_option(&fault.message, fault.limit)
 }
 
-/// Returns the pool's reason for rejecting a transaction, followed by the options that set the exceeded limits.
-pub fn pool_message(reason: &PoolError) -> String {
-    let message = Sources(reason).to_string();
+/// Returns the text of the pool's reason for rejecting a transaction, followed by the options that set the exceeded
+/// limits.
+pub fn pool_message(reason: &PoolError, text: &str) -> String {
     match reason {
-        PoolError::PoolFull { .. } => with_options(&message, &[Limit::PoolTransactions, Limit::PoolBytes]),
-        PoolError::QueueFull { .. } => with_options(&message, &[Limit::PoolQueued]),
+        PoolError::PoolFull { .. } => with_options(text, &[Limit::PoolTransactions, Limit::PoolBytes]),
+        PoolError::QueueFull { .. } => with_options(text, &[Limit::PoolQueued]),
         PoolError::Invalid(TransactionError::GasLimitCap { .. }) => {
-            format!("{message} (a development chain with `hardfork` prague or earlier has no such limit)")
+            format!("{text} (a development chain with `hardfork` prague or earlier has no such limit)")
         }
-        _ => message,
+        _ => text.to_owned(),
     }
 }

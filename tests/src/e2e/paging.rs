@@ -65,6 +65,29 @@ fn cursors_are_bound_to_their_request() {
         ("two cursors", format!("{}&Cursor={cursor}", with(cursor)), body.clone(), 422),
         ("another block", with(&beyond), body.clone(), 404),
     ];
+    // Beside other faults of the request, only a cursor of another request is a fault.
+    let faulty = [
+        (json!({"FromBlock": "0", "foo": 1}), vec!["body.foo"]),
+        (json!({"FromBlock": "0", "ToBlock": "x"}), vec!["body.ToBlock", "query.Cursor"]),
+        (json!({"FromBlock": "0", "ToBlock": "1000000"}), vec!["query.Cursor", "body.ToBlock"]),
+        (
+            json!({"FromBlock": "0", "BlockHash": format!("0x{}", "1".repeat(64))}),
+            vec!["body.FromBlock", "query.Cursor"],
+        ),
+        (json!({"FromBlock": "0", "ToBlock": "1", "foo": 1}), vec!["body.foo", "query.Cursor"]),
+        (body.clone(), vec![]),
+        (json!({"FromBlock": "1"}), vec!["query.Cursor"]),
+    ];
+    for (body, locations) in faulty {
+        for query in ["", "&f%6Fo=1"] {
+            let response = server.post(&(with(cursor) + query), body.to_string());
+            let foreign = (!query.is_empty()).then_some("query.foo");
+            let mut expected: Vec<_> = locations.iter().copied().chain(foreign).collect();
+            let mut found = if expected.is_empty() { Vec::new() } else { response.locations() };
+            (expected.sort_unstable(), found.sort_unstable());
+            assert_eq!(found, expected, "{body} {query}: {}", response.text);
+        }
+    }
     for (name, path, body, status) in cases {
         let response = server.post(&path, body.to_string());
         assert_eq!(response.problem_faults(status), NONE, "{name}: {}", response.text);

@@ -3,8 +3,8 @@
 use super::code::{self, Behaviour};
 use super::state::{Account, State};
 use super::transaction::Sent;
-use node_core::executor::TransactionError;
-use node_core::pool::{DropReason, FeeCap, PoolError};
+use node_core::executor::{Property, TransactionError};
+use node_core::pool::{DropReason, PoolError};
 use node_types::consensus::TransactionBody;
 use node_types::{Address, H256, U256};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -223,7 +223,8 @@ impl Pool {
         let mut reasons = stateless(sent, has_blobs, gas_limit, chain_id);
         let cap = sent.body().max_fee_per_gas();
         if let Some(base_fee) = base_fee.filter(|base_fee| cap < U256::from(*base_fee)) {
-            reasons.push(TransactionError::FeeCapTooLow { cap, base_fee }.into());
+            let price = if has_price(sent) { Property::GasPrice } else { Property::MaxFeePerGas };
+            reasons.push(TransactionError::FeeCapTooLow { price, cap, base_fee }.into());
         }
         reasons.extend(self.stateful(sent, state));
         if !reasons.is_empty() {
@@ -309,16 +310,26 @@ fn insufficient_funds(account: &Account, required: U256, cost: U256, value: U256
 /// The reasons why a transaction may not replace another: it must pay 10% more, with blobs 100% more.
 fn underpriced(old: &Sent, new: &Sent) -> Vec<PoolError> {
     let percent = if old.is_blob() || new.is_blob() { 100 } else { 10 };
-    let mut caps = vec![
-        (FeeCap::Fee, old.body().max_fee_per_gas(), new.body().max_fee_per_gas()),
-        (FeeCap::Tip, old.body().max_priority_fee_per_gas(), new.body().max_priority_fee_per_gas()),
-    ];
+    let (fee, tip) = (old.body().max_fee_per_gas(), old.body().max_priority_fee_per_gas());
+    let mut caps = if has_price(new) {
+        vec![(Property::GasPrice, fee, new.body().max_fee_per_gas())]
+    } else {
+        vec![
+            (Property::MaxFeePerGas, fee, new.body().max_fee_per_gas()),
+            (Property::MaxPriorityFeePerGas, tip, new.body().max_priority_fee_per_gas()),
+        ]
+    };
     if old.is_blob() && new.is_blob() {
-        caps.push((FeeCap::BlobFee, old.blob_fee_cap(), new.blob_fee_cap()));
+        caps.push((Property::MaxFeePerBlobGas, old.blob_fee_cap(), new.blob_fee_cap()));
     }
     let required = |old: U256| old + U256::max(old * U256::from(percent) / 100, U256::one());
     let missed = caps.into_iter().filter(|(_, old, got)| *got < required(*old));
     missed.map(|(cap, old, got)| PoolError::ReplacementUnderpriced { cap, got, old, required: required(old) }).collect()
+}
+
+/// Whether a transaction has a gas price rather than fee caps.
+fn has_price(sent: &Sent) -> bool {
+    matches!(sent.body(), TransactionBody::Legacy(_) | TransactionBody::AccessList(_))
 }
 
 /// The reasons to reject a transaction in any state.
@@ -353,7 +364,8 @@ fn stateless(sent: &Sent, has_blobs: bool, gas_limit: u64, chain_id: u64) -> Vec
         reasons.push(TransactionError::TipAboveFeeCap { tip, cap }.into());
     }
     if tip.is_zero() {
-        reasons.push(PoolError::TipTooLow { tip, minimum: 1 });
+        let cap = if has_price(sent) { Property::GasPrice } else { Property::MaxPriorityFeePerGas };
+        reasons.push(PoolError::TipTooLow { cap, tip, minimum: 1 });
     }
     match body {
         TransactionBody::Blob(body) => {

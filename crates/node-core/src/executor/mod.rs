@@ -2,11 +2,13 @@
 
 mod call;
 mod overrides;
+mod property;
 mod simulation;
 mod trace;
 
 pub use call::Call;
 pub use overrides::{AccountOverride, BlockOverrides, OverrideError, StateOverrides, StorageOverride};
+pub use property::Property;
 pub use simulation::{SimulatedCallOutcome, SimulatedExecution, SimulationRules};
 pub use trace::{AccessListOutcome, Trace, TraceError, TracerJson, Tracing};
 
@@ -263,9 +265,14 @@ pub enum TransactionError {
     /// The fees exceed the range of the executor; only a balance set by an edit could cover them.
     #[error("fees of 2^128 wei and more are not supported")]
     FeesBeyond128Bits,
-    #[error("max fee per gas less than block base fee: maxFeePerGas: {cap}, baseFee: {base_fee}")]
-    FeeCapTooLow { cap: U256, base_fee: u64 },
-    #[error("max priority fee per gas higher than max fee per gas: maxPriorityFeePerGas: {tip}, maxFeePerGas: {cap}")]
+    #[error("{}", fee_cap_too_low("maxFeePerGas", cap, base_fee))]
+    FeeCapTooLow {
+        /// [`Property::GasPrice`] or [`Property::MaxFeePerGas`].
+        price: Property,
+        cap: U256,
+        base_fee: u64,
+    },
+    #[error("{}", tip_above_fee_cap("maxPriorityFeePerGas", tip, "maxFeePerGas", cap))]
     TipAboveFeeCap { tip: U256, cap: U256 },
     #[error("intrinsic gas too low: gas {limit}, minimum needed {required}")]
     IntrinsicGas { limit: u64, required: u64 },
@@ -294,7 +301,7 @@ pub enum TransactionError {
     },
     #[error("invalid blob hash version: {hash:#x}")]
     BlobVersion { index: usize, hash: H256 },
-    #[error("max fee per blob gas less than block blob gas fee: blobGasFeeCap: {cap}, blobBaseFee: {base_fee}")]
+    #[error("{}", blob_fee_cap_too_low("blobGasFeeCap", cap, base_fee))]
     BlobFeeCapTooLow { cap: U256, base_fee: U256 },
     /// A set-code transaction has no authorizations (EIP-7702).
     #[error("EIP-7702 transaction with empty auth list")]
@@ -311,4 +318,30 @@ impl TransactionError {
         let fees_exceed_value = required.saturating_sub(value) > value;
         Self::InsufficientFunds { balance, required, fees_exceed_value }
     }
+
+    /// Returns the text with the properties of the transaction as `name` calls them, where `Display` has geth's names.
+    pub fn text(&self, name: impl Fn(Property) -> String) -> String {
+        match self {
+            Self::FeeCapTooLow { price, cap, base_fee } => fee_cap_too_low(&name(*price), cap, base_fee),
+            Self::TipAboveFeeCap { tip, cap } => {
+                tip_above_fee_cap(&name(Property::MaxPriorityFeePerGas), tip, &name(Property::MaxFeePerGas), cap)
+            }
+            Self::BlobFeeCapTooLow { cap, base_fee } => {
+                blob_fee_cap_too_low(&name(Property::MaxFeePerBlobGas), cap, base_fee)
+            }
+            other => other.to_string(),
+        }
+    }
+}
+
+fn fee_cap_too_low(name: &str, cap: &U256, base_fee: &u64) -> String {
+    format!("max fee per gas less than block base fee: {name}: {cap}, baseFee: {base_fee}")
+}
+
+fn tip_above_fee_cap(tip_name: &str, tip: &U256, cap_name: &str, cap: &U256) -> String {
+    format!("max priority fee per gas higher than max fee per gas: {tip_name}: {tip}, {cap_name}: {cap}")
+}
+
+fn blob_fee_cap_too_low(name: &str, cap: &U256, base_fee: &U256) -> String {
+    format!("max fee per blob gas less than block blob gas fee: {name}: {cap}, blobBaseFee: {base_fee}")
 }

@@ -167,7 +167,7 @@ mod tests {
                     &[Property::Gas],
                 ),
             ),
-            (Err(refused.clone().into()), limited(&refused.to_string(), None, &[Property::Value])),
+            (Err(refused.clone().into()), NodeError::CallRefused(refused)),
             (Err(Interrupted::DeadlineExceeded.into()), timeout()),
             (interrupted(Interrupted::DeadlineExceeded), timeout()),
             (Err(Interrupted::Cancelled.into()), NodeError::Interrupted(Interrupted::Cancelled)),

@@ -86,7 +86,9 @@ impl Node {
             |slot: &Slot, value: U256| match self.call(context, &with(&call, slot, value), BlockId::latest()) {
                 Ok(output) => Ok(number(&output)),
                 // With a different value in this slot, the contract fails.
-                Err(NodeError::ExecutionReverted { .. } | NodeError::ExecutionFailed { .. }) => Ok(None),
+                Err(
+                    NodeError::ExecutionReverted { .. } | NodeError::ExecutionFailed { .. } | NodeError::CallRefused(_),
+                ) => Ok(None),
                 Err(error) => Err(error),
             };
         let of_all = self.slots_read(context, &Call { input: others, ..call.clone() })?;

@@ -6,7 +6,7 @@ use crate::backend::BackendError;
 use crate::context::{Context, Interrupted};
 use crate::executor::{CallFailure, ExecutionError, TransactionError};
 use crate::filters::{FilterError, InvalidFilterId};
-use crate::pool::{AddError, FeeCap, PoolError, Rejection};
+use crate::pool::{AddError, PoolError, Rejection};
 use crate::producer::ProducerError;
 use node_types::buffer::BufferFull;
 use node_types::proof::InvalidProof;
@@ -22,9 +22,13 @@ pub enum NodeError {
     Invalid(Vec<Fault>),
     #[error("the canonical chain has no block {block}{}", taken_for_hash(block))]
     BlockNotFound { block: BlockId, field: Field },
-    /// A range of getLogs that does not end at or below the head.
+    /// A range of getLogs that ends above the head, or begins above it and ends at a tag that is below.
     #[error("block range extends beyond current head block {head}")]
-    RangeAboveHead { head: BlockNumber, field: Field },
+    RangeAboveHead {
+        head: BlockNumber,
+        /// All faults of the range.
+        faults: Vec<Fault>,
+    },
     #[error("no filter has this id")]
     FilterNotFound,
     #[error("the state as of block {block} is not kept; the earliest kept is that of block {earliest}")]
@@ -38,7 +42,7 @@ pub enum NodeError {
         reason: Option<String>,
         output: Bytes,
     },
-    /// The call could not be executed, or failed for a reason other than a revert. The limit is
+    /// The call failed for a reason other than a revert. The limit is
     /// [`Limit::CallTimeout`] if it timed out.
     #[error("{reason}")]
     ExecutionFailed {
@@ -50,6 +54,9 @@ pub enum NodeError {
         /// whole.
         fields: Vec<Field>,
     },
+    /// The call breaks a rule for transactions, so it could not be executed.
+    #[error(transparent)]
+    CallRefused(TransactionError),
     #[error(transparent)]
     TransactionRejected(Rejection),
     #[error(transparent)]
@@ -165,6 +172,7 @@ impl NodeError {
             | Self::StatePruned { .. }
             | Self::Edited(_)
             | Self::ExecutionReverted { .. }
+            | Self::CallRefused(_)
             | Self::NoPendingBlock { .. }
             | Self::NoBlock { .. }
             | Self::Dropped { .. }
@@ -185,9 +193,7 @@ impl NodeError {
     /// Converts the error of a call that ran in `context`.
     pub(super) fn of_call(error: ExecutionError, context: &Context) -> Self {
         match error {
-            ExecutionError::Refused(refusal) => {
-                Self::ExecutionFailed { reason: refusal.to_string(), limit: None, fields: refusal.fields() }
-            }
+            ExecutionError::Refused(refusal) => Self::CallRefused(refusal),
             ExecutionError::SystemContract { .. } | ExecutionError::Override(_) => Self::execution_failed(error),
             ExecutionError::Backend(BackendError::Interrupted(interrupted))
             | ExecutionError::Interrupted(interrupted) => match interrupted {
@@ -289,7 +295,7 @@ impl TransactionError {
             Self::InsufficientFunds { fees_exceed_value: true, .. } => {
                 &[Property::MaxFeePerGas, Property::GasPrice, Property::MaxFeePerBlobGas, Property::Value]
             }
-            Self::FeeCapTooLow { .. } => &[Property::MaxFeePerGas, Property::GasPrice],
+            Self::FeeCapTooLow { price, .. } => return vec![Field::Property(*price)],
             Self::FeesBeyond128Bits => &[Property::MaxFeePerGas, Property::GasPrice, Property::MaxFeePerBlobGas],
             Self::TipAboveFeeCap { .. } => &[Property::MaxPriorityFeePerGas],
             Self::IntrinsicGas { .. }
@@ -318,13 +324,11 @@ impl PoolError {
         fields_of(match self {
             Self::Invalid(error) => return error.fields(),
             Self::Oversized { .. } => &[Property::Data],
-            Self::TipTooLow { .. } | Self::ReplacementUnderpriced { cap: FeeCap::Tip, .. } => {
-                &[Property::MaxPriorityFeePerGas, Property::GasPrice]
+            Self::TipTooLow { cap, .. } => return vec![Field::Property(*cap)],
+            // If the node chose the price, the nonce is what was sent.
+            Self::ReplacementUnderpriced { cap, .. } => {
+                return vec![Field::Property(*cap), Field::Property(Property::Nonce)];
             }
-            Self::ReplacementUnderpriced { cap: FeeCap::Fee, .. } => {
-                &[Property::MaxFeePerGas, Property::GasPrice, Property::Nonce]
-            }
-            Self::ReplacementUnderpriced { cap: FeeCap::BlobFee, .. } => &[Property::MaxFeePerBlobGas],
             Self::QueueFull { .. } | Self::AccountLimit { .. } | Self::DelegatedOutOfOrder { .. } => &[Property::Nonce],
             Self::DelegatedInFlight { .. } => &[Property::From],
             Self::AuthorityReserved { .. } => &[Property::AuthorizationList],

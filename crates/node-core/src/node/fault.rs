@@ -1,6 +1,7 @@
 //! Faults of a request: the invalid field, and the reason.
 
 use super::Limit;
+pub use crate::executor::Property;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -129,50 +130,6 @@ impl Field {
             Self::TransactionAt(index) => format!("transactions[{index}]").into(),
             Self::TransactionIndex => "txIndex".into(),
             Self::Withdrawals => "withdrawals".into(),
-        }
-    }
-}
-
-/// A property of a transaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Property {
-    /// Authorizations of EIP-7702.
-    AuthorizationList,
-    BlobVersionedHashes,
-    /// Input data, or the initialization code of a contract.
-    Data,
-    From,
-    Gas,
-    /// Price per gas of a transaction without fee caps.
-    GasPrice,
-    /// Fee cap per blob gas.
-    MaxFeePerBlobGas,
-    /// Fee cap per gas.
-    MaxFeePerGas,
-    /// Tip cap per gas.
-    MaxPriorityFeePerGas,
-    Nonce,
-    To,
-    /// Value in wei.
-    Value,
-}
-
-impl Property {
-    /// Returns the name of the property in the JSON of a transaction.
-    fn name(self) -> &'static str {
-        match self {
-            Self::AuthorizationList => "authorizationList",
-            Self::BlobVersionedHashes => "blobVersionedHashes",
-            Self::Data => "data",
-            Self::From => "from",
-            Self::Gas => "gas",
-            Self::GasPrice => "gasPrice",
-            Self::MaxFeePerBlobGas => "maxFeePerBlobGas",
-            Self::MaxFeePerGas => "maxFeePerGas",
-            Self::MaxPriorityFeePerGas => "maxPriorityFeePerGas",
-            Self::Nonce => "nonce",
-            Self::To => "to",
-            Self::Value => "value",
         }
     }
 }

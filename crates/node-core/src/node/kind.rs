@@ -100,9 +100,11 @@ impl NodeError {
             Self::StatePruned { .. } => ErrorKind::StatePruned,
             Self::Edited(_) => ErrorKind::AccountEdited,
             Self::ExecutionReverted { .. } => ErrorKind::ExecutionReverted,
-            Self::ExecutionFailed { .. } | Self::NoPendingBlock { .. } | Self::NoBlock { .. } | Self::NotBuilt(_) => {
-                ErrorKind::ExecutionFailed
-            }
+            Self::ExecutionFailed { .. }
+            | Self::CallRefused(_)
+            | Self::NoPendingBlock { .. }
+            | Self::NoBlock { .. }
+            | Self::NotBuilt(_) => ErrorKind::ExecutionFailed,
             Self::TransactionRejected(_) | Self::Dropped { .. } => ErrorKind::TransactionRejected,
             Self::Control(
                 ProducerError::TooManySnapshots(_)

@@ -100,6 +100,21 @@ pub struct LogCursor {
     query: H256,
 }
 
+/// The cursor was returned for another query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the cursor belongs to another request")]
+pub struct ForeignCursor;
+
+impl LogCursor {
+    /// Checks that the cursor was returned for `query`.
+    ///
+    /// # Errors
+    /// If it was returned for another one.
+    pub fn check(&self, query: &LogQuery) -> Result<(), ForeignCursor> {
+        if self.query == digest(query) { Ok(()) } else { Err(ForeignCursor) }
+    }
+}
+
 pub(super) fn get_logs(node: &Node, context: &Context, query: &LogQuery) -> Result<Vec<FoundLog>, NodeError> {
     let mut logs = Vec::new();
     node.visit_logs(context, query, |found| {
@@ -190,17 +205,17 @@ impl Node {
             LogBlocks::Range(range) => self.snapshot_of_range(context, range)?,
             LogBlocks::Hash(_) => self.snapshot(context)?,
         };
-        let (range, is_above) = match query.blocks {
+        let range = match query.blocks {
             LogBlocks::Hash(hash) => {
                 let number = snapshot.canonical(hash.into(), Field::BlockHash)?;
-                (number..=number, false)
+                ResolvedRange { blocks: number..=number, faults: Vec::new(), is_above_head: false }
             }
-            LogBlocks::Range(range) => resolve_range(&snapshot, &range, query.above_head, &mut faults),
+            LogBlocks::Range(range) => resolve_range(&snapshot, &range, query.above_head),
         };
-        if cursor.is_some_and(|cursor| cursor.query != digest(query)) {
-            faults.push(Fault::new(Field::Cursor, "the cursor belongs to another request"));
+        if let Some(Err(error)) = cursor.map(|cursor| cursor.check(query)) {
+            faults.push(Fault::new(Field::Cursor, error.to_string()));
         }
-        checked(faults, is_above, &snapshot)?;
+        let range = range.checked(faults, &snapshot)?;
         if range.is_empty() {
             return Ok((snapshot, range, None));
         }
@@ -242,49 +257,54 @@ pub(super) fn check_range(
     above_head: AboveHead,
 ) -> Result<(), NodeError> {
     let snapshot = node.snapshot_of_range(context, range)?;
-    let mut faults = Vec::new();
-    let (range, is_above) = resolve_range(&snapshot, range, above_head, &mut faults);
-    checked(faults, is_above, &snapshot)?;
+    let range = resolve_range(&snapshot, range, above_head).checked(Vec::new(), &snapshot)?;
     if range.is_empty() { Ok(()) } else { check_span(&range, node.limits.block_range) }
 }
 
-/// Resolves the ends of a range, which may be empty. Returns with it whether one of its faults is that it ends above the
-/// head. If there are faults, the range must not be used.
-fn resolve_range(
-    snapshot: &RequestView,
-    range: &BlockRange,
-    above_head: AboveHead,
-    faults: &mut Vec<Fault>,
-) -> (RangeInclusive<BlockNumber>, bool) {
+/// The blocks of a range.
+struct ResolvedRange {
+    /// May be empty. If there are faults, they must not be used.
+    blocks: RangeInclusive<BlockNumber>,
+    faults: Vec<Fault>,
+    /// Whether one of the faults is that the range is above the head.
+    is_above_head: bool,
+}
+
+impl ResolvedRange {
+    /// Returns the blocks, or the error of a request that has these faults and `others`.
+    fn checked(self, mut others: Vec<Fault>, snapshot: &RequestView) -> Result<RangeInclusive<BlockNumber>, NodeError> {
+        let Self { blocks, faults, is_above_head } = self;
+        if is_above_head && others.is_empty() {
+            return Err(NodeError::RangeAboveHead { head: snapshot.latest(), faults });
+        }
+        others.extend(faults);
+        if others.is_empty() { Ok(blocks) } else { Err(NodeError::Invalid(others)) }
+    }
+}
+
+/// Resolves the ends of a range.
+fn resolve_range(snapshot: &RequestView, range: &BlockRange, above_head: AboveHead) -> ResolvedRange {
     let (from, to) = (range.from.unwrap_or_default(), range.to.unwrap_or_default());
     let (first, mut last) = (snapshot.height(from), snapshot.height(to));
     let latest = snapshot.latest();
-    let is_future = to == BlockNumberOrTag::Latest && first > latest;
+    // The end rises with the head. Until then, the range is above the head, rather than reversed.
+    let is_future =
+        first > latest && first > last && !matches!(to, BlockNumberOrTag::Number(_) | BlockNumberOrTag::Earliest);
+    let polls = to == BlockNumberOrTag::Latest && first == latest + 1;
     let above = match above_head {
         AboveHead::Skip => None,
-        AboveHead::Poll if is_future => (first > latest + 1).then_some(Field::FromBlock),
+        AboveHead::Poll if is_future => (!polls).then_some(Field::FromBlock),
         AboveHead::Refuse | AboveHead::Poll => snapshot.known_height(to).is_none().then_some(Field::ToBlock),
     };
-    if let Some(field) = above {
-        faults.push(Fault::new(field, NodeError::RangeAboveHead { head: latest, field }.to_string()));
-    }
+    let message = || NodeError::RangeAboveHead { head: latest, faults: Vec::new() }.to_string();
+    let mut faults: Vec<_> = above.map(|field| Fault::new(field, message())).into_iter().collect();
     if first > last && (above_head == AboveHead::Refuse || !is_future) {
         faults.push(range.reversed(first, last));
     }
     if above_head == AboveHead::Skip && to != BlockNumberOrTag::Pending {
         last = last.min(latest);
     }
-    (first..=last, above.is_some())
-}
-
-/// Returns the error of a request with these faults. `is_above` is whether one of them is that its range ends above the
-/// head.
-fn checked(faults: Vec<Fault>, is_above: bool, snapshot: &RequestView) -> Result<(), NodeError> {
-    match &faults[..] {
-        [] => Ok(()),
-        [only] if is_above => Err(NodeError::RangeAboveHead { head: snapshot.latest(), field: only.field }),
-        _ => Err(NodeError::Invalid(faults)),
-    }
+    ResolvedRange { blocks: first..=last, faults, is_above_head: above.is_some() }
 }
 
 fn check_span(range: &RangeInclusive<BlockNumber>, limit: u64) -> Result<(), NodeError> {
@@ -454,16 +474,22 @@ mod tests {
     #[test]
     fn ranges_above_the_head() {
         use AboveHead::{Poll, Refuse, Skip};
-        use BlockNumberOrTag::{Earliest, Latest, Number, Pending};
+        use BlockNumberOrTag::{Earliest, Finalized, Latest, Number, Pending, Safe};
         let world = world(100);
         // The number of logs, or the field of the error and whether it is only that the range is above the head.
         type Expected = Result<usize, (Field, bool)>;
         let (from, to) = (Field::FromBlock, Field::ToBlock);
-        let cases: [(_, _, [Expected; 3]); 9] = [
+        let cases: [(_, _, [Expected; 3]); 15] = [
             (Some(Number(4)), None, [Err((from, false)), Ok(0), Ok(0)]),
             (Some(Number(4)), Some(Latest), [Err((from, false)), Ok(0), Ok(0)]),
             (Some(Number(5)), None, [Err((from, false)), Err((from, true)), Ok(0)]),
             (Some(Pending), None, [Err((from, false)), Ok(0), Ok(0)]),
+            (Some(Pending), Some(Pending), [Ok(0), Ok(0), Ok(0)]),
+            (Some(Pending), Some(Safe), [Err((from, false)), Err((from, true)), Ok(0)]),
+            (Some(Number(4)), Some(Safe), [Err((from, false)), Err((from, true)), Ok(0)]),
+            (Some(Number(5)), Some(Finalized), [Err((from, false)), Err((from, true)), Ok(0)]),
+            (Some(Number(5)), Some(Pending), [Err((from, false)), Err((from, true)), Ok(0)]),
+            (Some(Number(5)), Some(Number(4)), [Err((to, true)), Err((to, true)), Err((from, false))]),
             (Some(Number(3)), Some(Number(4)), [Err((to, true)), Err((to, true)), Ok(3)]),
             (Some(Number(4)), Some(Number(5)), [Err((to, true)), Err((to, true)), Ok(0)]),
             (Some(Number(u64::MAX)), Some(Number(u64::MAX)), [Err((to, true)), Err((to, true)), Ok(0)]),
@@ -476,7 +502,7 @@ mod tests {
                 let got = match world.node.get_logs(&Context::unbounded(), &query) {
                     Ok(logs) => Ok(logs.len()),
                     Err(NodeError::Invalid(faults)) => Err((faults[0].field, false)),
-                    Err(NodeError::RangeAboveHead { head: 3, field }) => Err((field, true)),
+                    Err(NodeError::RangeAboveHead { head: 3, faults }) => Err((faults[0].field, true)),
                     Err(error) => panic!("{query:?}: {error:?}"),
                 };
                 assert_eq!(got, expected, "{query:?}");
@@ -503,13 +529,14 @@ mod tests {
                 LogQuery { filter: filter(&[1; 3], &[&[], &[1; 3]]), ..range(2, 1) },
                 vec![Field::Address, Field::Topic(1), Field::FromBlock],
             ),
+            (LogQuery { filter: filter(&[1; 3], &[]), ..range(3, 4) }, vec![Field::Address, Field::ToBlock]),
             (LogQuery { filter: filter(&[], &[&[][..]; 5]), ..range(1, 2) }, vec![Field::Topics]),
         ];
         for (query, expected) in cases {
             let error = world.node.get_logs(&Context::unbounded(), &query).unwrap_err();
-            let fields = match error {
+            let fields: Vec<Field> = match error {
                 NodeError::Invalid(faults) => faults.iter().map(|fault| fault.field).collect(),
-                NodeError::RangeAboveHead { head: 3, field } => vec![field],
+                NodeError::RangeAboveHead { head: 3, faults } => faults.iter().map(|fault| fault.field).collect(),
                 error => panic!("{query:?}: {error:?}"),
             };
             assert_eq!(fields, expected, "{query:?}");

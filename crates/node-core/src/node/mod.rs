@@ -45,7 +45,7 @@ pub use importing::ImportProgress;
 use importing::Importing;
 pub use kind::ErrorKind;
 pub use limits::{Limit, Limits};
-pub use logs::{AboveHead, BlockRange, InvalidCursor, LogBlocks, LogCursor, LogPage, LogQuery};
+pub use logs::{AboveHead, BlockRange, ForeignCursor, InvalidCursor, LogBlocks, LogCursor, LogPage, LogQuery};
 pub use receipt::{FoundReceipt, FoundReceipts, ReceiptInBlock};
 pub use request::{ReplacementTransaction, TransactionRequest};
 pub use resolve::Finality;

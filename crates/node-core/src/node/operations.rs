@@ -605,6 +605,15 @@ impl Node {
     ) -> Result<H256, NodeError> {
         send::send_transaction(self, context, transaction)
     }
+
+    /// Checks an encoded transaction as [`send_transaction`](Self::send_transaction) does, without sending it, for
+    /// requests that have other faults.
+    ///
+    /// # Errors
+    /// [`NodeError::TransactionRejected`] with the pool's reasons, or [`NodeError::Importing`].
+    pub fn check_transaction(&self, context: &Context, encoded: &[u8]) -> Result<(), NodeError> {
+        send::check_transaction(self, context, encoded)
+    }
 }
 
 /// Transactions that the node completes and signs.

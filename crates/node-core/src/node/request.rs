@@ -59,7 +59,7 @@ impl TransactionRequest {
             return Err(invalid("both gasPrice and (maxFeePerGas or maxPriorityFeePerGas) specified"));
         }
         if fee_caps && !has_base_fee {
-            return Err(invalid("maxFeePerGas and maxPriorityFeePerGas are not valid before London is active"));
+            return Err(invalid("fee caps are not valid before London is active"));
         }
         let kind = match self.transaction_type {
             Some(kind) => kind,

@@ -81,6 +81,13 @@ pub(super) fn send_transaction(
     Ok(hash)
 }
 
+/// Checks an encoded transaction as [`send_transaction`] does, without sending it.
+pub(super) fn check_transaction(node: &Node, context: &Context, encoded: &[u8]) -> Result<(), NodeError> {
+    context.check()?;
+    node.check_imported()?;
+    Ok(node.pool.check(encoded)?)
+}
+
 impl Node {
     /// Makes a transaction of the pool durable, or removes it from the pool.
     fn store(&self, hash: H256) -> Result<(), NodeError> {

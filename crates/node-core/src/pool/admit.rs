@@ -4,7 +4,7 @@ use super::stateful::{self, Sender};
 use super::{AddError, DropReason, NextBlockRules, Pool, PoolError, PoolTransaction, Rejection, record, stateless};
 use crate::backend::{BackendError, StateView};
 use crate::block::RecoveredTransaction;
-use crate::executor::TransactionError;
+use crate::executor::{Property, TransactionError};
 use crate::protocol::Fork;
 use node_types::consensus::{BlobSidecar, DecodeError, PooledTransaction, TransactionBody};
 use node_types::{Address, H256};
@@ -26,21 +26,18 @@ impl Pool {
     /// # Errors
     /// [`AddError::Rejected`] with all reasons, and failures of the backend.
     pub fn add(&self, bytes: &[u8]) -> Result<H256, AddError> {
-        if bytes.len() > MAX_ENCODED_SIZE {
-            let reason = PoolError::Oversized { size: bytes.len(), limit: MAX_ENCODED_SIZE };
-            return Err(Rejection::from(reason).into());
-        }
-        let transaction = PooledTransaction::decode(bytes).map_err(|error| {
-            Rejection::from(match error {
-                DecodeError::UnknownTransactionType(kind) => TransactionError::Other(unknown_type(kind)).into(),
-                DecodeError::Truncated { .. } if matches!(bytes, [] | [0..0x80]) => {
-                    TransactionError::Other("typed transaction too short: a type and a list are expected".to_owned())
-                        .into()
-                }
-                error => PoolError::Undecodable(error),
-            })
-        })?;
-        self.add_transaction(transaction)
+        self.add_transaction(decode(bytes)?)
+    }
+
+    /// Checks an encoded transaction as [`add`](Self::add) does, without adding it. Whether there is room for it is not
+    /// checked.
+    ///
+    /// # Errors
+    /// As [`add`](Self::add).
+    pub fn check(&self, bytes: &[u8]) -> Result<(), AddError> {
+        let pooled = decode(bytes)?;
+        let hash = pooled.transaction.hash();
+        self.checked(pooled, hash, None).map(drop)
     }
 
     /// Adds a decoded transaction; see [`add`](Self::add).
@@ -63,11 +60,26 @@ impl Pool {
 
     /// Checks and adds a transaction. If `sender` is `None`, it is recovered from the signature.
     fn check_and_add(&self, pooled: PooledTransaction, hash: H256, sender: Option<Address>) -> Result<H256, AddError> {
+        if let Some(transaction) = self.checked(pooled, hash, sender)?
+            && self.admit(transaction)?
+        {
+            self.notify(&[hash]);
+        }
+        Ok(hash)
+    }
+
+    /// Checks a transaction against the newest block and the pool. Returns `None` if it is already in the pool or mined.
+    fn checked(
+        &self,
+        pooled: PooledTransaction,
+        hash: H256,
+        sender: Option<Address>,
+    ) -> Result<Option<PoolTransaction>, AddError> {
         let PooledTransaction { transaction, sidecar } = pooled;
         let signed = sender.is_none();
         let view = self.parts.backend.view()?;
         if self.contents.read().get(hash).is_some() || view.transaction_position(hash)?.is_some() {
-            return Ok(hash);
+            return Ok(None);
         }
         self.catch_up()?;
         let next = self.contents.read().next;
@@ -84,7 +96,8 @@ impl Pool {
             && let (cap, Some(base_fee)) = (transaction.body.max_fee_per_gas(), next.base_fee)
             && cap < base_fee.into()
         {
-            reasons.push(TransactionError::FeeCapTooLow { cap, base_fee }.into());
+            let price = Property::fee_of(&transaction.body);
+            reasons.push(TransactionError::FeeCapTooLow { price, cap, base_fee }.into());
         }
         let low_s = next.fork >= Fork::Homestead;
         let recover = || self.parts.recovery.recover(transaction.signing_hash(), &transaction.signature, low_s);
@@ -103,18 +116,14 @@ impl Pool {
         // Checks that take milliseconds come last, and only for transactions that pass all others.
         let sidecar = self.check_blobs(&next, transaction.body.blob_versioned_hashes(), sidecar)?;
         let authorities = self.authorities(&*state, &transaction.body)?;
-        let is_new = self.admit(PoolTransaction {
+        Ok(Some(PoolTransaction {
             size: record::size(encoded_length, sidecar.as_ref()),
             recovered: RecoveredTransaction { transaction, hash, sender },
             sidecar,
             authorities,
             arrival: 0,
             received: self.parts.clock.steady_millis(),
-        })?;
-        if is_new {
-            self.notify(&[hash]);
-        }
-        Ok(hash)
+        }))
     }
 
     pub(super) fn authorities(
@@ -189,6 +198,22 @@ impl Pool {
         }
         reasons
     }
+}
+
+/// Decodes a transaction in the form that clients send.
+fn decode(bytes: &[u8]) -> Result<PooledTransaction, Rejection> {
+    if bytes.len() > MAX_ENCODED_SIZE {
+        return Err(PoolError::Oversized { size: bytes.len(), limit: MAX_ENCODED_SIZE }.into());
+    }
+    PooledTransaction::decode(bytes).map_err(|error| {
+        Rejection::from(match error {
+            DecodeError::UnknownTransactionType(kind) => TransactionError::Other(unknown_type(kind)).into(),
+            DecodeError::Truncated { .. } if matches!(bytes, [] | [0..0x80]) => {
+                TransactionError::Other("typed transaction too short: a type and a list are expected".to_owned()).into()
+            }
+            error => PoolError::Undecodable(error),
+        })
+    })
 }
 
 /// Describes bytes that begin with a type that no fork has.

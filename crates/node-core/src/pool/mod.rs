@@ -23,7 +23,7 @@ mod transaction;
 pub use best::{BestTransactions, TransactionOrder};
 pub use limits::{PoolLimits, PoolSize};
 pub use next_block_rules::NextBlockRules;
-pub use rejection::{AddError, FeeCap, PoolError, Rejection};
+pub use rejection::{AddError, PoolError, Rejection};
 pub use status::{Arrival, Arrivals, DropReason, PoolContent, PoolStatus};
 pub use transaction::PoolTransaction;
 

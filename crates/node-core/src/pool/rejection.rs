@@ -2,7 +2,7 @@
 
 use crate::backend::BackendError;
 use crate::crypto::BlobError;
-use crate::executor::TransactionError;
+use crate::executor::{Property, TransactionError};
 use crate::sources::Sources;
 use node_types::consensus::DecodeError;
 use node_types::{Address, U256};
@@ -62,19 +62,24 @@ pub enum PoolError {
     Invalid(#[from] TransactionError),
     #[error("oversized data: {size} bytes, at most {limit} are accepted")]
     Oversized { size: usize, limit: usize },
-    #[error("transaction underpriced: gas tip cap {tip}, minimum needed {minimum}")]
+    #[error("{}", tip_too_low("gas tip cap", tip, minimum))]
     TipTooLow {
+        /// [`Property::GasPrice`] or [`Property::MaxPriorityFeePerGas`].
+        cap: Property,
         /// Tip cap in wei per gas.
         tip: U256,
         minimum: u64,
     },
-    /// The account has another transaction with this nonce, and the new one does not raise the caps enough to replace
+    /// The account has another transaction with this nonce, and the new one does not raise the cap enough to replace
     /// it.
-    #[error(
-        "replacement transaction underpriced: {cap} {got} does not replace {old} with the same nonce, at least {required} is \
-         needed"
-    )]
-    ReplacementUnderpriced { cap: FeeCap, got: U256, old: U256, required: U256 },
+    #[error("{}", replacement_underpriced(cap_words(cap), got, old, required))]
+    ReplacementUnderpriced {
+        /// The gas price, or one of the caps of a transaction that has them.
+        cap: Property,
+        got: U256,
+        old: U256,
+        required: U256,
+    },
     #[error("txpool is full: {transactions} transactions with {bytes} bytes, none that pays less could make room")]
     PoolFull { transactions: usize, bytes: usize },
     #[error("txpool is full: {queued} transactions wait for earlier nonces already, at most {limit} may")]
@@ -125,21 +130,37 @@ fn words(error: &DecodeError) -> &'static str {
     }
 }
 
-/// A fee cap of a transaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FeeCap {
-    /// Cap on base fee and tip together.
-    Fee,
-    Tip,
-    BlobFee,
+fn tip_too_low(name: &str, tip: &U256, minimum: &u64) -> String {
+    format!("transaction underpriced: {name} {tip}, minimum needed {minimum}")
 }
 
-impl fmt::Display for FeeCap {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Fee => "fee cap",
-            Self::Tip => "tip cap",
-            Self::BlobFee => "blob fee cap",
-        })
+fn replacement_underpriced(name: &str, got: &U256, old: &U256, required: &U256) -> String {
+    format!(
+        "replacement transaction underpriced: {name} {got} does not replace {old} with the same nonce, at least {required} is \
+         needed"
+    )
+}
+
+/// Returns how geth calls a cap of a transaction.
+fn cap_words(cap: &Property) -> &'static str {
+    match cap {
+        Property::GasPrice => "gas price",
+        Property::MaxPriorityFeePerGas => "tip cap",
+        Property::MaxFeePerBlobGas => "blob fee cap",
+        _ => "fee cap",
+    }
+}
+
+impl PoolError {
+    /// Returns the text with the properties of the transaction as `name` calls them, where `Display` has geth's words.
+    pub fn text(&self, name: impl Fn(Property) -> String) -> String {
+        match self {
+            Self::Invalid(error) => error.text(name),
+            Self::TipTooLow { cap, tip, minimum } => tip_too_low(&name(*cap), tip, minimum),
+            Self::ReplacementUnderpriced { cap, got, old, required } => {
+                replacement_underpriced(&name(*cap), got, old, required)
+            }
+            other => Sources(other).to_string(),
+        }
     }
 }

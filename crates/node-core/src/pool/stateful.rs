@@ -1,10 +1,10 @@
 //! Checks against the state and the other transactions of the pool.
 
 use super::contents::Contents;
-use super::{FeeCap, PoolError, PoolLimits, PoolTransaction};
+use super::{PoolError, PoolLimits, PoolTransaction};
 use crate::backend::{BackendError, StateView};
 use crate::crypto::SenderRecovery;
-use crate::executor::TransactionError;
+use crate::executor::{Property, TransactionError};
 use crate::protocol::fees::highest_cost;
 use crate::state::AccountState;
 use node_types::consensus::TransactionBody;
@@ -116,21 +116,21 @@ fn check_delegated(contents: &Contents, sender: Address, expected: u64, got: u64
 }
 
 /// Checks a replacement. It must raise both fee caps; a blob transaction must raise them by more, and its blob fee
-/// cap as well.
+/// cap as well. A gas price is both caps, of which the fee cap demands more.
 fn check_replacement(limits: &PoolLimits, old: &PoolTransaction, body: &TransactionBody, reasons: &mut Vec<PoolError>) {
     let blob_caps = match (old.body(), body) {
         (TransactionBody::Blob(old), TransactionBody::Blob(new)) => {
-            Some((FeeCap::BlobFee, old.max_fee_per_blob_gas, new.max_fee_per_blob_gas))
+            Some((Property::MaxFeePerBlobGas, old.max_fee_per_blob_gas, new.max_fee_per_blob_gas))
         }
         _ => None,
     };
     let has_blobs = |body: &TransactionBody| matches!(body, TransactionBody::Blob(_));
     let bump = if has_blobs(old.body()) || has_blobs(body) { limits.blob_price_bump } else { limits.price_bump };
-    let caps = [
-        (FeeCap::Fee, old.body().max_fee_per_gas(), body.max_fee_per_gas()),
-        (FeeCap::Tip, old.body().max_priority_fee_per_gas(), body.max_priority_fee_per_gas()),
-    ];
-    for (cap, old, got) in caps.into_iter().chain(blob_caps) {
+    let (fee, tip) = (Property::fee_of(body), Property::tip_of(body));
+    let fee_cap = (fee, old.body().max_fee_per_gas(), body.max_fee_per_gas());
+    let tip_cap = (tip, old.body().max_priority_fee_per_gas(), body.max_priority_fee_per_gas());
+    let caps = [Some(fee_cap), (tip != fee).then_some(tip_cap), blob_caps];
+    for (cap, old, got) in caps.into_iter().flatten() {
         let required = bumped(old, bump);
         if got < required {
             reasons.push(PoolError::ReplacementUnderpriced { cap, got, old, required });

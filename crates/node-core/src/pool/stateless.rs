@@ -1,7 +1,7 @@
 //! Checks that do not need the state.
 
 use super::{NextBlockRules, PoolError, PoolLimits};
-use crate::executor::TransactionError;
+use crate::executor::{Property, TransactionError};
 use crate::protocol::gas::{MAX_INIT_CODE_SIZE, TRANSACTION_GAS_CAP, floor_gas, intrinsic_gas};
 use crate::protocol::{Fork, blobs};
 use node_types::U256;
@@ -93,7 +93,7 @@ fn check_price(limits: &PoolLimits, body: &TransactionBody, reasons: &mut Vec<Po
         reasons.push(TransactionError::TipAboveFeeCap { tip, cap }.into());
     }
     if tip < limits.minimum_tip.into() {
-        reasons.push(PoolError::TipTooLow { tip, minimum: limits.minimum_tip });
+        reasons.push(PoolError::TipTooLow { cap: Property::tip_of(body), tip, minimum: limits.minimum_tip });
     }
     if let TransactionBody::Blob(tx) = body
         && tx.max_fee_per_blob_gas.is_zero()

@@ -22,7 +22,7 @@ use node_core::backend::BackendError;
 use node_core::block::RecoveredTransaction;
 use node_core::crypto::SignatureError;
 use node_core::executor::{
-    BlockExecution, BlockOutcome, Call, ExecutionError, Trace, TraceError, Tracing, TransactionError,
+    BlockExecution, BlockOutcome, Call, ExecutionError, Property, Trace, TraceError, Tracing, TransactionError,
 };
 use node_core::protocol::fees::{self, GAS_PER_BLOB};
 use node_core::protocol::{DaoFork, Fork, blobs};
@@ -283,6 +283,7 @@ fn terms(transaction: &RecoveredTransaction) -> TransactionTerms {
     let body = &transaction.transaction.body;
     TransactionTerms {
         sender: transaction.sender,
+        price: Property::fee_of(body),
         fee_cap: body.max_fee_per_gas(),
         tip_cap: body.max_priority_fee_per_gas(),
         input_length: body.input().len(),

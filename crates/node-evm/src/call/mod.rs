@@ -17,7 +17,7 @@ use crate::trace;
 use crate::trace::inspection::Inspection;
 use crate::trace::tracer::Place;
 use node_core::executor::{
-    Call, CallFailure, CallOutcome, ExecutionError, Trace, TraceError, Tracing, TransactionError,
+    Call, CallFailure, CallOutcome, ExecutionError, Property, Trace, TraceError, Tracing, TransactionError,
 };
 use node_core::protocol::gas::{TRANSACTION_GAS, floor_gas, intrinsic_gas};
 use node_core::protocol::{ChainSpec, Fork, blobs};
@@ -92,6 +92,10 @@ impl<'a> CallRun<'a> {
         let balance = machine.balance(call.from)?;
         let terms = TransactionTerms {
             sender: call.from,
+            price: match call.max_priority_fee_per_gas {
+                Some(_) => Property::MaxFeePerGas,
+                None => Property::GasPrice,
+            },
             fee_cap: call.gas_price,
             tip_cap: call.tip_cap(),
             value: call.value,

@@ -2,7 +2,7 @@
 
 use crate::convert::ToNode;
 use crate::machine::{EvmFault, Machine, failure};
-use node_core::executor::{ExecutionError, TransactionError};
+use node_core::executor::{ExecutionError, Property, TransactionError};
 use node_core::protocol::gas::MAX_INIT_CODE_SIZE;
 use node_types::{Address, U256};
 use revm::context::result::{EVMError, InvalidTransaction};
@@ -12,6 +12,8 @@ use revm::context::result::{EVMError, InvalidTransaction};
 pub(crate) struct TransactionTerms {
     /// The account that pays.
     pub sender: Address,
+    /// The property with the maximum fee: a gas price or a fee cap.
+    pub price: Property,
     /// Maximum fee in wei per gas.
     pub fee_cap: U256,
     /// Maximum priority fee in wei per gas.
@@ -48,7 +50,8 @@ pub(crate) fn refusal(machine: &mut Machine<'_>, terms: &TransactionTerms, fault
             TransactionError::TipAboveFeeCap { tip: terms.tip_cap, cap: terms.fee_cap }
         }
         InvalidTransaction::GasPriceLessThanBasefee => {
-            TransactionError::FeeCapTooLow { cap: terms.fee_cap, base_fee: machine.block().basefee }
+            let base_fee = machine.block().basefee;
+            TransactionError::FeeCapTooLow { price: terms.price, cap: terms.fee_cap, base_fee }
         }
         InvalidTransaction::CallGasCostMoreThanGasLimit { initial_gas, gas_limit } => {
             TransactionError::IntrinsicGas { limit: gas_limit, required: initial_gas }

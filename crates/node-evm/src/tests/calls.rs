@@ -4,7 +4,8 @@ use super::support::*;
 use node_core::backend::BackendError;
 use node_core::context::{Context, Interrupted};
 use node_core::executor::{
-    AccountOverride, BlockOverrides, Call, CallFailure, CallOutcome, ExecutionError, StorageOverride, TransactionError,
+    AccountOverride, BlockOverrides, Call, CallFailure, CallOutcome, ExecutionError, Property, StorageOverride,
+    TransactionError,
 };
 use node_core::protocol::Fork;
 use node_core::waiting;
@@ -100,7 +101,11 @@ fn rejects_prices_that_the_sender_cannot_pay() {
     };
     let priced = |price: u64, gas, value: u64| Call { gas_price: wei(price), gas, value: wei(value), ..call() };
     for (name, call, expected) in [
-        ("below the base fee", priced(6, None, 0), TransactionError::FeeCapTooLow { cap: wei(6), base_fee: BASE_FEE }),
+        (
+            "below the base fee",
+            priced(6, None, 0),
+            TransactionError::FeeCapTooLow { price: Property::GasPrice, cap: wei(6), base_fee: BASE_FEE },
+        ),
         ("gas", priced(10, Some(100_001), 0), short(1_000_010, true)),
         ("gas and value", priced(10, Some(100_000), 1), short(1_000_001, true)),
         ("value alone", priced(0, None, 1_000_001), short(1_000_001, false)),

@@ -2,7 +2,9 @@
 
 use super::support::*;
 use node_core::context::Context;
-use node_core::executor::{Call, CallFailure, CallOutcome, EstimateOutcome, ExecutionError, TransactionError};
+use node_core::executor::{
+    Call, CallFailure, CallOutcome, EstimateOutcome, ExecutionError, Property, TransactionError,
+};
 use node_core::protocol::Fork;
 use node_types::U256;
 
@@ -136,7 +138,11 @@ fn refused_calls_have_no_estimate() {
                 fees_exceed_value: false,
             },
         ),
-        ("price", from_bob(6, wei(0)), TransactionError::FeeCapTooLow { cap: wei(6), base_fee: BASE_FEE }),
+        (
+            "price",
+            from_bob(6, wei(0)),
+            TransactionError::FeeCapTooLow { price: Property::GasPrice, cap: wei(6), base_fee: BASE_FEE },
+        ),
     ] {
         match world.estimate(&call) {
             Err(ExecutionError::Refused(error)) => assert_eq!(error, expected, "{name}"),

@@ -3,7 +3,8 @@
 use super::support::*;
 use crate::SecretKey;
 use node_core::executor::{
-    AccountOverride, BlockOverrides, Call, CallOutcome, ExecutionError, OverrideError, StateOverrides, TransactionError,
+    AccountOverride, BlockOverrides, Call, CallOutcome, ExecutionError, OverrideError, Property, StateOverrides,
+    TransactionError,
 };
 use node_core::protocol::Fork;
 use node_types::consensus::{AccessListItem, Authorization, Signature};
@@ -60,7 +61,10 @@ fn fee_caps_determine_the_price() {
         other => panic!("{other:?}"),
     };
     assert_eq!(refused(capped(2, 3)), TransactionError::TipAboveFeeCap { tip: wei(3), cap: wei(2) });
-    assert_eq!(refused(capped(6, 1)), TransactionError::FeeCapTooLow { cap: wei(6), base_fee: BASE_FEE });
+    assert_eq!(
+        refused(capped(6, 1)),
+        TransactionError::FeeCapTooLow { price: Property::MaxFeePerGas, cap: wei(6), base_fee: BASE_FEE }
+    );
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::support::*;
 use node_core::crypto::SignatureError;
-use node_core::executor::TransactionError;
+use node_core::executor::{Property, TransactionError};
 use node_core::protocol::{BlobEntry, BlobParams, Fork};
 use node_types::consensus::{
     AccessListItem, AccessListTransaction, Authorization, BlobTransaction, DynamicFeeTransaction, LegacyTransaction,
@@ -197,7 +197,7 @@ fn funds_must_cover_the_maximum_cost() {
 
 #[test]
 fn checks_prices() {
-    let low = |cap: u64| Some(TransactionError::FeeCapTooLow { cap: wei(cap), base_fee: BASE_FEE });
+    let low = |price| Some(TransactionError::FeeCapTooLow { price, cap: wei(6), base_fee: BASE_FEE });
     let price = |price| plain(|transaction| transaction.gas_price = wei(price));
     let mut boundless = dynamic(8, 0);
     if let TransactionBody::DynamicFee(transaction) = &mut boundless {
@@ -207,8 +207,8 @@ fn checks_prices() {
         Fork::Osaka,
         vec![
             ("the base fee", price(BASE_FEE), None),
-            ("below the base fee", price(6), low(6)),
-            ("a fee cap below the base fee", dynamic(6, 0), low(6)),
+            ("below the base fee", price(6), low(Property::GasPrice)),
+            ("a fee cap below the base fee", dynamic(6, 0), low(Property::MaxFeePerGas)),
             (
                 "a tip cap above the fee cap",
                 dynamic(8, 9),

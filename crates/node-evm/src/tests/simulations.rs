@@ -4,8 +4,8 @@ use super::support::*;
 use node_core::block::RecoveredTransaction;
 use node_core::context::Context;
 use node_core::executor::{
-    AccountOverride, BlockOutcome, CallFailure, ExecutionError, Executor, SimulatedCallOutcome, SimulationRules,
-    StateOverrides, TransactionError,
+    AccountOverride, BlockOutcome, CallFailure, ExecutionError, Executor, Property, SimulatedCallOutcome,
+    SimulationRules, StateOverrides, TransactionError,
 };
 use node_core::protocol::Fork;
 use node_types::consensus::{DynamicFeeTransaction, LegacyTransaction, Log, TransactionBody};
@@ -81,7 +81,7 @@ fn without_validation_fees_and_nonces_are_not_checked() {
         (
             "a price below the base fee",
             signed(TransactionBody::Legacy(LegacyTransaction { gas_price: wei(1), ..legacy() })),
-            Some(TransactionError::FeeCapTooLow { cap: wei(1), base_fee: BASE_FEE }),
+            Some(TransactionError::FeeCapTooLow { price: Property::GasPrice, cap: wei(1), base_fee: BASE_FEE }),
         ),
     ];
     for (name, transaction, refusal) in cases {
@@ -104,7 +104,10 @@ fn with_validation_nonces_are_checked_before_fees() {
         (free(ALICE, 4, CONTRACT, 0), TransactionError::NonceTooLow { got: 4, expected: 5 }),
         (free(ALICE, 6, CONTRACT, 0), TransactionError::NonceTooHigh { got: 6, expected: 5 }),
         (free(BOB, u64::MAX, CONTRACT, 0), TransactionError::NonceOverflow),
-        (free(ALICE, 5, CONTRACT, 0), TransactionError::FeeCapTooLow { cap: wei(0), base_fee: BASE_FEE }),
+        (
+            free(ALICE, 5, CONTRACT, 0),
+            TransactionError::FeeCapTooLow { price: Property::GasPrice, cap: wei(0), base_fee: BASE_FEE },
+        ),
     ] {
         match simulate(&world, &asked, &[transaction]) {
             Err(ExecutionError::Refused(got)) => assert_eq!(got, expected),

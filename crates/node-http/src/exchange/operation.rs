@@ -174,9 +174,12 @@ impl Exchange {
 /// Returns the error of a request with `faults`, of which a check on the chain `found` others.
 fn with_others(faults: Vec<ErrorDetail>, found: Result<(), NodeError>) -> HttpError {
     match found {
-        Err(others @ (NodeError::Invalid(_) | NodeError::RangeAboveHead { .. } | NodeError::TooManyBlocks { .. })) => {
-            HttpError::Faulty(faults, Box::new(others))
-        }
+        Err(
+            others @ (NodeError::Invalid(_)
+            | NodeError::RangeAboveHead { .. }
+            | NodeError::TooManyBlocks { .. }
+            | NodeError::TransactionRejected(_)),
+        ) => HttpError::Faulty(faults, Box::new(others)),
         _ => HttpError::Parameters(faults),
     }
 }

@@ -89,19 +89,21 @@ impl<'a> Parameters<'a> {
         let mut values = vec![None; names.len()];
         for pair in self.request.query_string().split('&').filter(|pair| !pair.is_empty()) {
             let (key, text) = pair.split_once('=').unwrap_or((pair, ""));
-            let mut fault = |message| {
-                let json = serde_json::Value::from(text).to_string();
-                self.faults.push(Location::Property(&Location::Part("query"), key), message, Some(&json));
-            };
+            let (name, value) = (decode(key, true), decode(text, true));
+            let key = name.as_deref().unwrap_or(key);
             if is_ignored(key) {
                 continue;
             }
-            let (Some(name), Some(text)) = (decode(key, true), decode(text, true)) else {
+            let mut fault = |message| {
+                let json = serde_json::Value::from(value.as_deref().unwrap_or(text)).to_string();
+                self.faults.push(Location::Property(&Location::Part("query"), key), message, Some(&json));
+            };
+            let (Some(name), Some(text)) = (&name, &value) else {
                 fault("expected percent-encoded UTF-8");
                 continue;
             };
-            match names.iter().position(|known| *known == name) {
-                Some(index) if values[index].is_none() => values[index] = Some(text),
+            match names.iter().position(|known| known == name) {
+                Some(index) if values[index].is_none() => values[index] = Some(text.clone()),
                 Some(_) => fault("duplicate parameter"),
                 None => fault("unexpected parameter"),
             }
@@ -201,8 +203,10 @@ mod tests {
         let locations: Vec<_> = parameters.faults.into_details().into_iter().map(|fault| fault.location).collect();
         assert_eq!(locations, ["query.C", "query.A"], "unknown, then twice");
 
-        let request = TestRequest::with_uri("/?foo=1&BlockNumber=%").to_http_request();
-        let locations: Vec<_> = Parameters::no_query(&request).into_iter().map(|fault| fault.location).collect();
-        assert_eq!(locations, ["query.foo", "query.BlockNumber"], "an operation without a query");
+        let request = TestRequest::with_uri("/?f%6Fo=%25+1&%5F=1&ut%6D_x=1&BlockNumber=%").to_http_request();
+        let shown = |fault: ErrorDetail| (fault.location, fault.value.unwrap().0.get().to_owned());
+        let faults: Vec<_> = Parameters::no_query(&request).into_iter().map(shown).collect();
+        let expected = [("query.foo", r#""% 1""#), ("query.BlockNumber", r#""%""#)];
+        assert_eq!(faults, expected.map(|(location, value)| (location.into(), value.into())), "no query is expected");
     }
 }

@@ -10,7 +10,7 @@ use crate::problem::report;
 use crate::problem::sent::Sent;
 use crate::problem::{self, HttpError};
 use node_core::executor::CallFailure;
-use node_core::node::{Field, Limits, NodeError};
+use node_core::node::{Fault, Field, Limits, NodeError};
 use node_core::pool::{PoolError, Rejection};
 use node_types::wire::{BodyError, ErrorDetail};
 use node_types::{BlockId, H256};
@@ -116,7 +116,11 @@ fn errors() -> Vec<(&'static str, &'static str, HttpError)> {
         (
             "range-above-head",
             "The range of blocks ends above the head",
-            NodeError::RangeAboveHead { head: 9_000_000, field: Field::ToBlock }.into(),
+            NodeError::RangeAboveHead {
+                head: 9_000_000,
+                faults: vec![Fault::new(Field::ToBlock, "block range extends beyond current head block 9000000")],
+            }
+            .into(),
         ),
         ("filter-not-found", "The filter does not exist", NodeError::FilterNotFound.into()),
         (

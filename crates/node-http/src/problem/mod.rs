@@ -10,7 +10,6 @@ use crate::problem::page::ProblemPage;
 use crate::problem::sent::Sent;
 use actix_web::http::StatusCode;
 use node_core::node::{ErrorKind, Limit, NodeError};
-use node_rpc::options;
 use node_types::wire::{BodyError, BufferFull, ErrorDetail};
 use std::net::IpAddr;
 
@@ -176,10 +175,10 @@ pub(crate) fn describe(error: &HttpError, sent: &Sent) -> Description {
     let (detail, errors) = match error {
         _ if status == StatusCode::INTERNAL_SERVER_ERROR => (DEFECT.to_owned(), Vec::new()),
         HttpError::Body(BodyError::Invalid(faults)) | HttpError::Parameters(faults) => {
-            (summary(faults), faults.clone())
+            (summary(faults), sent.with_values(faults))
         }
         HttpError::Faulty(faults, others) => {
-            let all = [&faults[..], &sent.details(others)].concat();
+            let all = [sent.with_values(faults), sent.details(others)].concat();
             (summary(&all), all)
         }
         error => (error.to_string(), Vec::new()),
@@ -196,7 +195,7 @@ pub(crate) fn describe_node(error: &NodeError, sent: &Sent) -> Description {
     let errors = sent.details(error);
     let detail = match error {
         NodeError::Invalid(_) => summary(&errors),
-        error => sent.message(options::message(error)),
+        error => sent::message(error),
     };
     Description { status, page, detail, errors }
 }

@@ -7,11 +7,10 @@ use actix_web::web::Bytes;
 use node_core::node::{Fault, Field, NodeError, Property};
 use node_core::pool::PoolError;
 use node_rpc::options;
-use node_types::wire::{Data, EchoedValue, ErrorDetail};
+use node_types::wire::{Data, EchoedValue, ErrorDetail, Faults, Input, Location};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
-use std::collections::HashMap;
 
 /// The header in which browsers send the id of the last event that they have received.
 const LAST_EVENT_ID: &str = "Last-Event-ID";
@@ -23,6 +22,8 @@ pub(crate) struct Sent {
     path: PathParameters,
     /// Decoded parameters of the query.
     query: Vec<(String, String)>,
+    /// The query as it was sent.
+    query_string: String,
     last_event_id: Option<String>,
     /// Whether the fields are in the query rather than in the body.
     reads_query: bool,
@@ -37,10 +38,12 @@ impl Sent {
     /// Reads the content of a request whose body may have `properties`. `body` is its body, if it was read.
     pub(crate) fn new(properties: &'static [&'static str], request: &HttpRequest, body: Option<Bytes>) -> Self {
         let header = request.headers().get(LAST_EVENT_ID).map(|id| String::from_utf8_lossy(id.as_bytes()).into_owned());
+        let decode = |text| parameters::decode_lossy(text, true);
         let query = request.query_string().split('&').filter_map(|pair| pair.split_once('='));
         Self {
             path: PathParameters::default(),
-            query: query.map(|(name, value)| (name.to_owned(), parameters::decode_lossy(value, true))).collect(),
+            query: query.map(|(name, value)| (decode(name), decode(value))).collect(),
+            query_string: request.query_string().to_owned(),
             last_event_id: header.filter(|id| !id.is_empty()),
             reads_query: matches!(*request.method(), Method::GET | Method::HEAD),
             object: properties.contains(&"FilterObject").then_some("FilterObject"),
@@ -66,28 +69,25 @@ impl Sent {
 
     /// Returns every fault of an error, with its location in this request.
     pub(crate) fn details(&self, error: &NodeError) -> Vec<ErrorDetail> {
-        let echoing = |field| self.detail(field, self.message(options::message(error)));
+        let echoing = |field| self.detail(field, message(error));
         match error {
-            NodeError::Invalid(faults) => faults.iter().map(|fault| self.fault(fault)).collect(),
-            NodeError::BlockNotFound { field, .. }
-            | NodeError::StatePruned { field, .. }
-            | NodeError::RangeAboveHead { field, .. } => vec![echoing(*field)],
+            NodeError::Invalid(faults) | NodeError::RangeAboveHead { faults, .. } => {
+                faults.iter().map(|fault| self.fault(fault)).collect()
+            }
+            NodeError::BlockNotFound { field, .. } | NodeError::StatePruned { field, .. } => vec![echoing(*field)],
             NodeError::FilterNotFound => vec![echoing(Field::FilterId)],
             NodeError::Control(error) => vec![echoing(error.field())],
             NodeError::UnknownAccount(_) => vec![echoing(Field::Property(Property::From))],
-            NodeError::ExecutionFailed { fields, .. } => vec![self.of_transaction(fields, options::message(error))],
+            NodeError::ExecutionFailed { fields, .. } => vec![self.of_transaction(fields, message(error))],
+            NodeError::CallRefused(refusal) => vec![self.of_transaction(&refusal.fields(), message(error))],
             NodeError::ExecutionReverted { output, .. } => {
                 vec![echoing(Field::Transaction).with_value(&Data(output.clone()))]
             }
             NodeError::TransactionRejected(rejection) => {
                 let value = self.value_in_body("Data");
-                let detail = |reason: &PoolError| match options::pool_message(reason) {
+                let detail = |reason: &PoolError| match pool_message(reason) {
                     message if self.has_transaction => self.of_transaction(&reason.fields(), message),
-                    message => ErrorDetail {
-                        location: "body.Data".to_owned(),
-                        message: self.message(message),
-                        value: value.clone(),
-                    },
+                    message => ErrorDetail { location: "body.Data".to_owned(), message, value: value.clone() },
                 };
                 rejection.reasons.iter().map(detail).collect()
             }
@@ -112,6 +112,16 @@ impl Sent {
         }
     }
 
+    /// Returns faults in which those that have no value of their own have that of the whole part of the request.
+    pub(crate) fn with_values(&self, faults: &[ErrorDetail]) -> Vec<ErrorDetail> {
+        let complete = |fault: &ErrorDetail| match (&fault.value, fault.location.as_str()) {
+            (None, "body") => ErrorDetail { value: self.in_body("").1, ..fault.clone() },
+            (None, "query") => fault.clone().with_text(&self.query_string),
+            _ => fault.clone(),
+        };
+        faults.iter().map(complete).collect()
+    }
+
     fn fault(&self, fault: &Fault) -> ErrorDetail {
         self.detail(fault.field, options::fault_message(fault))
     }
@@ -127,8 +137,10 @@ impl Sent {
         {
             (format!("header.{LAST_EVENT_ID}"), text(id))
         } else if self.in_query(field) {
-            let value = self.query.iter().find(|(known, _)| *known == name);
-            (format!("query.{name}"), value.and_then(|(_, value)| text(value)))
+            match self.query.iter().find(|(known, _)| *known == name) {
+                Some((_, value)) => (format!("query.{name}"), text(value)),
+                None => ("query".to_owned(), text(&self.query_string)),
+            }
         } else {
             self.in_body(&name)
         };
@@ -138,7 +150,6 @@ impl Sent {
     /// Returns a fault of an unsigned transaction: that of the first of `fields` that was sent, or otherwise that of
     /// the transaction.
     fn of_transaction(&self, fields: &[Field], message: String) -> ErrorDetail {
-        let message = self.message(message);
         let names = fields.iter().flat_map(|field| {
             let other = (*field == Field::Property(Property::Data)).then_some("Transaction.Input".into());
             [Some(self.name(*field)), other].into_iter().flatten()
@@ -151,35 +162,6 @@ impl Sent {
             Some((location, value)) => ErrorDetail { location, message, value: Some(value) },
             None => self.detail(Field::Transaction, message),
         }
-    }
-
-    /// Returns a message of the node with names as this interface has them: prices of transactions without fee caps are
-    /// called by their name.
-    pub(crate) fn message(&self, message: String) -> String {
-        const NAMES: [(&str, &str); 3] = [
-            ("maxFeePerGas: ", "MaxFeePerGas: "),
-            ("maxPriorityFeePerGas: ", "MaxPriorityFeePerGas: "),
-            ("blobGasFeeCap: ", "MaxFeePerBlobGas: "),
-        ];
-        if !NAMES.iter().any(|(name, _)| message.contains(name)) {
-            return message;
-        }
-        let message = NAMES.iter().fold(message, |message, (name, ours)| message.replace(name, ours));
-        if !self.has_price() {
-            return message;
-        }
-        message.replace("MaxFeePerGas: ", "GasPrice: ")
-    }
-
-    /// Returns whether the transaction has a gas price rather than fee caps: it was sent with one, or is of type 0 or 1.
-    fn has_price(&self) -> bool {
-        if self.has_transaction {
-            return self.property("Transaction.GasPrice").is_some_and(|json| !matches!(json, "null" | "\"\""));
-        }
-        self.property("Data").is_some_and(|json| {
-            let digits = json.trim_start_matches("\"0x");
-            digits.starts_with("01") || digits.starts_with(['c', 'd', 'e', 'f', 'C', 'D', 'E', 'F'])
-        })
     }
 
     /// Returns the name of a field: the path of a property in the body, such as `Transaction.From` or `Topics[1]`, or
@@ -240,6 +222,25 @@ impl Sent {
     }
 }
 
+/// Returns the message of an error, in which the properties of a transaction have the names of this interface.
+pub(crate) fn message(error: &NodeError) -> String {
+    match error {
+        NodeError::CallRefused(refusal) => refusal.text(property_name),
+        NodeError::TransactionRejected(rejection) => {
+            rejection.reasons.iter().map(pool_message).collect::<Vec<_>>().join("; ")
+        }
+        error => options::message(error),
+    }
+}
+
+fn pool_message(reason: &PoolError) -> String {
+    options::pool_message(reason, &reason.text(property_name))
+}
+
+fn property_name(property: Property) -> String {
+    capitalized(property.name())
+}
+
 /// Returns a path with the first letter of each name in upper case.
 fn capitalized(path: &str) -> String {
     let mut begins = true;
@@ -259,10 +260,16 @@ fn indexed(part: &str) -> (&str, Option<usize>) {
     }
 }
 
-/// Returns a property of a JSON object.
+/// Returns a property of a JSON object; of several with this name the first, as the decoder does.
 fn member<'a>(json: &'a str, name: &str) -> Option<&'a str> {
-    let properties: HashMap<Cow<'a, str>, &'a RawValue> = serde_json::from_str(json).ok()?;
-    properties.get(name).map(|value| value.get())
+    let object: &'a RawValue = serde_json::from_str(json).ok()?;
+    let mut found = None;
+    Input::new(object, Location::Part("body")).properties(&mut Faults::default(), |known, value, _| {
+        if known == name && found.is_none() {
+            found = Some(value.get());
+        }
+    })?;
+    found
 }
 
 /// Returns an element of a JSON array.
@@ -274,6 +281,7 @@ fn element(json: &str, index: usize) -> Option<&str> {
 mod tests {
     use super::*;
     use actix_web::test::TestRequest;
+    use node_core::executor::TransactionError;
     use node_types::wire::{Decode, NewFilterInput};
 
     fn shown(sent: &Sent, field: Field) -> (String, Option<String>) {
@@ -283,8 +291,7 @@ mod tests {
 
     #[test]
     fn finds_fields_in_the_body() {
-        let body =
-            r#"{"ToBlock": "0x99", "BlockCount": 7, "Topics": ["0x1", ["0x2"]], "Transaction": {"From": "0x3"}}"#;
+        let body = r#"{"ToBlock": "0x99", "ToBlock": "0x98", "BlockCount": 7, "Topics": ["0x1", ["0x2"]], "Transaction": {"From": "0x3"}}"#;
         let request = TestRequest::post().to_http_request();
         let sent = Sent::new(&[], &request, Some(Bytes::from_static(body.as_bytes())));
         let cases = [
@@ -296,7 +303,7 @@ mod tests {
             (Field::Topics, "body.Topics", Some("[\"0x1\", [\"0x2\"]]")),
             (Field::Property(Property::From), "body.Transaction.From", Some("\"0x3\"")),
             (Field::FromBlock, "body", Some(body)),
-            (Field::Cursor, "query.Cursor", None),
+            (Field::Cursor, "query", Some("\"\"")),
             (Field::Request, "body", Some(body)),
         ];
         for (field, location, value) in cases {
@@ -336,20 +343,47 @@ mod tests {
 
     #[test]
     fn messages_have_the_names_of_this_interface() {
-        let caps = "max fee per gas less than block base fee: maxFeePerGas: 1, baseFee: 7";
-        let ours = "max fee per gas less than block base fee: MaxFeePerGas: 1, baseFee: 7";
-        let price = "max fee per gas less than block base fee: GasPrice: 1, baseFee: 7";
+        let fee_cap = |price| TransactionError::FeeCapTooLow { price, cap: 1.into(), base_fee: 7 };
+        let tip_cap = |cap| PoolError::TipTooLow { cap, tip: 0.into(), minimum: 1 };
+        let underpriced =
+            |cap| PoolError::ReplacementUnderpriced { cap, got: 1.into(), old: 2.into(), required: 3.into() };
         let cases = [
-            (r#"{"Transaction": {"MaxFeePerGas": 1}}"#, true, ours),
-            (r#"{"Transaction": {"GasPrice": 1}}"#, true, price),
-            (r#"{"Transaction": {"GasPrice": "", "MaxFeePerGas": 1}}"#, true, ours),
-            (r#"{"Data": "0xf86509"}"#, false, price),
-            (r#"{"Data": "0x01f865"}"#, false, price),
-            (r#"{"Data": "0x02f865"}"#, false, ours),
+            (
+                fee_cap(Property::MaxFeePerGas).into(),
+                "max fee per gas less than block base fee: MaxFeePerGas: 1, baseFee: 7",
+            ),
+            (fee_cap(Property::GasPrice).into(), "max fee per gas less than block base fee: GasPrice: 1, baseFee: 7"),
+            (
+                TransactionError::TipAboveFeeCap { tip: 2.into(), cap: 1.into() }.into(),
+                "max priority fee per gas higher than max fee per gas: MaxPriorityFeePerGas: 2, MaxFeePerGas: 1",
+            ),
+            (
+                TransactionError::BlobFeeCapTooLow { cap: 0.into(), base_fee: 1.into() }.into(),
+                "max fee per blob gas less than block blob gas fee: MaxFeePerBlobGas: 0, blobBaseFee: 1",
+            ),
+            (tip_cap(Property::GasPrice), "transaction underpriced: GasPrice 0, minimum needed 1"),
+            (
+                tip_cap(Property::MaxPriorityFeePerGas),
+                "transaction underpriced: MaxPriorityFeePerGas 0, minimum needed 1",
+            ),
+            (
+                underpriced(Property::GasPrice),
+                "replacement transaction underpriced: GasPrice 1 does not replace 2 with the same nonce, at least 3 is needed",
+            ),
+            (
+                underpriced(Property::MaxFeePerBlobGas),
+                "replacement transaction underpriced: MaxFeePerBlobGas 1 does not replace 2 with the same nonce, at least 3 is \
+                 needed",
+            ),
         ];
-        for (body, has_transaction, expected) in cases {
-            let sent = Sent { has_transaction, ..Sent::of_body(body) };
-            assert_eq!(sent.message(caps.to_owned()), expected, "{body}");
+        for (reason, expected) in cases {
+            let details = |error: &NodeError| Sent::of_body(r#"{"Data": "0x02f865"}"#).details(error);
+            if let PoolError::Invalid(refusal) = &reason {
+                let error = NodeError::CallRefused(refusal.clone());
+                assert_eq!((&*message(&error), &*details(&error)[0].message), (expected, expected));
+            }
+            let error = NodeError::TransactionRejected(reason.into());
+            assert_eq!((&*message(&error), &*details(&error)[0].message), (expected, expected));
         }
     }
 
@@ -374,12 +408,12 @@ mod tests {
 
     #[test]
     fn finds_fields_in_path_query_and_header() {
-        let request = TestRequest::with_uri("/?BlockNumber=0x%31&Topic1=0x2&LastEventId=5").to_http_request();
+        let request = TestRequest::with_uri("/?Block%4Eumber=0x%31&Topic1=0x2&LastEventId=5").to_http_request();
         let sent = Sent::new(&[], &request, None).with_path(vec![("FilterId", "/7".to_owned())]);
         let cases = [
             (Field::BlockNumber, "query.BlockNumber", Some("\"0x1\"")),
             (Field::Topic(1), "query.Topic1", Some("\"0x2\"")),
-            (Field::Address, "query.Address", None),
+            (Field::Address, "query", Some("\"Block%4Eumber=0x%31&Topic1=0x2&LastEventId=5\"")),
             (Field::FilterId, "path.FilterId", Some("\"/7\"")),
             (Field::LastEventId, "query.LastEventId", Some("\"5\"")),
         ];

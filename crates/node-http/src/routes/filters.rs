@@ -8,10 +8,10 @@ use crate::exchange::{Exchange, Job};
 use crate::problem::page::ProblemPage::{BlockNotFound, FilterNotFound, LimitExceeded};
 use node_core::cost::Cost;
 use node_core::filters::{FilterId, InvalidFilterId};
-use node_core::node::Node;
+use node_core::node::BlockRange;
 use node_types::wire::{
-    EmptyInput, FilterIdInput, FilterIdOutput, GetFilterChangesOutput, GetFilterLogsOutput, NewFilterInput,
-    UninstallFilterInput, UninstallFilterOutput,
+    EmptyInput, FilterIdInput, FilterIdOutput, FilterObject, GetFilterChangesOutput, GetFilterLogsOutput, LogRange,
+    NewFilterInput, UninstallFilterInput, UninstallFilterOutput,
 };
 
 /// Follow-up operations on a filter that was created.
@@ -39,10 +39,14 @@ pub(super) fn operations() -> Vec<Operation> {
         .no_store()
         .problems(&[BlockNotFound, LimitExceeded])
         .links(FILTER)
-        .body_with_range(
+        .body_with_check(
             Cost::FILTER,
+            |NewFilterInput { filter_object: FilterObject { from_block, to_block, .. } }| LogRange {
+                from: *from_block,
+                to: *to_block,
+            },
             NewFilterInput::range_of,
-            Node::check_filter_range,
+            |node, context, &LogRange { from, to }| node.check_filter_range(context, &BlockRange { from, to }),
             |node, context, input: NewFilterInput| {
                 let (filter, range) = convert::input::log_filter(input.filter_object);
                 node.new_filter(context, filter, range).map(created)

@@ -12,7 +12,7 @@ use node_core::block::LogRef;
 use node_core::context::Context;
 use node_core::cost::Cost;
 use node_core::logs::FoundLog;
-use node_core::node::{BlockRange, LogCursor, Node, NodeError};
+use node_core::node::{BlockRange, ForeignCursor, LogCursor, LogQuery, Node, NodeError};
 use node_types::wire::{
     self, BodyError, BufferFull, ErrorDetail, GetLogsInput, GetLogsOutput, JsonArray, JsonBuffer, JsonObject, LogRange,
 };
@@ -50,12 +50,19 @@ pub(super) fn operations() -> Vec<Operation> {
 }
 
 async fn get_logs(mut exchange: Exchange) -> HttpResponse {
-    let (cursor, faults) = match exchange.parameters(cursor) {
-        Ok(cursor) => (cursor, Vec::new()),
-        Err(HttpError::Parameters(faults)) => (None, faults),
+    let mut sent = None;
+    let read = exchange.parameters(|parameters| {
+        let (cursor, faults) = sent_cursor(parameters);
+        sent = cursor;
+        if faults.is_empty() { Ok(()) } else { Err(faults) }
+    });
+    let faults = match read {
+        Ok(()) => Vec::new(),
+        Err(HttpError::Parameters(faults)) => faults,
         Err(error) => return exchange.fail(&error),
     };
-    let in_pages = cursor.is_some() || exchange.prefers("page");
+    let in_pages = sent.is_some() || exchange.prefers("page");
+    let cursor = sent.as_ref().map(|sent| sent.cursor);
     let decode = move |node: &Node, body: &[u8]| {
         let check = |LogRange { from, to }| {
             let range = BlockRange { from, to };
@@ -63,7 +70,9 @@ async fn get_logs(mut exchange: Exchange) -> HttpResponse {
         };
         let input: GetLogsInput = match wire::decode_body_within(body, convert::input::limits(node)) {
             Ok(input) => input,
-            Err(BodyError::Invalid(faults)) => {
+            Err(BodyError::Invalid(mut faults)) => {
+                let query = wire::decode_fields(body).map(convert::input::log_query);
+                faults.extend(sent.as_ref().and_then(|sent| sent.fault(query.as_ref())));
                 let range = GetLogsInput::range_of(body).ok_or_else(|| HttpError::Parameters(faults.clone()))?;
                 return Ok(Job::faulty(Cost::of_logs([range.from, range.to]), faults).with_check(check(range)));
             }
@@ -72,6 +81,7 @@ async fn get_logs(mut exchange: Exchange) -> HttpResponse {
         let cost = Cost::of_logs([input.from_block, input.to_block]);
         let check = check(LogRange { from: input.from_block, to: input.to_block });
         let query = convert::input::log_query(input);
+        let foreign = sent.as_ref().and_then(|sent| sent.fault(Some(&query)));
         let work = move |node: &Node, context: &Context, out: &mut JsonBuffer| {
             let next = write_logs(out, |visit| {
                 if in_pages {
@@ -82,7 +92,7 @@ async fn get_logs(mut exchange: Exchange) -> HttpResponse {
             })?;
             Ok(next.map(|cursor| format!("getLogs/?{CURSOR}={cursor}")))
         };
-        Ok(Job::writing(cost, work).with_check(check))
+        Job::with_faults(Ok(Job::writing(cost, work).with_check(check)), foreign.into_iter().collect())
     };
     let job = exchange.decode_body(true, Arc::new(decode)).await;
     exchange.run(Job::with_faults(job, faults)).await
@@ -109,20 +119,39 @@ pub(super) fn write_logs<T>(
 const CURSOR: &str = "Cursor";
 const CURSOR_IN_LOWER_CASE: &str = "cursor";
 
-fn cursor(parameters: &mut Parameters<'_>) -> Result<Option<LogCursor>, Vec<ErrorDetail>> {
-    let names = [CURSOR, CURSOR_IN_LOWER_CASE];
-    let fault = |name: &str, text: &str, message: &str| {
-        vec![ErrorDetail::new(format!("query.{name}"), message).with_text(text)]
-    };
-    let sent = parameters.queries(&names).into_iter().zip(names).filter_map(|(text, name)| Some((name, text?)));
-    match &sent.collect::<Vec<_>>()[..] {
-        [] => Ok(None),
-        [(name, text)] => match text.parse() {
-            Ok(cursor) => Ok(Some(cursor)),
-            Err(_) => Err(fault(name, text, "not a cursor of this server")),
-        },
-        [_, (name, text), ..] => Err(fault(name, text, "duplicate parameter")),
+/// The cursor of a request.
+struct SentCursor {
+    cursor: LogCursor,
+    name: &'static str,
+    text: String,
+}
+
+impl SentCursor {
+    /// Returns the fault that the cursor belongs to another request than that for `query`, which is `None` if it has
+    /// faults: cursors are returned only for requests without any.
+    fn fault(&self, query: Option<&LogQuery>) -> Option<ErrorDetail> {
+        let error = query.map_or(Err(ForeignCursor), |query| self.cursor.check(query)).err()?;
+        Some(cursor_fault(self.name, &self.text, error.to_string()))
     }
+}
+
+fn cursor_fault(name: &str, text: &str, message: impl Into<String>) -> ErrorDetail {
+    ErrorDetail::new(format!("query.{name}"), message).with_text(text)
+}
+
+/// Returns the cursor of a request, and the faults of its parameters.
+fn sent_cursor(parameters: &mut Parameters<'_>) -> (Option<SentCursor>, Vec<ErrorDetail>) {
+    let names = [CURSOR, CURSOR_IN_LOWER_CASE];
+    let sent = parameters.queries(&names).into_iter().zip(names).filter_map(|(text, name)| Some((name, text?)));
+    let (mut cursor, mut faults) = (None, Vec::new());
+    for (index, (name, text)) in sent.enumerate() {
+        match text.parse() {
+            _ if index > 0 => faults.push(cursor_fault(name, &text, "duplicate parameter")),
+            Ok(parsed) => cursor = Some(SentCursor { cursor: parsed, name, text }),
+            Err(_) => faults.push(cursor_fault(name, &text, "not a cursor of this server")),
+        }
+    }
+    (cursor, faults)
 }
 
 #[cfg(test)]

@@ -14,9 +14,9 @@ use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use node_core::context::Context;
 use node_core::cost::Cost;
-use node_core::node::{BlockRange, Node, NodeError};
+use node_core::node::{Node, NodeError};
 use node_types::wire::schema::{self, Documents, ParameterSchema, ToSchema};
-use node_types::wire::{self, BodyError, Decode, DecodeParameters, ErrorDetail, LogRange};
+use node_types::wire::{self, BodyError, Decode, DecodeParameters, ErrorDetail};
 use serde::Serialize;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -296,29 +296,33 @@ impl Declaration {
         })
     }
 
-    /// Like [`body`](Self::body), for a request whose range of blocks is checked on the chain even if other parts have
-    /// faults. `range` returns it unless it has faults itself.
-    pub(super) fn body_with_range<I, O>(
+    /// Like [`body`](Self::body), for a request of which a part is checked on the chain even if others have faults.
+    /// `part_of_body` returns that part unless it has faults itself.
+    pub(super) fn body_with_check<I, P, O>(
         self,
         cost: Cost,
-        range: fn(&[u8]) -> Option<LogRange>,
-        check: fn(&Node, &Context, &BlockRange) -> Result<(), NodeError>,
+        part: fn(&I) -> P,
+        part_of_body: fn(&[u8]) -> Option<P>,
+        check: fn(&Node, &Context, &P) -> Result<(), NodeError>,
         work: Work<I, O>,
     ) -> Operation
     where
         I: Decode + ToSchema + Clone + Send + 'static,
+        P: Send + 'static,
         O: Serialize + ToSchema + 'static,
     {
         self.input::<I>(true).output::<O>().decoding_body(move |node, body| {
-            let job = match wire::decode_body_within::<I>(body, convert::input::limits(node)) {
-                Ok(input) => Job::new(cost, move |node, context| Ok(work(node, context, input.clone())?.into())),
-                Err(BodyError::Invalid(faults)) => Job::faulty(cost, faults),
+            let (job, part) = match wire::decode_body_within::<I>(body, convert::input::limits(node)) {
+                Ok(input) => {
+                    let part = part(&input);
+                    let work = move |node: &Node, context: &Context| Ok(work(node, context, input.clone())?.into());
+                    (Job::new(cost, work), Some(part))
+                }
+                Err(BodyError::Invalid(faults)) => (Job::faulty(cost, faults), part_of_body(body)),
                 Err(error) => return Err(HttpError::Body(error)),
             };
-            Ok(match range(body) {
-                Some(LogRange { from, to }) => {
-                    job.with_check(move |node, context| check(node, context, &BlockRange { from, to }))
-                }
+            Ok(match part {
+                Some(part) => job.with_check(move |node, context| check(node, context, &part)),
                 None => job,
             })
         })

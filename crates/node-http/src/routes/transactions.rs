@@ -6,9 +6,9 @@ use crate::problem::page::ProblemPage::{ExecutionFailed, LimitExceeded, Transact
 use node_core::cost::Cost;
 use node_core::node::{FoundTransaction, Node};
 use node_types::wire::{
-    Data, GetRawTransactionOutput, GetTransactionByBlockHashAndIndexInput, GetTransactionByBlockNumberAndIndexInput,
-    GetTransactionReceiptOutput, SendRawTransactionInput, SendRawTransactionOutput, TransactionHashInput,
-    TransactionOutput,
+    self, Data, GetRawTransactionOutput, GetTransactionByBlockHashAndIndexInput,
+    GetTransactionByBlockNumberAndIndexInput, GetTransactionReceiptOutput, SendRawTransactionInput,
+    SendRawTransactionOutput, TransactionHashInput, TransactionOutput,
 };
 
 /// Follow-up operations on a transaction after it was sent.
@@ -33,8 +33,11 @@ pub(super) fn operations() -> Vec<Operation> {
         .sending()
         .problems(&[TransactionRejected])
         .links(SENT)
-        .body(
-            |_, _: &SendRawTransactionInput| Cost::SEND,
+        .body_with_check(
+            Cost::SEND,
+            SendRawTransactionInput::clone,
+            wire::decode_fields,
+            |node, context, input| node.check_transaction(context, &input.data.0),
             |node, context, input| {
                 Ok(SendRawTransactionOutput { transaction_hash: Data(node.send_transaction(context, input.data.0)?) })
             },

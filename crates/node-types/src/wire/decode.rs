@@ -67,6 +67,13 @@ pub fn decode_body_within<T: Decode>(body: &[u8], limits: RequestLimits) -> Resu
     decode_json(raw.get(), limits).map_err(BodyError::Invalid)
 }
 
+/// Decodes a request whose fields have no faults, even if the body has others: unexpected and duplicate properties, or
+/// fields that contradict each other. Returns `None` if a field has a fault or the body is not an object.
+pub fn decode_fields<T: Decode>(body: &[u8]) -> Option<T> {
+    let raw: &RawValue = serde_json::from_slice(body).ok()?;
+    T::decode(Input::body(raw), &mut Faults::default())
+}
+
 /// The location of a body.
 const BODY: Location<'static> = Location::Part("body");
 

@@ -147,22 +147,30 @@ impl EventsInput {
                 let mut topics: Vec<TopicFilter> = TOPICS
                     .into_iter()
                     .map(|name| value(name).and_then(|text| decoder.list(name, text, log::TOPICS, limits.topics)))
-                    .map(Option::unwrap_or_default)
+                    .map(|topics| TopicFilter(topics.unwrap_or_default()))
                     .collect();
                 let positions = topics.iter().rposition(|topic| !topic.is_any()).map_or(0, |last| last + 1);
                 topics.truncate(positions);
                 Some(Self::Logs {
                     address: value(ADDRESS)
                         .and_then(|text| decoder.list(ADDRESS, text, log::ADDRESSES, limits.addresses))
-                        .unwrap_or_default(),
+                        .map_or_else(AddressFilter::default, AddressFilter),
                     topics,
                     from_block: value(FROM_BLOCK).and_then(|text| decoder.query(FROM_BLOCK, text)),
-                    after: if stream.is_some() { last_event(&mut decoder, after) } else { None },
+                    // It may be the id of an event of another stream.
+                    after: after
+                        .filter(|(id, _)| stream.is_some() || !is_of_another_stream(id))
+                        .and_then(|after| last_event(&mut decoder, Some(after))),
                 })
             }
         };
         decoder.finish(input)
     }
+}
+
+/// Returns whether a text is the id of an event of a stream of blocks or of transactions.
+fn is_of_another_stream(id: &str) -> bool {
+    id.parse::<HashData>().is_ok() || id.parse::<Quantity64>().is_ok()
 }
 
 /// Parses the id of the last event. The flag says whether it is from the header.

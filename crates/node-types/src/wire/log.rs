@@ -1,7 +1,7 @@
 //! Logs.
 
 use super::decode::{
-    Decode, Faults, Input, ListLimit, ObjectDecoder, decode_array, deserialize_by_decoding, wire_objects,
+    Decode, Faults, Input, ListLimit, Location, ObjectDecoder, decode_array, deserialize_by_decoding, wire_objects,
 };
 use super::text::TextError;
 use super::{AddressData, ByteString, BytesData, Data, HashData, Quantity64};
@@ -153,23 +153,50 @@ impl FromStr for TopicFilter {
 pub(super) const ADDRESSES: &str = "addresses";
 pub(super) const TOPICS: &str = "topics";
 
-/// Decodes a string of items that are separated by commas.
-fn decode_separated<T: FromStr<Err = TextError>>(
+/// Decodes a string of items that are separated by commas, as an array of them is decoded.
+fn decode_separated<T: ByteString>(
     input: Input<'_>,
     items: &str,
     limit: ListLimit,
     faults: &mut Faults,
-) -> Option<T> {
+) -> Option<Vec<T>> {
     let text = input.string(faults)?;
-    input.check_length(text.split(',').count(), items, limit, faults);
-    input.text(faults)
+    read_separated(&text, *input.location(), items, limit, faults)
+}
+
+/// Parses the text at `location`, which holds at most `limit` items, whose plural is `items`. Each item with a fault is
+/// located like an element of an array, unless it is the only one.
+pub(super) fn read_separated<T: ByteString>(
+    text: &str,
+    location: Location<'_>,
+    items: &str,
+    limit: ListLimit,
+    faults: &mut Faults,
+) -> Option<Vec<T>> {
+    let json = |text: &str| serde_json::Value::from(text).to_string();
+    let count = text.split(',').count();
+    if let Some(message) = limit.exceeded_by(count, items) {
+        faults.push(location, message, Some(&json(text)));
+    }
+    let mut values = Vec::with_capacity(count.min(limit.most));
+    for (index, item) in text.split(',').enumerate() {
+        match separated(item) {
+            Ok(_) if index >= limit.most => {}
+            Ok(value) => values.push(value),
+            Err(error) if count == 1 => faults.push(location, error, Some(&json(item))),
+            Err(error) => faults.push(Location::Element(&location, index), error, Some(&json(item))),
+        }
+    }
+    (values.len() == count).then_some(values)
 }
 
 fn separated_by_commas<T: ByteString>(text: &str) -> Result<Vec<T>, TextError> {
-    if text.is_empty() {
-        return Ok(Vec::new());
-    }
-    text.split(',').map(|item| item.trim_matches(' ').parse().map(|item: Data<T>| item.0)).collect()
+    if text.is_empty() { Ok(Vec::new()) } else { text.split(',').map(separated).collect() }
+}
+
+/// Parses an item of a list that is separated by commas.
+fn separated<T: ByteString>(item: &str) -> Result<T, TextError> {
+    item.trim_matches(' ').parse().map(|item: Data<T>| item.0)
 }
 
 impl FromIterator<Address> for AddressFilter {
@@ -193,7 +220,7 @@ impl Decode for AddressFilter {
             Some(addresses.into_iter().map(|address| address.0).collect())
         } else if input.is_string() {
             let limit = faults.limits().addresses;
-            decode_separated(input, ADDRESSES, limit, faults)
+            decode_separated(input, ADDRESSES, limit, faults).map(Self)
         } else {
             input.fault("expected string or array", faults);
             None
@@ -222,7 +249,7 @@ impl Decode for TopicFilter {
             Some(Self(exact.unwrap_or_default()))
         } else if input.is_string() {
             let limit = faults.limits().topics;
-            decode_separated(input, TOPICS, limit, faults)
+            decode_separated(input, TOPICS, limit, faults).map(Self)
         } else {
             input.fault("expected null, string or array", faults);
             None

@@ -61,7 +61,7 @@ pub use control::*;
 pub use data::{ByteString, Data, Word};
 pub use decode::{
     BodyError, Decode, Faults, Faulty, Input, ListLimit, Location, ObjectDecoder, RequestLimits, decode_body,
-    decode_body_within,
+    decode_body_within, decode_fields,
 };
 pub use event::*;
 pub use fee_history::*;

@@ -1,12 +1,13 @@
 //! Requests that consist of parameters in the path and the query.
 
 use super::decode::{Faults, ListLimit, Location};
+use super::log;
 use super::problem::ErrorDetail;
 use super::proof::ProvenBlock;
 #[cfg(feature = "schema")]
 use super::schema::FilterIdText;
 use super::text::TextError;
-use super::{AddressData, HashData, Quantity64};
+use super::{AddressData, ByteString, HashData, Quantity64};
 use crate::{BlockId, BlockNumberOrTag};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -208,17 +209,15 @@ impl ParameterDecoder {
 
     /// Parses a query parameter with a list that is separated by commas and has at most `limit` elements, whose plural is
     /// `items`. Returns `None` after adding a fault.
-    pub(super) fn list<T: FromStr<Err: Into<TextError>>>(
+    pub(super) fn list<T: ByteString>(
         &mut self,
         name: &str,
         text: &str,
         items: &str,
         limit: ListLimit,
-    ) -> Option<T> {
-        if let Some(message) = limit.exceeded_by(text.split(',').count(), items) {
-            self.fault("query", name, text, message);
-        }
-        self.query(name, text)
+    ) -> Option<Vec<T>> {
+        let location = Location::Property(&Location::Part("query"), name);
+        log::read_separated(text, location, items, limit, &mut self.faults)
     }
 
     /// Parses a header. Returns `None` after adding a fault.

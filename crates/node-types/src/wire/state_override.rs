@@ -5,7 +5,7 @@ use super::{BytesData, Data, Quantity, Quantity64, Quantity256, StorageKey, Word
 use crate::{Address, H256, U256};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
 /// The field `Object` of estimateGas.
@@ -145,13 +145,14 @@ fn decode_slots(input: Input<'_>, faults: &mut Faults) -> Option<StorageSlots> {
 }
 
 /// Decodes an object whose property names are keys. `message` is the fault of a name that is not a key.
-fn decode_map<N: FromStr, K: Ord, V: Decode>(
+fn decode_map<N: FromStr, K: Copy + Ord, V: Decode>(
     input: Input<'_>,
     message: &str,
     faults: &mut Faults,
     key: impl Fn(N) -> K,
 ) -> Option<BTreeMap<K, V>> {
     let mut map = BTreeMap::new();
+    let mut keys = BTreeSet::new();
     let mut complete = true;
     input.properties(faults, |name, raw, faults| {
         let location = Location::Property(input.location(), name);
@@ -161,14 +162,13 @@ fn decode_map<N: FromStr, K: Ord, V: Decode>(
                 faults.push(location, message, Some(raw.get()));
                 complete = false;
             }
+            Ok(key) if !keys.insert(key) => {
+                faults.push(location, "duplicate property", Some(raw.get()));
+                complete = false;
+            }
             Ok(key) => match V::decode(Input::new(raw, location), faults) {
                 None => complete = false,
-                Some(value) => {
-                    if map.insert(key, value).is_some() {
-                        faults.push(location, "duplicate property", Some(raw.get()));
-                        complete = false;
-                    }
-                }
+                Some(value) => drop(map.insert(key, value)),
             },
         }
     })?;
