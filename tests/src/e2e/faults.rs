@@ -518,7 +518,7 @@ fn the_entry_that_counts_further_faults_has_a_value() {
     let errors = response.field("errors").as_array().unwrap();
     let counts = errors.iter().filter(|error| error["message"] == "50 more faults");
     let counts: Vec<_> = counts.map(|error| (error["location"].as_str().unwrap(), &error["value"])).collect();
-    let [("query", of_query), ("body", of_body)] = counts[..] else { panic!("{counts:?}") };
+    let [("body", of_body), ("query", of_query)] = counts[..] else { panic!("{counts:?}") };
     assert!(of_query.as_str().unwrap().starts_with("p0=1&p1=1&"), "{of_query}");
     assert!(of_body.as_str().unwrap().starts_with(r#"{"B0":1,"#), "{of_body}");
     assert!(errors.iter().all(|error| error.get("value").is_some()), "{}", response.text);

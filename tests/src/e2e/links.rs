@@ -40,7 +40,8 @@ fn links(response: &Response) -> Vec<String> {
     if response.media_type == "text/html" {
         for attribute in ["href=\"", "src=\""] {
             let values = response.text.split(attribute).skip(1).filter_map(|rest| rest.split('"').next());
-            found.extend(values.filter(|link| !link.starts_with("data:") && !link.is_empty()).map(str::to_owned));
+            let pages = values.map(|link| link.split('#').next().unwrap_or_default());
+            found.extend(pages.filter(|link| !link.starts_with("data:") && !link.is_empty()).map(str::to_owned));
         }
     }
     collect(&response.body, &mut found);

@@ -318,4 +318,21 @@ fn pages_of_problems() {
         }
     }
     assert_eq!(server.get("/problems/none").problem_faults(404), NONE);
+
+    let page = |path| server.send("GET", path, &[("Accept", "text/html")], "");
+    let (plain, with_slash) = (page("/problems/range-above-head"), page("/problems/range-above-head/"));
+    for (base, response) in [("../", plain), ("../../", with_slash)] {
+        assert_eq!((response.status, response.media_type.as_str()), (200, "text/html"));
+        assert!(!response.text.contains('`') && !response.text.contains("127.0.0.1:8545"), "{}", response.text);
+        let schema = format!("{}/schemas/ErrorModel.json", server.url());
+        for link in [format!("{base}problems/"), format!("{base}blockNumber/"), schema] {
+            assert!(response.text.contains(&format!("href=\"{link}\"")), "{link}: {}", response.text);
+        }
+    }
+    for (path, index) in [("/problems/none", "../problems/"), ("/problems/none/", "../../problems/")] {
+        let unknown = page(path);
+        assert_eq!((unknown.status, unknown.media_type.as_str()), (404, "text/html"), "{path}");
+        assert_eq!((unknown.header("vary"), unknown.header("cache-control")), (Some("accept"), Some("no-store")));
+        assert!(unknown.text.contains(&format!("href=\"{index}\"")), "{}", unknown.text);
+    }
 }

@@ -29,6 +29,13 @@ const HEAD_NUMBER: HeaderName = HeaderName::from_static("x-head-number");
 const HEAD_HASH: HeaderName = HeaderName::from_static("x-head-hash");
 
 impl Exchange {
+    /// Responds to a browser with a page instead of the problem that describes `error`.
+    pub(crate) fn fail_with(mut self, error: &HttpError, media_type: &'static str, page: String) -> HttpResponse {
+        self.problem = Some(problem::detail(error));
+        self.caching = Caching::NoStore;
+        self.respond(problem::status(error), media_type, CompleteBody::uncounted(page.into()))
+    }
+
     /// Responds with the problem that describes `error`.
     pub(crate) fn fail(mut self, error: &HttpError) -> HttpResponse {
         if let Some(limit) = error.limit() {

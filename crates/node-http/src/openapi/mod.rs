@@ -32,8 +32,8 @@ most 16 KiB within 10 s; work of at most 5 s (`call-timeout`). All clients toget
 are listed with the operations. All numbers are defaults; names in parentheses are options that change them, and a response that \
 reports an exceeded limit mentions its option.
 
-Paths also work without the slash at the end, and with `node_` before the name of the operation. Parameters with a default may be left \
-out at the end of a path.";
+Paths also work without the slash at the end, and with `node_` before the name of the operation. Parameters at the end of a path whose \
+description says what applies if they are absent may be left out.";
 
 /// Returns the OpenAPI document of a server whose paths start with `base`. It includes the operations that control a
 /// chain if `producing` is set, that is, if the node produces blocks.
@@ -99,18 +99,31 @@ const UNUSED: [(&str, &str); 4] = [
 /// Returns all documents that describe the interface.
 pub(crate) fn documents(config: &HttpConfig, producing: bool) -> InterfaceDocuments {
     let mut openapi = openapi(&config.listen.base_path, producing);
-    if config.access.tokens.is_none()
-        && let Some(document) = openapi.as_object_mut()
-    {
-        // Pages would show a lock at each operation.
-        document.remove("security");
-        document["components"]["securitySchemes"] = json!({});
+    if config.access.tokens.is_none() {
+        remove_tokens(&mut openapi);
     }
     if let Some(url) = &config.listen.public_url {
         openapi["servers"][0]["url"] = url.with_base(&config.listen.base_path).into();
     }
     let schemas = routes::schemas(&routes::operations(), Form::Request);
     InterfaceDocuments { schemas, openapi_json: openapi.to_string().into() }
+}
+
+/// Removes what the document says about tokens. Otherwise pages would show a lock at each operation.
+fn remove_tokens(document: &mut Value) {
+    let remove = |object: &mut Value, name: &str| object.as_object_mut().and_then(|object| object.remove(name));
+    remove(document, "security");
+    remove(&mut document["components"], "securitySchemes");
+    for (kind, name) in
+        [("responses", "Unauthorized"), ("examples", problems::NO_TOKEN), ("headers", "WWW-Authenticate")]
+    {
+        remove(&mut document["components"][kind], name);
+    }
+    let paths = document["paths"].as_object_mut().into_iter().flat_map(Map::values_mut);
+    for operation in paths.filter_map(Value::as_object_mut).flat_map(Map::values_mut) {
+        remove(operation, "security");
+        remove(&mut operation["responses"], "401");
+    }
 }
 
 /// Returns the schema documents as components.
@@ -268,13 +281,56 @@ mod tests {
 
     #[test]
     fn every_component_is_used() {
-        let document = document(true);
-        let text = document.to_string();
-        for kind in ["schemas", "responses", "examples", "headers"] {
-            for name in document["components"][kind].as_object().unwrap().keys() {
-                assert!(text.contains(&format!("\"#/components/{kind}/{name}\"")), "{kind} {name}");
+        let with_tokens = document(true);
+        let mut without = with_tokens.clone();
+        remove_tokens(&mut without);
+        for document in [with_tokens, without] {
+            let text = document.to_string();
+            for kind in ["schemas", "responses", "examples", "headers"] {
+                for name in document["components"][kind].as_object().unwrap().keys() {
+                    assert!(text.contains(&format!("\"#/components/{kind}/{name}\"")), "{kind} {name}");
+                }
             }
         }
+    }
+
+    #[test]
+    fn a_server_without_tokens_documents_none() {
+        let mut document = document(true);
+        let has_tokens = |document: &Value| {
+            let text = document.to_string();
+            ["\"401\"", "Unauthorized", "securitySchemes", "\"security\"", "WWW-Authenticate", "bearer", "no-token"]
+                .map(|word| text.contains(word))
+        };
+        assert_eq!(has_tokens(&document), [true; 7]);
+        remove_tokens(&mut document);
+        assert_eq!(has_tokens(&document), [false; 7]);
+    }
+
+    #[test]
+    fn every_group_has_operations() {
+        for producing in [true, false] {
+            let document = document(producing);
+            let used: BTreeSet<_> =
+                described(&document).into_iter().map(|(_, _, operation)| operation["tags"][0].to_string()).collect();
+            let tags = document["tags"].as_array().unwrap().iter().map(|tag| tag["name"].to_string());
+            assert_eq!(tags.collect::<BTreeSet<_>>(), used, "producing: {producing}");
+        }
+    }
+
+    #[test]
+    fn patterns_have_no_doubled_parentheses() {
+        fn check(value: &Value) {
+            if let Some(pattern) = value["pattern"].as_str() {
+                assert!(!pattern.contains("((") && !pattern.contains("))"), "{pattern}");
+            }
+            match value {
+                Value::Array(items) => items.iter().for_each(check),
+                Value::Object(object) => object.values().for_each(check),
+                _ => {}
+            }
+        }
+        check(&document(true));
     }
 
     #[test]

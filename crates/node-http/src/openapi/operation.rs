@@ -91,7 +91,13 @@ fn responses(operation: &Declaration, method: Method) -> Value {
         };
         if possible {
             let response = match status {
-                404 | 422 => problems::response(status, &pages(operation, has_body), open),
+                404 | 422 => {
+                    let mut response = problems::response(status, &pages(operation, has_body), open);
+                    if let Content::Text(["text/html", ..]) = operation.content {
+                        response["content"]["text/html"] = json!({ "schema": { "type": "string" } });
+                    }
+                    response
+                }
                 _ => reference("responses", name),
             };
             responses.insert(status.to_string(), response);

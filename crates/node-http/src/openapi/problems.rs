@@ -54,14 +54,17 @@ const UNKNOWN_ROUTE: &str = "unknown-route";
 const SWITCHED_OFF: &str = "switched-off";
 const INVALID: &str = "invalid";
 
-/// Returns an example for every status, and for every kind with a page.
-fn examples() -> Vec<Example> {
+/// Name of the example of a server with tokens.
+pub(super) const NO_TOKEN: &str = "no-token";
+
+/// Returns an example for every status, and for every kind with a page, from a server at `base_url`.
+fn examples(base_url: &str) -> Vec<Example> {
     let example = |(name, summary, error): (&'static str, &'static str, HttpError)| {
         let described = problem::describe(&error, &sent(name));
         let (status, page) = (described.status.as_u16(), described.page);
-        let problem = report::problem(described, &RequestId::Generated(INSTANCE), BASE_URL);
+        let problem = report::problem(described, &RequestId::Generated(INSTANCE), base_url);
         let mut problem = serde_json::to_value(problem).unwrap_or_default();
-        problem["$schema"] = report::schema_url(BASE_URL).into();
+        problem["$schema"] = report::schema_url(base_url).into();
         Example { name, summary, status, page, problem }
     };
     errors().into_iter().map(example).collect()
@@ -94,7 +97,7 @@ fn errors() -> Vec<(&'static str, &'static str, HttpError)> {
     let malformed = BodyError::Malformed { reason: "expected value".to_owned(), line: 1, column: 12 };
     vec![
         ("body-malformed", "The body is not JSON", HttpError::Body(malformed)),
-        ("no-token", "A token is required", HttpError::Unauthorized),
+        (NO_TOKEN, "A token is required", HttpError::Unauthorized),
         (
             "headers-too-long",
             "The headers are too long",
@@ -160,25 +163,26 @@ fn const_reason(reason: &str) -> Vec<u8> {
     output
 }
 
-/// Returns the example of an invalid request.
-pub(crate) fn of_invalid_request() -> Option<Value> {
-    examples().into_iter().find(|example| example.name == INVALID).map(|example| example.problem)
+/// Returns the example of an invalid request to the server at `base_url`.
+pub(crate) fn of_invalid_request(base_url: &str) -> Option<Value> {
+    examples(base_url).into_iter().find(|example| example.name == INVALID).map(|example| example.problem)
 }
 
-pub(crate) fn of_page(page: ProblemPage) -> Option<Value> {
-    examples().into_iter().find(|example| example.page == Some(page)).map(|example| example.problem)
+/// Returns the example of a problem with this page, from the server at `base_url`.
+pub(crate) fn of_page(page: ProblemPage, base_url: &str) -> Option<Value> {
+    examples(base_url).into_iter().find(|example| example.page == Some(page)).map(|example| example.problem)
 }
 
 /// Returns the Example Objects by name, for `components`.
 pub(super) fn example_components() -> Value {
     let named =
         |example: Example| (example.name.to_owned(), json!({ "summary": example.summary, "value": example.problem }));
-    examples().into_iter().map(named).collect::<Map<_, _>>().into()
+    examples(BASE_URL).into_iter().map(named).collect::<Map<_, _>>().into()
 }
 
 /// Returns the responses that many operations share, by name, for `components`.
 pub(super) fn response_components() -> Value {
-    let examples = examples();
+    let examples = examples(BASE_URL);
     let mut responses = Map::new();
     for (status, name) in STATUSES {
         let names = examples.iter().filter(|example| example.status == status).map(|example| example.name);
@@ -194,7 +198,7 @@ pub(super) fn response_components() -> Value {
 /// Returns the response with this status for an operation with these problems. `document` is whether it is a document
 /// rather than an operation of the node.
 pub(super) fn response(status: u16, pages: &[ProblemPage], document: bool) -> Value {
-    let examples = examples();
+    let examples = examples(BASE_URL);
     let of_pages = examples
         .iter()
         .filter(|example| example.status == status && example.page.is_some_and(|page| pages.contains(&page)))
@@ -254,7 +258,7 @@ mod tests {
     #[test]
     fn every_page_has_an_example_of_its_status() {
         for page in ProblemPage::ALL {
-            let problem = of_page(page).unwrap();
+            let problem = of_page(page, BASE_URL).unwrap();
             assert_eq!(problem["status"], status_of(page), "{page:?}");
             assert!(problem["type"].as_str().unwrap().ends_with(page.slug()), "{problem}");
         }
@@ -262,7 +266,7 @@ mod tests {
 
     #[test]
     fn every_status_has_an_example() {
-        let examples = examples();
+        let examples = examples(BASE_URL);
         for (status, name) in STATUSES {
             assert!(examples.iter().any(|example| example.status == status), "{status} {name}");
         }

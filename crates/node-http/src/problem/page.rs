@@ -60,25 +60,25 @@ impl ProblemPage {
             Self::BlockNotFound => (
                 "The canonical chain has no block with this number or hash: it is above the head, was never imported, or \
                  left the chain in a reorganization. A cursor becomes invalid when its block leaves the chain.",
-                "Read the number of the head with /blockNumber/, or use a tag: latest, safe, finalized, earliest. \
-                 /getBlockByHash/ also returns blocks that left the chain.",
+                "Read the number of the head with `/blockNumber/`, or use a tag: `latest`, `safe`, `finalized`, `earliest`. \
+                 `/getBlockByHash/` also returns blocks that left the chain.",
             ),
             Self::RangeAboveHead => (
-                "The range of getLogs ends above the head. The one range above it that is served is that from the block after the \
-                 head to the latest: it has no logs.",
-                "Leave out ToBlock, or set it to latest. `detail` contains the number of the head, and so does /blockNumber/. \
-                 To receive logs of later blocks as they arrive, use /newFilter/ or /events/.",
+                "The range of `getLogs` ends above the head, or begins above it. The one such range that is served is that from the \
+                 block after the head to the latest: it has no logs.",
+                "Leave out `ToBlock`, or set it to `latest`. `detail` contains the number of the head, and so does `/blockNumber/`. \
+                 To receive logs of later blocks as they arrive, use `/newFilter/` or `/events/`.",
             ),
             Self::FilterNotFound => (
                 "No filter has this id: it was uninstalled, or expired because it was not polled.",
-                "Create the filter again, read the missed logs with /getLogs/, and poll more often.",
+                "Create the filter again, read the missed logs with `/getLogs/`, and poll more often.",
             ),
             Self::StatePruned => (
                 "The block is known, but the state after it is no longer kept.",
                 "Use a later block; `detail` contains the earliest one.",
             ),
             Self::ExecutionReverted => (
-                "The contract reverted. `errors` contains the decoded reason, if it is Error(string) or Panic(uint256), \
+                "The contract reverted. `errors` contains the decoded reason, if it is `Error(string)` or `Panic(uint256)`, \
                  and the output of the contract as `value`.",
                 "Decode `value` with the contract's ABI, and correct the call.",
             ),
@@ -88,7 +88,7 @@ impl ProblemPage {
                  system contract of the active fork is missing.",
                 "Read `detail`. Set a higher gas limit, up to the server's cap; omit the gas price, which turns fee checks \
                  off; or use a sender with a balance. Add a missing system contract to the genesis file; until then use \
-                 latest.",
+                 `latest`.",
             ),
             Self::TransactionRejected => (
                 "The pool rejected the transaction. `errors` lists every reason.",
@@ -96,7 +96,7 @@ impl ProblemPage {
             ),
             Self::LimitExceeded => (
                 "The response would be larger, or take longer, than the server allows.",
-                "Request fewer blocks: `errors` may contain a ToBlock that fits. Logs can also be read in pages: send the \
+                "Request fewer blocks: `errors` may contain a `ToBlock` that fits. Logs can also be read in pages: send the \
                  header `Prefer: page` and follow the header `Link`.",
             ),
         }
@@ -123,9 +123,9 @@ impl Article {
             slug: INVALID_REQUEST,
             title: "Invalid request",
             cause: "The request is well-formed, but a property has the wrong type, range or name, is missing, or contradicts \
-                    another one. The status is 422 and the type about:blank.",
+                    another one. The status is 422 and the type `about:blank`.",
             remedy: "Correct everything that `errors` lists: `location` is where a fault is in the request, `value` what was sent \
-                     there, and `message` what is expected. The schemas at /schemas/ describe every request.",
+                     there, and `message` what is expected. The schemas at `/schemas/` describe every request.",
             example,
         }
     }
@@ -136,16 +136,62 @@ impl Article {
         format!("{title} ({slug})\n\nCause\n{cause}\n\nRemedy\n{remedy}\n\nExample\n{example}\n")
     }
 
-    /// Returns the page as HTML.
-    pub(crate) fn html(&self) -> String {
+    /// Returns the page as HTML. `base` is the prefix of relative links to this server, and `base_url` that of absolute
+    /// ones in the example.
+    pub(crate) fn html(&self, base: &str, base_url: &str) -> String {
         let Self { slug, title, .. } = self;
-        let [cause, remedy, example] = [self.cause, self.remedy, &self.example].map(escaped);
+        let [cause, remedy] = [self.cause, self.remedy].map(|text| marked_up(text, base));
+        let example = linked(&self.example, base_url);
         let content = format!(
-            "<p><a href=\"./\">All types of problems</a></p>\n<h1>{title}</h1>\n<p><code>{slug}</code></p>\n<h2>Cause</h2>\n<p>{cause}</p>\n\
-             <h2>Remedy</h2>\n<p>{remedy}</p>\n<h2>Example</h2>\n<pre>{example}</pre>\n"
+            "{}<h1>{title}</h1>\n<p><code>{slug}</code></p>\n<h2>Cause</h2>\n<p>{cause}</p>\n\
+             <h2>Remedy</h2>\n<p>{remedy}</p>\n<h2>Example</h2>\n<pre>{example}</pre>\n",
+            to_index(base)
         );
         document(title, &content)
     }
+}
+
+/// Returns the page for browsers that there is no page about a type of problem with this name.
+pub(crate) fn unknown_type(base: &str) -> String {
+    document("Not found", &format!("{}<h1>Not found</h1>\n<p>No type of problem has this name.</p>\n", to_index(base)))
+}
+
+fn to_index(base: &str) -> String {
+    format!("<p><a href=\"{base}problems/\">All types of problems</a></p>\n")
+}
+
+/// Where the paths in explanations lead: to what they return, or to their documentation if they need parameters.
+const LINKS: [(&str, &str); 6] = [
+    ("/blockNumber/", "blockNumber/"),
+    ("/events/", "docs/#/Logs/events"),
+    ("/getBlockByHash/", "docs/#/Blocks/getBlockByHash"),
+    ("/getLogs/", "docs/#/Interface/getLogs"),
+    ("/newFilter/", "docs/#/Interface/newFilter"),
+    ("/schemas/", "schemas/"),
+];
+
+/// Returns a text as HTML: what is in backquotes is code, and paths are links.
+fn marked_up(text: &str, base: &str) -> String {
+    let part = |(index, part): (usize, &str)| {
+        let html = escaped(part);
+        if index.is_multiple_of(2) {
+            return html;
+        }
+        match LINKS.iter().find(|(path, _)| *path == part) {
+            Some((_, target)) => format!("<a href=\"{base}{target}\"><code>{html}</code></a>"),
+            None => format!("<code>{html}</code>"),
+        }
+    };
+    text.split('`').enumerate().map(part).collect()
+}
+
+/// Returns JSON as HTML with links where a string is an address of this server.
+fn linked(json: &str, base_url: &str) -> String {
+    let part = |part: &str| match escaped(part) {
+        html if part.starts_with(base_url) => format!("<a href=\"{html}\">{html}</a>"),
+        html => html,
+    };
+    json.split('"').map(part).collect::<Vec<_>>().join("\"")
 }
 
 /// An index of documents: for each the address relative to the index, and a title.
@@ -201,11 +247,39 @@ mod tests {
     fn pages_have_cause_remedy_and_example() {
         let articles = ProblemPage::ALL.map(|page| page.article("an <example>".to_owned()));
         for article in articles.into_iter().chain([Article::invalid_request("an <example>".to_owned())]) {
-            let (text, html) = (article.text(), article.html());
+            let (text, html) = (article.text(), article.html("../", "http://node"));
             for part in ["Cause", "Remedy", "Example", article.slug, article.title] {
                 assert!(text.contains(part) && html.contains(part), "{part}: {text} {html}");
             }
             assert!(text.contains("an <example>") && html.contains("an &lt;example&gt;"), "{text} {html}");
+            assert!(!html.contains('`'), "{html}");
+            let paths = text.split('`').skip(1).step_by(2).filter(|code| code.starts_with('/'));
+            for path in paths {
+                assert!(LINKS.iter().any(|(known, _)| *known == path), "{path} is not a link");
+            }
+        }
+    }
+
+    #[test]
+    fn explanations_have_code_and_links() {
+        assert_eq!(
+            marked_up("Use `A<B>` or `/getLogs/`.", "../../"),
+            "Use <code>A&lt;B&gt;</code> or <a href=\"../../docs/#/Interface/getLogs\"><code>/getLogs/</code></a>."
+        );
+        assert_eq!(
+            linked(r#"{"type": "http://node/a&b"}"#, "http://node/"),
+            "{\"type\": \"<a href=\"http://node/a&amp;b\">http://node/a&amp;b</a>\"}"
+        );
+    }
+
+    #[test]
+    fn links_to_the_documentation_are_those_of_operations() {
+        let operations = crate::routes::operations();
+        for (path, target) in LINKS {
+            let Some(target) = target.strip_prefix("docs/#/") else { continue };
+            let found = operations.iter().find(|operation| operation.path.starts_with(path));
+            let found = found.map(|operation| format!("{}/{}", operation.tag, operation.name()));
+            assert_eq!(found.as_deref(), Some(target), "{path}");
         }
     }
 

@@ -5,9 +5,13 @@ use crate::exchange::Exchange;
 use crate::exchange::encode;
 use crate::openapi::problems;
 use crate::problem::HttpError;
-use crate::problem::page::{Article, INVALID_REQUEST, Index, ProblemPage};
+use crate::problem::page::{Article, INVALID_REQUEST, Index, ProblemPage, unknown_type};
 use actix_web::HttpResponse;
 use serde_json::{Value, json};
+
+/// The media type of pages, in `Accept` and as they are sent.
+const HTML: &str = "text/html";
+const HTML_UTF_8: &str = "text/html; charset=utf-8";
 
 /// Returns the operations that serve documents. `schemas` are the names of the schemas.
 pub(super) fn operations(schemas: impl Iterator<Item = String>) -> Vec<Operation> {
@@ -52,22 +56,29 @@ async fn schema(exchange: Exchange) -> HttpResponse {
     }
 }
 
-async fn problem(exchange: Exchange) -> HttpResponse {
+pub(super) async fn problem(exchange: Exchange) -> HttpResponse {
     let slug = exchange.parameters(|parameters| Ok(parameters.path("Slug").to_owned()));
-    match slug.and_then(|slug| article(&slug).ok_or(HttpError::UnknownRoute)) {
-        Ok(article) => respond_page(exchange, || article.html(), || article.text()).await,
+    let base_url = exchange.base_url();
+    // Links are relative to the folder of the page.
+    let base = if exchange.request().path().ends_with('/') { "../../" } else { "../" };
+    match slug.and_then(|slug| article(&slug, &base_url).ok_or(HttpError::UnknownRoute)) {
+        Ok(article) => respond_page(exchange, || article.html(base, &base_url), || article.text()).await,
+        Err(error) if exchange.accepts(HTML) => {
+            exchange.varying_by_accept().fail_with(&error, HTML_UTF_8, unknown_type(base))
+        }
         Err(error) => exchange.varying_by_accept().fail(&error),
     }
 }
 
-/// Returns the page about a type of problem, or `None` if there is no such type.
-fn article(slug: &str) -> Option<Article> {
+/// Returns the page about a type of problem with an example from the server at `base_url`, or `None` if there is no such
+/// type.
+fn article(slug: &str, base_url: &str) -> Option<Article> {
     let json = |problem: Option<Value>| problem.map_or_else(String::new, |problem| format!("{problem:#}"));
     if slug == INVALID_REQUEST {
-        return Some(Article::invalid_request(json(problems::of_invalid_request())));
+        return Some(Article::invalid_request(json(problems::of_invalid_request(base_url))));
     }
     let page = ProblemPage::ALL.into_iter().find(|page| page.slug() == slug)?;
-    Some(page.article(json(problems::of_page(page))))
+    Some(page.article(json(problems::of_page(page, base_url))))
 }
 
 /// Lists the types of problems.
@@ -93,8 +104,8 @@ async fn respond_page(
     text: impl FnOnce() -> String,
 ) -> HttpResponse {
     let exchange = exchange.varying_by_accept();
-    if exchange.accepts("text/html") {
-        exchange.respond_document("text/html; charset=utf-8", html().into()).await
+    if exchange.accepts(HTML) {
+        exchange.respond_document(HTML_UTF_8, html().into()).await
     } else {
         exchange.respond_document("text/plain; charset=utf-8", text().into()).await
     }

@@ -27,13 +27,12 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Groups of operations, in the order of the documentation.
-pub(crate) const TAGS: [(&str, &str); 9] = [
+pub(crate) const TAGS: [(&str, &str); 8] = [
     (
         INTERFACE,
         "The nine operations of the interface description, which it names `node_getLogs`, `node_estimateGas` and so on.",
     ),
     ("State", "Accounts, storage and proofs, as of any block whose state is stored."),
-    ("Calls", "Executing code without a transaction."),
     ("Blocks", "Blocks and their contents."),
     ("Transactions", "Signed transactions and their receipts."),
     ("Logs", "Logs, filters for polling, and event streams."),
@@ -67,7 +66,7 @@ pub(crate) const DEVELOPMENT: &str = "Development";
 pub(crate) fn operations() -> Vec<Operation> {
     let families = [
         ("State", state::operations()),
-        ("Calls", calls::operations()),
+        (INTERFACE, calls::operations()),
         ("Blocks", blocks::operations()),
         ("Transactions", transactions::operations()),
         ("Logs", logs::operations()),

@@ -145,6 +145,9 @@ impl Table {
             self.serve_exactly(path, vec![Endpoint::page(page.operation, pages::add_slash)]);
             self.serve_exactly(&[path, "/"].concat(), vec![page]);
         }
+        // Browsers may add a slash to the address of a page.
+        let resource = Rc::new(Resource::new(vec![Endpoint::page("problems", documents::problem)]));
+        self.with_parameters.entry("/problems".to_owned()).or_default().push((Template::new("/{Slug}/"), resource));
         self.serve("/assets/{File}", vec![Endpoint::page("assets", pages::asset)]);
         self.serve("/docs/{File}", vec![Endpoint::page("docs", pages::swagger_file)]);
     }
@@ -206,6 +209,8 @@ mod tests {
             ("/docs/swagger-ui.css", Some("docs")),
             ("/openapi.json", Some("openapi")),
             ("/schemas/Input_call.json", Some("schemas")),
+            ("/problems/block-not-found", Some("problems")),
+            ("/problems/block-not-found/", Some("problems")),
             ("/", Some("ws")),
             ("", Some("ws")),
             ("/getlogs", None),

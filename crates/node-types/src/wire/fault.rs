@@ -86,6 +86,13 @@ impl Faults {
         });
     }
 
+    /// Adds a fault at `location`, where `text` was sent.
+    pub(super) fn push_text(&mut self, location: Location<'_>, message: impl fmt::Display, text: &str) {
+        // Further faults are only counted, and their texts need not be copied.
+        let json = (self.details.len() < MAX_FAULTS).then(|| serde_json::Value::from(text).to_string());
+        self.push(location, message, json.as_deref());
+    }
+
     /// Returns whether no fault was added.
     pub fn is_empty(&self) -> bool {
         self.details.is_empty()

@@ -173,18 +173,17 @@ pub(super) fn read_separated<T: ByteString>(
     limit: ListLimit,
     faults: &mut Faults,
 ) -> Option<Vec<T>> {
-    let json = |text: &str| serde_json::Value::from(text).to_string();
     let count = text.split(',').count();
     if let Some(message) = limit.exceeded_by(count, items) {
-        faults.push(location, message, Some(&json(text)));
+        faults.push_text(location, message, text);
     }
     let mut values = Vec::with_capacity(count.min(limit.most));
     for (index, item) in text.split(',').enumerate() {
         match separated(item) {
             Ok(_) if index >= limit.most => {}
             Ok(value) => values.push(value),
-            Err(error) if count == 1 => faults.push(location, error, Some(&json(item))),
-            Err(error) => faults.push(Location::Element(&location, index), error, Some(&json(item))),
+            Err(error) if count == 1 => faults.push_text(location, error, item),
+            Err(error) => faults.push_text(Location::Element(&location, index), error, item),
         }
     }
     (values.len() == count).then_some(values)

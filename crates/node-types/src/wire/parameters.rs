@@ -242,7 +242,6 @@ impl ParameterDecoder {
     }
 
     fn fault(&mut self, part: &'static str, name: &str, text: &str, message: impl fmt::Display) {
-        let json = serde_json::Value::from(text).to_string();
-        self.faults.push(Location::Property(&Location::Part(part), name), message, Some(&json));
+        self.faults.push_text(Location::Property(&Location::Part(part), name), message, text);
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn codec(name: &str, form: Form) -> Option<Value> {
         }
         schema
     };
-    let number = r"([0-9]+|0x[0-9a-fA-F]+)";
+    let number = "[0-9]+|0x[0-9a-fA-F]+";
     let tags = "earliest|latest|pending|safe|finalized";
     let address = "0x[0-9a-fA-F]{40}";
     let topic = "0x[0-9a-fA-F]{64}";
@@ -39,13 +39,13 @@ pub(super) fn codec(name: &str, form: Form) -> Option<Value> {
     let request = form != Form::Response;
     Some(match name {
         "Quantity64" | "Quantity256" if request => numeric(
-            format!("^{number}$"),
+            format!("^({number})$"),
             "quantity",
             "21000",
             "A number: a decimal string, a 0x hex string, or an integer.",
         ),
         "Quantity64" | "Quantity256" => text("^(0|[1-9][0-9]*)$".to_owned(), "quantity", "21000", "A decimal number."),
-        "Word" if exact => numeric(format!("^{number}$"), "hash", "0x01", "A word: 0x and hex digits, or a number."),
+        "Word" if exact => numeric(format!("^({number})$"), "hash", "0x01", "A word: 0x and hex digits, or a number."),
         "HashData" | "Word" => bytes(32, "hash"),
         "AddressData" => bytes(20, "address"),
         "BloomData" => bytes(256, "hex"),

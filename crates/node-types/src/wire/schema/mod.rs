@@ -191,6 +191,23 @@ fn emptiable(object: &Map<String, Value>) -> Vec<String> {
     properties.iter().filter(emptiable).map(|(name, _)| name.clone()).collect()
 }
 
+/// Returns a pattern that also matches the empty text.
+fn or_empty(pattern: &str) -> String {
+    let inner = pattern.trim_start_matches('^').trim_end_matches('$');
+    let mut open = 0_usize;
+    let mut depths = inner.chars().map(|character| {
+        match character {
+            '(' => open += 1,
+            ')' => open -= 1,
+            _ => {}
+        }
+        open
+    });
+    // The first parenthesis is closed by the last character.
+    let is_group = inner.starts_with('(') && depths.position(|depth| depth == 0) == Some(inner.chars().count() - 1);
+    if is_group { format!("^{inner}?$") } else { format!("^({inner})?$") }
+}
+
 /// Returns the schema of the empty string: a pattern, because generated clients have no name for such a constant.
 fn empty() -> Value {
     json!({ "type": "string", "maxLength": 0 })
@@ -249,7 +266,7 @@ impl Resolver {
             if let Some(Value::String(pattern)) = object["properties"][&name].get_mut("pattern")
                 && !pattern.ends_with("?$")
             {
-                *pattern = format!("^({})?$", pattern.trim_start_matches('^').trim_end_matches('$'));
+                *pattern = or_empty(pattern);
             }
         }
         if self.form == Form::PlainRequest

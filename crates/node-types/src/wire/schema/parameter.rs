@@ -1,7 +1,7 @@
 //! Schemas of parameters in a path, a query or a header, which are plain text.
 
 use super::codec::codec;
-use super::{Form, Resolver, ToSchema, examples, to_value};
+use super::{Form, Resolver, ToSchema, examples, or_empty, to_value};
 use crate::wire::DecodeParameters;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -62,7 +62,7 @@ pub fn without_default(mut schema: Value) -> Value {
 /// Returns a schema that also accepts the empty text, which means absence in a query.
 pub fn empty_or(mut schema: Value) -> Value {
     if let Some(pattern) = schema["pattern"].as_str() {
-        schema["pattern"] = format!("^({})?$", pattern.trim_matches(['^', '$'])).into();
+        schema["pattern"] = or_empty(pattern).into();
     }
     schema
 }
