@@ -15,10 +15,11 @@ use node_core::context::Context;
 use node_core::crypto::{BlobError, BlobVerifier, SenderRecovery, SignatureError};
 use node_core::executor::{
     AccessListOutcome, BlockExecution, Call, CallOutcome, Contracts, EstimateOutcome, ExecutionError, Executor,
-    SimulatedExecution, SimulationRules, Trace, TraceError, Tracing,
+    SimulatedExecution, SimulationRules, TraceError, Tracing,
 };
 use node_core::node::{Node, NodeBuilder};
 use node_core::protocol::{ChainSpec, Fork};
+use node_types::buffer::JsonBuffer;
 use node_types::consensus::{BlobSidecar, Header, Signature};
 use node_types::{Address, H256};
 use revm::context::CfgEnv;
@@ -191,8 +192,9 @@ impl Executor for EvmExecutor {
         header: &Header,
         call: &Call,
         tracing: &Tracing,
-    ) -> Result<Trace, TraceError> {
-        CallRun::new(self.run_context(context, view), header, call)?.trace(tracing)
+        out: &mut JsonBuffer,
+    ) -> Result<(), TraceError> {
+        CallRun::new(self.run_context(context, view), header, call)?.trace(tracing, out)
     }
 
     fn access_list(

@@ -10,6 +10,7 @@ use node_core::crypto::SenderRecovery;
 use node_core::executor::{Executor, Tracing};
 use node_core::protocol::{Activation, BlobEntry, BlobParams, ChainSpec, Fork, UPGRADES, fees};
 use node_evm::{EvmExecutor, Secp256k1Recovery};
+use node_types::buffer::JsonBuffer;
 use node_types::consensus::{Header, Transaction};
 use node_types::{Address, Bytes, H256, U256};
 use serde::de::{Error, Unexpected};
@@ -147,8 +148,9 @@ impl Vector {
         let (executor, context, header) =
             (EvmExecutor::new(Arc::clone(&spec)), Context::unbounded(), self.header(&spec));
         let block = executor.begin_block(&context, &view, &header).map_err(|error| error.to_string());
-        let trace = block?.trace(&transaction, &tracing).map_err(|error| error.to_string())?;
-        serde_json::from_str(trace.get()).map_err(|error| error.to_string())
+        let mut out = JsonBuffer::default();
+        block?.trace(&transaction, &tracing, &mut out).map_err(|error| error.to_string())?;
+        serde_json::from_slice(&out).map_err(|error| error.to_string())
     }
 
     fn header(&self, spec: &ChainSpec) -> Header {

@@ -6,10 +6,11 @@ use node_core::backend::{BackendHealth, CacheUse, HeadListener, MemoryBackend, R
 use node_core::block::RecoveredTransaction;
 use node_core::executor::{
     AccessListOutcome, BlockExecution, Call, CallOutcome, Contracts, EstimateOutcome, SimulatedExecution,
-    SimulationRules, Trace, TraceError, Tracing,
+    SimulationRules, TraceError, Tracing,
 };
 use node_core::protocol::Fork;
 use node_types::BlockNumber;
+use node_types::buffer::JsonBuffer;
 use node_types::consensus::{EMPTY_REQUESTS_HASH, Receipt, Withdrawal};
 use proptest::prelude::*;
 
@@ -333,7 +334,15 @@ impl Executor for Refusing {
         Err(REFUSAL.into())
     }
 
-    fn trace_call(&self, _: &Context, _: &dyn View, _: &Header, _: &Call, _: &Tracing) -> Result<Trace, TraceError> {
+    fn trace_call(
+        &self,
+        _: &Context,
+        _: &dyn View,
+        _: &Header,
+        _: &Call,
+        _: &Tracing,
+        _: &mut JsonBuffer,
+    ) -> Result<(), TraceError> {
         Err(ExecutionError::from(REFUSAL).into())
     }
 
@@ -360,11 +369,11 @@ impl BlockExecution for Unfinished {
         Err(REFUSAL.into())
     }
 
-    fn trace(&mut self, _: &RecoveredTransaction, _: &Tracing) -> Result<Trace, TraceError> {
+    fn trace(&mut self, _: &RecoveredTransaction, _: &Tracing, _: &mut JsonBuffer) -> Result<(), TraceError> {
         Err(ExecutionError::from(REFUSAL).into())
     }
 
-    fn trace_call(self: Box<Self>, _: &Call, _: &Tracing) -> Result<Trace, TraceError> {
+    fn trace_call(self: Box<Self>, _: &Call, _: &Tracing, _: &mut JsonBuffer) -> Result<(), TraceError> {
         Err(ExecutionError::from(REFUSAL).into())
     }
 

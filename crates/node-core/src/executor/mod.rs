@@ -10,7 +10,7 @@ pub use call::Call;
 pub use overrides::{AccountOverride, BlockOverrides, OverrideError, StateOverrides, StorageOverride};
 pub use property::Property;
 pub use simulation::{SimulatedCallOutcome, SimulatedExecution, SimulationRules};
-pub use trace::{AccessListOutcome, Trace, TraceError, TracerJson, Tracing};
+pub use trace::{AccessListOutcome, TraceError, TracerJson, Tracing, WriteTrace};
 
 use crate::backend::{BackendError, CacheUse, View};
 use crate::block::RecoveredTransaction;
@@ -18,6 +18,7 @@ use crate::context::{Context, Interrupted};
 use crate::crypto::{BlobVerifier, SenderRecovery};
 use crate::protocol::Fork;
 use crate::state::StateChanges;
+use node_types::buffer::JsonBuffer;
 use node_types::consensus::{Header, Receipt, Request, Withdrawal};
 use node_types::{Address, Bytes, H256, U256};
 
@@ -77,8 +78,8 @@ pub trait Executor: Send + Sync {
         call: &Call,
     ) -> Result<EstimateOutcome, ExecutionError>;
 
-    /// Executes a call as [`call`](Self::call) does, and returns the trace that `tracing` requests. Failed calls also
-    /// have a trace.
+    /// Executes a call as [`call`](Self::call) does, and appends the trace that `tracing` requests to `out`. Failed calls
+    /// also have a trace. On an error, `out` may contain a part of the trace.
     fn trace_call(
         &self,
         context: &Context,
@@ -86,7 +87,8 @@ pub trait Executor: Send + Sync {
         header: &Header,
         call: &Call,
         tracing: &Tracing,
-    ) -> Result<Trace, TraceError>;
+        out: &mut JsonBuffer,
+    ) -> Result<(), TraceError>;
 
     /// Returns the access list of a call. The call is repeated with the list found so far until the list no longer
     /// grows.
@@ -131,12 +133,19 @@ pub trait BlockExecution {
     /// Executes the next transaction. If it is refused, nothing changes, and another transaction may follow.
     fn transact(&mut self, transaction: &RecoveredTransaction) -> Result<&Receipt, ExecutionError>;
 
-    /// Executes the next transaction as [`transact`](Self::transact) does, and returns the trace that `tracing`
-    /// requests. If the trace contains the block's hash, it is that of the canonical block with this number.
-    fn trace(&mut self, transaction: &RecoveredTransaction, tracing: &Tracing) -> Result<Trace, TraceError>;
+    /// Executes the next transaction as [`transact`](Self::transact) does, and appends the trace that `tracing`
+    /// requests to `out`. If the trace contains the block's hash, it is that of the canonical block with this number.
+    /// On an error, `out` may contain a part of the trace.
+    fn trace(
+        &mut self,
+        transaction: &RecoveredTransaction,
+        tracing: &Tracing,
+        out: &mut JsonBuffer,
+    ) -> Result<(), TraceError>;
 
-    /// Ends the block early: executes a call on its current state, and returns the trace that `tracing` requests.
-    fn trace_call(self: Box<Self>, call: &Call, tracing: &Tracing) -> Result<Trace, TraceError>;
+    /// Ends the block early: executes a call on its current state, and appends the trace that `tracing` requests to
+    /// `out`. On an error, `out` may contain a part of the trace.
+    fn trace_call(self: Box<Self>, call: &Call, tracing: &Tracing, out: &mut JsonBuffer) -> Result<(), TraceError>;
 
     /// Returns the gas used so far.
     fn gas_used(&self) -> u64;

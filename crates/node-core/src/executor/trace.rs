@@ -1,6 +1,7 @@
 //! Traces of execution, with geth's tracers.
 
 use crate::executor::ExecutionError;
+use node_types::buffer::{BufferFull, JsonBuffer};
 use node_types::consensus::AccessListItem;
 use serde_json::value::RawValue;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 pub struct Tracing {
     /// The tracer with its settings; `None` for the defaults.
     pub tracer: Option<TracerJson>,
-    /// Maximum memory for recording the trace, in bytes. Serializing it takes about two and a half times as much.
+    /// Maximum memory for recording the trace, in bytes. The buffer to which its JSON is written has its own limit.
     pub max_bytes: u64,
 }
 
@@ -18,8 +19,8 @@ pub struct Tracing {
 /// executor's tracers define them, as well as the format of a trace.
 pub type TracerJson = Arc<RawValue>;
 
-/// A trace as JSON text in geth's format.
-pub type Trace = Box<RawValue>;
+/// Appends a trace as JSON.
+pub type WriteTrace<'a> = dyn FnMut(&mut JsonBuffer) -> Result<(), TraceError> + 'a;
 
 /// Why a trace failed.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +31,9 @@ pub enum TraceError {
     /// The records exceed [`Tracing::max_bytes`].
     #[error("the trace exceeds its memory limit")]
     TooLarge,
+    /// The JSON does not fit into the buffer.
+    #[error(transparent)]
+    Full(#[from] BufferFull),
     #[error(transparent)]
     Execution(#[from] ExecutionError),
 }

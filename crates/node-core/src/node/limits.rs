@@ -14,8 +14,8 @@ pub struct Limits {
     /// Maximum gas of a call or an estimate
     #[cfg_attr(feature = "clap", arg(long = Limit::GasCap.name(), value_name = "GAS", value_parser = at_least_one::<u64>, default_value_t = Self::default().gas_cap))]
     pub gas_cap: u64,
-    /// Maximum memory for recording a trace, in bytes; serializing it takes about 2.5 times as much. At most one trace
-    /// per core runs at a time
+    /// Maximum memory for recording a trace, in bytes; its JSON counts as part of the response. At most one trace per
+    /// core runs at a time
     #[cfg_attr(feature = "clap", arg(long = Limit::TraceBytes.name(), value_name = "BYTES", value_parser = at_least_one::<u64>, default_value_t = Self::default().trace_bytes))]
     pub trace_bytes: u64,
     /// Maximum number of logs in a response

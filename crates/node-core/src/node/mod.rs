@@ -52,7 +52,7 @@ pub use resolve::Finality;
 pub use send::NewTransaction;
 pub use simulate::{BlockStateCalls, SimulateError, SimulatedBlock, Simulation};
 use trace::TraceTurns;
-pub use trace::{BlockRewards, TraceOptions, TransactionTrace};
+pub use trace::{BlockRewards, TraceOptions};
 pub use transaction::{FoundTransaction, TransactionStatus};
 
 use crate::assembly::NextHeader;

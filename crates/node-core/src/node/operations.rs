@@ -8,20 +8,19 @@ use super::{
     AboveHead, BlockRange, BlockRequest, BlockRewards, BuiltBlock, Capabilities, Event, EventQuery, EventStream,
     FeeHistory, ForkConfigs, FoundBlock, FoundReceipt, FoundReceipts, FoundTransaction, ImportProgress, LogCursor,
     LogPage, LogQuery, NewTransaction, Node, NodeError, ReplacementTransaction, SimulateError, SimulatedBlock,
-    Simulation, TraceOptions, TransactionRequest, TransactionStatus, TransactionTrace, block, build, call, chain,
-    config, development, events, fee_history, filters, importing, logs, proof, receipt, request, send, simulate, state,
-    trace, transaction,
+    Simulation, TraceOptions, TransactionRequest, TransactionStatus, block, build, call, chain, config, development,
+    events, fee_history, filters, importing, logs, proof, receipt, request, send, simulate, state, trace, transaction,
 };
 use crate::backend::{AccountProof, LogFilter};
 use crate::block::{BlockRef, Body, LogRef, SealedHeader};
 use crate::context::Context;
 use crate::crypto::personal_message_hash;
-use crate::executor::{AccessListOutcome, Call, Trace};
+use crate::executor::{AccessListOutcome, Call, TraceError, WriteTrace};
 use crate::filters::{FilterChanges, FilterCriteria, FilterId};
 use crate::logs::{FoundLog, PageSize};
 use crate::pool::PoolContent;
 use crate::producer::Producer;
-use node_types::buffer::BufferFull;
+use node_types::buffer::{BufferFull, JsonBuffer};
 use node_types::consensus::{Account, PooledTransaction, Signature, TransactionBody, Withdrawal};
 use node_types::{Address, BlockId, BlockNumber, BlockNumberOrTag, Bytes, H256, U256};
 use std::ops::ControlFlow;
@@ -511,27 +510,37 @@ impl Node {
 
 /// Traces of transactions, blocks and calls, and access lists.
 impl Node {
-    /// Traces a mined transaction by executing its block again up to the transaction.
+    /// Traces a mined transaction by executing its block again up to the transaction, and appends the JSON of the trace
+    /// to `out`.
     ///
     /// # Errors
-    /// [`NodeError::TransactionNotFound`], [`NodeError::StatePruned`] if the state before the block was pruned, or
-    /// [`NodeError::TraceTooLarge`].
-    pub fn trace_transaction(&self, context: &Context, hash: H256, options: &TraceOptions) -> Result<Trace, NodeError> {
-        trace::trace_transaction(self, context, hash, options)
+    /// [`NodeError::TransactionNotFound`], [`NodeError::StatePruned`] if the state before the block was pruned,
+    /// [`NodeError::TraceTooLarge`], or [`NodeError::ResponseTooLarge`]. `out` may then contain a part of the trace.
+    pub fn trace_transaction(
+        &self,
+        context: &Context,
+        hash: H256,
+        options: &TraceOptions,
+        out: &mut JsonBuffer,
+    ) -> Result<(), NodeError> {
+        trace::trace_transaction(self, context, hash, options, out)
     }
 
-    /// Traces all transactions of a block by executing them again.
+    /// Traces all transactions of a block by executing them again. For each, `each` is called with its hash and a
+    /// function that traces it, which `each` must call once.
     ///
     /// # Errors
     /// [`NodeError::BlockNotFound`], [`NodeError::GenesisNotTraceable`], [`NodeError::StatePruned`] if the state
-    /// before the block was pruned, or [`NodeError::TraceTooLarge`] if all traces together exceed the limit.
+    /// before the block was pruned, [`NodeError::TraceTooLarge`] if all traces together exceed the limit, or
+    /// [`NodeError::ResponseTooLarge`].
     pub fn trace_block(
         &self,
         context: &Context,
         block: BlockId,
         options: &TraceOptions,
-    ) -> Result<Vec<TransactionTrace>, NodeError> {
-        trace::trace_block(self, context, block, options)
+        each: impl FnMut(H256, &mut WriteTrace<'_>) -> Result<(), TraceError>,
+    ) -> Result<(), NodeError> {
+        trace::trace_block(self, context, block, options, each)
     }
 
     /// Returns the rewards of a block, which no transaction pays. There are none after the merge.
@@ -543,11 +552,12 @@ impl Node {
     }
 
     /// Traces a call in the environment of a block, on the state as of the block, or with `index` on the state before
-    /// the transaction with this index in the block.
+    /// the transaction with this index in the block. Appends the JSON of the trace to `out`.
     ///
     /// # Errors
     /// [`NodeError::BlockNotFound`], [`NodeError::StatePruned`], [`NodeError::Invalid`] if the index is beyond the
-    /// block's transactions, or [`NodeError::TraceTooLarge`].
+    /// block's transactions, [`NodeError::TraceTooLarge`], or [`NodeError::ResponseTooLarge`]. `out` may then contain a
+    /// part of the trace.
     pub fn trace_call(
         &self,
         context: &Context,
@@ -555,8 +565,9 @@ impl Node {
         block: BlockId,
         index: Option<u64>,
         options: &TraceOptions,
-    ) -> Result<Trace, NodeError> {
-        trace::trace_call(self, context, call, block, index, options)
+        out: &mut JsonBuffer,
+    ) -> Result<(), NodeError> {
+        trace::trace_call(self, context, call, block, index, options, out)
     }
 
     /// Returns the access list of a call on the state as of a block, in the environment of that block (EIP-2930).

@@ -8,12 +8,13 @@ use crate::context::Context;
 use crate::crypto::{BlobError, BlobVerifier, SenderRecovery, SignatureError};
 use crate::executor::{
     AccessListOutcome, BlockExecution, BlockOutcome, Call, CallOutcome, Contracts, EstimateOutcome, ExecutionError,
-    Executor, NamedContract, SimulatedCallOutcome, SimulatedExecution, SimulationRules, Trace, TraceError, Tracing,
+    Executor, NamedContract, SimulatedCallOutcome, SimulatedExecution, SimulationRules, TraceError, Tracing,
     TransactionError,
 };
 use crate::protocol::{ChainSpec, Fork};
 use crate::state::StateChanges;
 use crate::test_chain::{self, GAS, account, address, backend, log, receipt};
+use node_types::buffer::JsonBuffer;
 use node_types::consensus::{
     AccessListItem, BlobSidecar, Header, Log, PooledTransaction, Receipt, Signature, Withdrawal,
 };
@@ -166,8 +167,9 @@ impl Executor for FakeExecutor {
         header: &Header,
         call: &Call,
         tracing: &Tracing,
-    ) -> Result<Trace, TraceError> {
-        trace_of(&format!("a call of {:#x} on block {}", call.from, header.number), tracing)
+        out: &mut JsonBuffer,
+    ) -> Result<(), TraceError> {
+        trace_of(&format!("a call of {:#x} on block {}", call.from, header.number), tracing, out)
     }
 
     fn access_list(
@@ -187,12 +189,12 @@ impl Executor for FakeExecutor {
     }
 }
 
-/// Returns a trace that contains its argument; its length counts as its size.
-fn trace_of(what: &str, tracing: &Tracing) -> Result<Trace, TraceError> {
+/// Appends a trace that contains its argument; its length counts as its size.
+fn trace_of(what: &str, tracing: &Tracing, out: &mut JsonBuffer) -> Result<(), TraceError> {
     if what.len() as u64 > tracing.max_bytes {
         return Err(TraceError::TooLarge);
     }
-    Ok(serde_json::value::to_raw_value(what).unwrap())
+    serde_json::to_writer(&mut *out, what).map_err(|_| out.full().unwrap().into())
 }
 
 #[derive(Default)]
@@ -221,18 +223,23 @@ impl BlockExecution for FakeExecution<'_> {
         Ok(&self.receipts[self.receipts.len() - 1])
     }
 
-    /// Returns a trace that contains the sender's balance before the block.
-    fn trace(&mut self, transaction: &RecoveredTransaction, tracing: &Tracing) -> Result<Trace, TraceError> {
+    /// Appends a trace that contains the sender's balance before the block.
+    fn trace(
+        &mut self,
+        transaction: &RecoveredTransaction,
+        tracing: &Tracing,
+        out: &mut JsonBuffer,
+    ) -> Result<(), TraceError> {
         self.transact(transaction)?;
         let (view, parent) = self.before.unwrap();
         let account =
             view.state(parent).and_then(|state| state.account(transaction.sender)).map_err(ExecutionError::from)?;
         let balance = account.unwrap_or_default().balance;
-        trace_of(&format!("transaction {} of a sender with {balance}", self.receipts.len() - 1), tracing)
+        trace_of(&format!("transaction {} of a sender with {balance}", self.receipts.len() - 1), tracing, out)
     }
 
-    fn trace_call(self: Box<Self>, call: &Call, tracing: &Tracing) -> Result<Trace, TraceError> {
-        trace_of(&format!("a call of {:#x} after {} transactions", call.from, self.receipts.len()), tracing)
+    fn trace_call(self: Box<Self>, call: &Call, tracing: &Tracing, out: &mut JsonBuffer) -> Result<(), TraceError> {
+        trace_of(&format!("a call of {:#x} after {} transactions", call.from, self.receipts.len()), tracing, out)
     }
 
     fn gas_used(&self) -> u64 {

@@ -3,12 +3,13 @@
 use super::resolve::RequestView;
 use super::{Field, Node, NodeError};
 use crate::backend::View;
-use crate::block::{BlockRef, Body, RecoveredTransaction, SealedHeader};
+use crate::block::{BlockRef, Body, SealedHeader};
 use crate::context::{Context, Interrupted};
 use crate::edits::as_edited;
-use crate::executor::{AccessListOutcome, BlockExecution, Call, Trace, TraceError, TracerJson, Tracing};
+use crate::executor::{AccessListOutcome, BlockExecution, Call, TraceError, TracerJson, Tracing, WriteTrace};
 use crate::protocol::Fork;
 use crate::protocol::rewards::rewards;
+use node_types::buffer::JsonBuffer;
 use node_types::{Address, BlockId, BlockNumber, H256, U256};
 use parking_lot::{Mutex, MutexGuard};
 use std::num::NonZero;
@@ -23,13 +24,6 @@ pub struct TraceOptions {
     pub tracer: Option<TracerJson>,
     /// Maximum duration; at most the timeout of calls, which is the default.
     pub timeout: Option<Duration>,
-}
-
-/// The trace of a transaction in its block.
-#[derive(Clone, Debug)]
-pub struct TransactionTrace {
-    pub hash: H256,
-    pub trace: Trace,
 }
 
 /// The rewards of a block before the merge.
@@ -73,14 +67,15 @@ pub(super) fn trace_transaction(
     context: &Context,
     hash: H256,
     options: &TraceOptions,
-) -> Result<Trace, NodeError> {
+    out: &mut JsonBuffer,
+) -> Result<(), NodeError> {
     let snapshot = node.snapshot(context)?;
     let position = snapshot.view.transaction_position(hash)?.ok_or(NodeError::TransactionNotFound { hash })?;
     let replay = Replay::of(node, &snapshot, position.block)?;
     let transaction = replay.body.transactions.get(position.index).ok_or(NodeError::TransactionNotFound { hash })?;
     let context = node.trace_context(context, options);
     let _turn = node.traces.wait(&context)?;
-    replay.after(node, &context, position.index, |mut block| block.trace(transaction, &node.tracing(options, 0)))
+    replay.after(node, &context, position.index, |mut block| block.trace(transaction, &node.tracing(options, 0), out))
 }
 
 pub(super) fn trace_block(
@@ -88,19 +83,22 @@ pub(super) fn trace_block(
     context: &Context,
     block: BlockId,
     options: &TraceOptions,
-) -> Result<Vec<TransactionTrace>, NodeError> {
+    mut each: impl FnMut(H256, &mut WriteTrace<'_>) -> Result<(), TraceError>,
+) -> Result<(), NodeError> {
     let snapshot = node.snapshot_for(context, block)?;
     let replay = Replay::of(node, &snapshot, snapshot.canonical(block, Field::BlockNumber)?)?;
     let context = node.trace_context(context, options);
     let _turn = node.traces.wait(&context)?;
     replay.after(node, &context, 0, |mut block| {
         let mut written = 0;
-        let trace_next = |transaction: &RecoveredTransaction| {
-            let trace = block.trace(transaction, &node.tracing(options, written))?;
-            written += trace.get().len() as u64;
-            Ok(TransactionTrace { hash: transaction.hash, trace })
-        };
-        replay.body.transactions.iter().map(trace_next).collect()
+        replay.body.transactions.iter().try_for_each(|transaction| {
+            each(transaction.hash, &mut |out| {
+                let start = out.len();
+                block.trace(transaction, &node.tracing(options, written), out)?;
+                written += (out.len() - start) as u64;
+                Ok(())
+            })
+        })
     })
 }
 
@@ -120,14 +118,15 @@ pub(super) fn trace_call(
     block: BlockId,
     index: Option<u64>,
     options: &TraceOptions,
-) -> Result<Trace, NodeError> {
+    out: &mut JsonBuffer,
+) -> Result<(), NodeError> {
     let snapshot = node.snapshot_for(context, block)?;
     let tracing = node.tracing(options, 0);
     let context = node.trace_context(context, options);
     let _turn = node.traces.wait(&context)?;
     let Some(index) = index else {
         let header = snapshot.header(snapshot.state(block, Field::BlockNumber)?)?;
-        let trace = node.executor.trace_call(&context, &*snapshot.view, &header.header, call, &tracing);
+        let trace = node.executor.trace_call(&context, &*snapshot.view, &header.header, call, &tracing, out);
         return trace.map_err(|error| node.not_traced(error, &context));
     };
     let replay = Replay::of(node, &snapshot, snapshot.canonical(block, Field::BlockNumber)?)?;
@@ -136,7 +135,7 @@ pub(super) fn trace_call(
         let message = format!("the block has {count} transactions, expected an index below that, got {index}");
         NodeError::invalid(Field::TransactionIndex, message)
     })?;
-    replay.after(node, &context, index, |block| block.trace_call(call, &tracing))
+    replay.after(node, &context, index, |block| block.trace_call(call, &tracing, out))
 }
 
 pub(super) fn create_access_list(
@@ -176,6 +175,7 @@ impl Node {
         match error {
             TraceError::Options(message) => NodeError::invalid(Field::Request, message),
             TraceError::TooLarge => NodeError::TraceTooLarge { limit: self.limits.trace_bytes },
+            TraceError::Full(full) => NodeError::ResponseTooLarge(full),
             TraceError::Execution(error) => NodeError::of_call(error, context),
         }
     }
@@ -225,6 +225,7 @@ impl Replay {
 mod tests {
     use super::*;
     use crate::backend::{BackendError, StateBackend};
+    use crate::block::RecoveredTransaction;
     use crate::edits::{EditableBackend, Edits};
     use crate::node::testing::World;
     use crate::node::{Finality, Limits};
@@ -252,19 +253,29 @@ mod tests {
         let (world, [first, _]) = world();
         let trace = || {
             let context = Context::unbounded().with_timeout(Duration::from_millis(1));
-            world.node.trace_transaction(&context, first.hash, &OPTIONS)
+            world.node.trace_transaction(&context, first.hash, &OPTIONS, &mut JsonBuffer::default())
         };
         let mut turns: Vec<_> = world.node.traces.turns.iter().map(Mutex::lock).collect();
         let late = trace();
         assert!(matches!(late, Err(NodeError::Interrupted(Interrupted::DeadlineExceeded))), "{late:?}");
         turns.pop();
         let context = Context::unbounded();
-        assert!(world.node.trace_transaction(&context, first.hash, &OPTIONS).is_ok());
+        world.node.trace_transaction(&context, first.hash, &OPTIONS, &mut JsonBuffer::default()).unwrap();
     }
 
     fn of_block(world: &World, block: BlockId) -> Result<Vec<String>, NodeError> {
-        let traces = world.node.trace_block(&Context::unbounded(), block, &OPTIONS)?;
-        Ok(traces.iter().map(|trace| trace.trace.get().to_owned()).collect())
+        let mut traces = Vec::new();
+        world.node.trace_block(&Context::unbounded(), block, &OPTIONS, |_, trace| {
+            traces.push(written(&mut *trace)?);
+            Ok(())
+        })?;
+        Ok(traces)
+    }
+
+    fn written<E>(write: impl FnOnce(&mut JsonBuffer) -> Result<(), E>) -> Result<String, E> {
+        let mut out = JsonBuffer::default();
+        write(&mut out)?;
+        Ok(String::from_utf8(out.into()).unwrap())
     }
 
     #[test]
@@ -272,13 +283,19 @@ mod tests {
         let (world, transactions) = world();
         let expected = [0, 1].map(|index| format!("\"transaction {index} of a sender with 100\""));
         for (transaction, expected) in transactions.iter().zip(&expected) {
-            let trace = world.node.trace_transaction(&Context::unbounded(), transaction.hash, &OPTIONS).unwrap();
-            assert_eq!(trace.get(), expected);
+            let trace =
+                |out: &mut _| world.node.trace_transaction(&Context::unbounded(), transaction.hash, &OPTIONS, out);
+            assert_eq!(written(trace).unwrap(), *expected);
         }
         assert_eq!(of_block(&world, BlockId::number(2)).unwrap(), expected);
         assert_eq!(of_block(&world, BlockId::latest()).unwrap(), [""; 0]);
-        let traces = world.node.trace_block(&Context::unbounded(), BlockId::number(2), &OPTIONS).unwrap();
-        assert_eq!(traces.iter().map(|trace| trace.hash).collect::<Vec<_>>(), transactions.map(|sent| sent.hash));
+        let mut hashes = Vec::new();
+        let traced = world.node.trace_block(&Context::unbounded(), BlockId::number(2), &OPTIONS, |hash, trace| {
+            hashes.push(hash);
+            trace(&mut JsonBuffer::default())
+        });
+        traced.unwrap();
+        assert_eq!(hashes, transactions.map(|sent| sent.hash));
     }
 
     #[test]
@@ -311,8 +328,7 @@ mod tests {
         let (world, _) = world();
         let call = Call { from: address(9), ..Call::default() };
         let trace = |block, index| {
-            let trace = world.node.trace_call(&Context::unbounded(), &call, block, index, &OPTIONS)?;
-            Ok::<_, NodeError>(trace.get().to_owned())
+            written(|out| world.node.trace_call(&Context::unbounded(), &call, block, index, &OPTIONS, out))
         };
         let nine = format!("{:#x}", address(9));
         assert_eq!(trace(BlockId::latest(), None).unwrap(), format!("\"a call of {nine} on block 3\""));
@@ -333,7 +349,9 @@ mod tests {
     #[test]
     fn rejects_unknown_blocks_and_transactions() {
         let (world, _) = world();
-        let unknown = world.node.trace_transaction(&Context::unbounded(), H256::zero(), &OPTIONS).unwrap_err();
+        let mut out = JsonBuffer::default();
+        let unknown = world.node.trace_transaction(&Context::unbounded(), H256::zero(), &OPTIONS, &mut out);
+        let unknown = unknown.unwrap_err();
         assert_eq!(unknown.to_string(), "transaction not found");
         let genesis = of_block(&world, BlockId::earliest()).unwrap_err();
         assert_eq!(genesis.to_string(), "genesis is not traceable");

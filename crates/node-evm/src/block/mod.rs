@@ -22,10 +22,11 @@ use node_core::backend::BackendError;
 use node_core::block::RecoveredTransaction;
 use node_core::crypto::SignatureError;
 use node_core::executor::{
-    BlockExecution, BlockOutcome, Call, ExecutionError, Property, Trace, TraceError, Tracing, TransactionError,
+    BlockExecution, BlockOutcome, Call, ExecutionError, Property, TraceError, Tracing, TransactionError,
 };
 use node_core::protocol::fees::{self, GAS_PER_BLOB};
 use node_core::protocol::{DaoFork, Fork, blobs};
+use node_types::buffer::JsonBuffer;
 use node_types::consensus::{Bloom, Header, HeaderField, Log, Receipt, ReceiptOutcome, TransactionBody, Withdrawal};
 use node_types::{BlockNumber, H256, U256};
 use revm::context::result::ExecutionResult;
@@ -224,7 +225,12 @@ impl BlockExecution for EvmBlock<'_> {
         Ok(&self.receipts[self.receipts.len() - 1])
     }
 
-    fn trace(&mut self, transaction: &RecoveredTransaction, tracing: &Tracing) -> Result<Trace, TraceError> {
+    fn trace(
+        &mut self,
+        transaction: &RecoveredTransaction,
+        tracing: &Tracing,
+        out: &mut JsonBuffer,
+    ) -> Result<(), TraceError> {
         let terms = self.prepare(transaction)?;
         let block = self.run.view.canonical_hash(self.header.number).map_err(ExecutionError::from)?;
         let place = Place {
@@ -234,15 +240,15 @@ impl BlockExecution for EvmBlock<'_> {
             first_log: self.receipts.iter().map(|receipt| receipt.logs.len() as u64).sum(),
         };
         let evm = transaction::to_evm(transaction);
-        let TracedRun { trace, result, state } =
-            trace::run(&mut self.machine, evm, &terms, place, tracing, &self.run.extensions.tracers)?;
+        let tracers = &self.run.extensions.tracers;
+        let TracedRun { result, state } = trace::run(&mut self.machine, evm, &terms, place, tracing, tracers, out)?;
         self.machine.db().commit(state).map_err(ExecutionError::from)?;
         self.record(transaction, &result)?;
-        Ok(trace)
+        Ok(())
     }
 
-    fn trace_call(self: Box<Self>, call: &Call, tracing: &Tracing) -> Result<Trace, TraceError> {
-        CallRun::over(self.run, self.machine.into_db(), self.header, call)?.trace(tracing)
+    fn trace_call(self: Box<Self>, call: &Call, tracing: &Tracing, out: &mut JsonBuffer) -> Result<(), TraceError> {
+        CallRun::over(self.run, self.machine.into_db(), self.header, call)?.trace(tracing, out)
     }
 
     fn gas_used(&self) -> u64 {

@@ -17,11 +17,12 @@ use crate::trace;
 use crate::trace::inspection::Inspection;
 use crate::trace::tracer::Place;
 use node_core::executor::{
-    Call, CallFailure, CallOutcome, ExecutionError, Property, Trace, TraceError, Tracing, TransactionError,
+    Call, CallFailure, CallOutcome, ExecutionError, Property, TraceError, Tracing, TransactionError,
 };
 use node_core::protocol::gas::{TRANSACTION_GAS, floor_gas, intrinsic_gas};
 use node_core::protocol::{ChainSpec, Fork, blobs};
 use node_types::U256;
+use node_types::buffer::JsonBuffer;
 use node_types::consensus::Header;
 use revm::context::result::{ExecutionResult, HaltReason};
 use revm::context::{BlockEnv, TxEnv};
@@ -128,12 +129,12 @@ impl<'a> CallRun<'a> {
         }
     }
 
-    /// Runs the call once with its highest gas limit and returns its trace.
-    pub(crate) fn trace(mut self, tracing: &Tracing) -> Result<Trace, TraceError> {
+    /// Runs the call once with its highest gas limit and appends its trace to `out`.
+    pub(crate) fn trace(mut self, tracing: &Tracing, out: &mut JsonBuffer) -> Result<(), TraceError> {
         let transaction = self.transaction(self.gas_limit())?;
         let tracers = &self.run.extensions.tracers;
-        match trace::run(&mut self.machine, transaction, &self.terms, Place::default(), tracing, tracers) {
-            Ok(run) => Ok(run.trace),
+        match trace::run(&mut self.machine, transaction, &self.terms, Place::default(), tracing, tracers, out) {
+            Ok(_) => Ok(()),
             Err(TraceError::Execution(error)) => Err(self.explained(error).into()),
             Err(error) => Err(error),
         }

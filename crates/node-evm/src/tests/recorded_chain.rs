@@ -10,6 +10,7 @@ use node_core::executor::{BlockOutcome, Executor, TracerJson, Tracing};
 use node_core::protocol::{Activation, BlobEntry, BlobParams, ChainSpec, UPGRADES, Upgrade};
 use node_core::state::{AccountChange, AccountState, StateChanges};
 use node_core::trie::ordered_root;
+use node_types::buffer::JsonBuffer;
 use node_types::consensus::{Block, Bloom, Header, Receipt, requests_hash};
 use node_types::{Address, Bytes, H256, U256, keccak256};
 use serde_json::Value;
@@ -218,8 +219,9 @@ fn traces_match_those_of_geth() {
             let tracing = Tracing { tracer: options, max_bytes: u64::MAX };
             assert_eq!(traces.len(), transactions.len(), "{name}");
             for (index, (transaction, expected)) in transactions.iter().zip(traces).enumerate() {
-                let trace = execution.trace(transaction, &tracing).unwrap();
-                let trace: Value = serde_json::from_str(trace.get()).unwrap();
+                let mut out = JsonBuffer::default();
+                execution.trace(transaction, &tracing, &mut out).unwrap();
+                let trace: Value = serde_json::from_slice(&out).unwrap();
                 let steps = |trace: &Value| trace["structLogs"].as_array().unwrap().clone();
                 for (step, (got, expected)) in steps(&trace).iter().zip(&steps(&expected)).enumerate() {
                     assert_eq!(got, expected, "{name}: transaction {index}, step {step}");

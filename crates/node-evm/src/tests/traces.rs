@@ -4,9 +4,10 @@ use super::support::*;
 use node_core::context::{Context, Interrupted};
 use node_core::executor::{
     AccessListOutcome, Call, CallFailure, CallOutcome, EstimateOutcome, ExecutionError, Executor, TraceError, Tracing,
-    TransactionError,
+    TransactionError, WriteTrace,
 };
 use node_core::protocol::Fork;
+use node_types::buffer::{Allowance, BufferFull, JsonBuffer};
 use node_types::consensus::{AccessListItem, Header, LegacyTransaction};
 use node_types::{Address, U256};
 use serde_json::value::RawValue;
@@ -38,8 +39,9 @@ fn header(world: &World) -> Header {
 }
 
 fn trace_within(world: &World, context: &Context, call: &Call, tracing: &Tracing) -> Result<Value, TraceError> {
-    let trace = world.executor.trace_call(context, &*world.view, &header(world), call, tracing)?;
-    Ok(serde_json::from_str(trace.get()).unwrap())
+    let mut out = JsonBuffer::default();
+    world.executor.trace_call(context, &*world.view, &header(world), call, tracing, &mut out)?;
+    Ok(serde_json::from_slice(&out).unwrap())
 }
 
 fn trace(world: &World, call: &Call, options: &str) -> Value {
@@ -527,12 +529,16 @@ fn tracing_a_transaction_does_not_change_its_effects() {
     let context = Context::unbounded();
     let begin = || world.executor.begin_block(&context, &*world.view, &header).unwrap();
     let tracing = tracing(CALLS, 1 << 20);
-    let output = |trace: &str| serde_json::from_str::<Value>(trace).unwrap()["output"].clone();
+    let json = |write: &mut WriteTrace<'_>| {
+        let mut out = JsonBuffer::default();
+        write(&mut out).unwrap();
+        serde_json::from_slice::<Value>(&out).unwrap()
+    };
     let word = |n: usize| json!(format!("0x{n:064x}"));
 
     let mut block = begin();
     for (index, transaction) in transactions.iter().enumerate() {
-        assert_eq!(output(block.trace(transaction, &tracing).unwrap().get()), word(index + 1));
+        assert_eq!(json(&mut |out| block.trace(transaction, &tracing, out))["output"], word(index + 1));
     }
     let traced = block.finish(&[], None).unwrap();
     assert_eq!((traced.receipts, traced.changes), (plain.receipts, plain.changes));
@@ -540,18 +546,61 @@ fn tracing_a_transaction_does_not_change_its_effects() {
     // Traces a transaction after others that are not traced, and then a call.
     let mut block = begin();
     block.transact(&transactions[0]).unwrap();
-    assert_eq!(output(block.trace(&transactions[1], &tracing).unwrap().get()), word(2));
-    assert_eq!(output(block.trace_call(&call(), &tracing).unwrap().get()), word(3));
+    assert_eq!(json(&mut |out| block.trace(&transactions[1], &tracing, out))["output"], word(2));
+    let mut out = JsonBuffer::default();
+    block.trace_call(&call(), &tracing, &mut out).unwrap();
+    assert_eq!(serde_json::from_slice::<Value>(&out).unwrap()["output"], word(3));
 
     // The trace has the position of the transaction.
     world.extend(&transactions);
     let flat = self::tracing(FLAT_CALLS, 1 << 20);
     let mut block = world.executor.begin_block(&context, &*world.view, &header).unwrap();
     block.transact(&transactions[0]).unwrap();
-    let trace: Value = serde_json::from_str(block.trace(&transactions[1], &flat).unwrap().get()).unwrap();
+    let trace = json(&mut |out| block.trace(&transactions[1], &flat, out));
     assert_eq!((&trace[0]["blockNumber"], &trace[0]["transactionPosition"]), (&json!(1), &json!(1)));
     let hash = world.view.canonical_hash(1).unwrap().unwrap();
     assert_eq!(trace[0]["blockHash"], json!(format!("{hash:#x}")));
+}
+
+#[test]
+fn returned_data_is_counted_once_however_many_steps_show_it() {
+    // Calls the identity contract eight times with 0x8000 bytes, which it returns.
+    let world = Genesis::at(Fork::Osaka).code(CONTRACT, &"5f5f6180005f60045afa50".repeat(8)).build();
+    let context = Context::unbounded().with_gas_budget(BUDGET);
+    let options = r#"{"enableReturnData":true,"disableStack":true,"disableStorage":true}"#;
+    let call = Call { gas: Some(1_000_000), ..call() };
+    let within = |max_bytes| trace_within(&world, &context, &call, &tracing(options, max_bytes));
+    assert!(matches!(within(8 * 0x8000), Err(TraceError::TooLarge)));
+    let trace = within(10 * 0x8000).unwrap();
+    let shown = trace["structLogs"].as_array().unwrap().iter().filter(|step| step["returnData"].is_string());
+    assert!(shown.count() > 50);
+}
+
+struct Most(usize);
+
+impl Allowance for Most {
+    fn most(&self) -> usize {
+        self.0
+    }
+
+    fn hold(&mut self, bytes: usize) -> Result<(), BufferFull> {
+        if bytes > self.0 { Err(BufferFull::TooLong { limit: self.0 }) } else { Ok(()) }
+    }
+}
+
+#[test]
+fn a_trace_ends_when_its_json_does_not_fit() {
+    let world = Genesis::at(Fork::Osaka).code(CONTRACT, &"5f50".repeat(5_000)).build();
+    let context = Context::unbounded().with_gas_budget(BUDGET);
+    let call = Call { gas: Some(1_000_000), input: vec![1; 20_000].into(), ..call() };
+    let mux = r#"{"tracer":"muxTracer","tracerConfig":{"callTracer":{},"4byteTracer":{}}}"#;
+    for options in [BARE, CALLS, FLAT_CALLS, PRESTATE, mux, r#"{"tracer":"openEthereumTracer"}"#] {
+        let mut out = JsonBuffer::within(Most(10_000), 0);
+        let tracing = tracing(options, u64::MAX);
+        let trace = world.executor.trace_call(&context, &*world.view, &header(&world), &call, &tracing, &mut out);
+        assert!(matches!(trace, Err(TraceError::Full(BufferFull::TooLong { limit: 10_000 }))), "{options}: {trace:?}");
+        assert!(out.len() <= 10_000, "{options}");
+    }
 }
 
 #[test]

@@ -9,7 +9,8 @@ use crate::machine::Machine;
 use crate::machine::refusal::{TransactionTerms, refusal};
 use crate::trace::inspection::Inspection;
 use crate::trace::tracer::{Finished, Place, StartTracer, Tracer, TracerMap, TracerOptions};
-use node_core::executor::{ExecutionError, Trace, TraceError, Tracing};
+use node_core::executor::{ExecutionError, TraceError, Tracing};
+use node_types::buffer::JsonBuffer;
 use revm::context::TxEnv;
 use revm::context::result::{ExecutionResult, ResultAndState};
 use revm::state::EvmState;
@@ -18,12 +19,11 @@ use std::collections::BTreeMap;
 
 /// A traced run, whose changes are not committed.
 pub(crate) struct TracedRun {
-    pub(crate) trace: Trace,
     pub(crate) result: ExecutionResult,
     pub(crate) state: EvmState,
 }
 
-/// Runs a transaction and returns its trace. `place` is its position on the chain, which is empty for a call.
+/// Runs a transaction and appends its trace to `out`. `place` is its position on the chain, which is empty for a call.
 pub(crate) fn run(
     machine: &mut Machine<'_>,
     transaction: TxEnv,
@@ -31,6 +31,7 @@ pub(crate) fn run(
     place: Place,
     tracing: &Tracing,
     tracers: &TracerMap,
+    out: &mut JsonBuffer,
 ) -> Result<TracedRun, TraceError> {
     let tracer = select(tracing, tracers).map_err(TraceError::Options)?;
     let mut inspection = Inspection::Tracer(tracer);
@@ -44,8 +45,11 @@ pub(crate) fn run(
     let result = result.map_err(|fault| refusal(machine, terms, fault))?;
     let (block, outcome) = (machine.block().clone(), ResultAndState { result, state });
     let run = Finished { transaction: &transaction, block: &block, outcome: &outcome, state: machine.db(), place };
-    let trace = tracer.finish(run)?;
-    Ok(TracedRun { trace, result: outcome.result, state: outcome.state })
+    tracer.finish(run, out)?;
+    if let Some(full) = out.full() {
+        return Err(full.into());
+    }
+    Ok(TracedRun { result: outcome.result, state: outcome.state })
 }
 
 /// Creates the tracer that the options request: a custom one, or one of geth's.

@@ -2,8 +2,9 @@
 
 use crate::extension::EvmInspector;
 use crate::state::StateDb;
-use node_core::executor::{Trace, TraceError};
+use node_core::executor::TraceError;
 use node_types::H256;
+use node_types::buffer::JsonBuffer;
 use revm::context::result::ResultAndState;
 use revm::context::{BlockEnv, TxEnv};
 use serde_json::value::RawValue;
@@ -18,11 +19,12 @@ pub trait Tracer: EvmInspector {
         false
     }
 
-    /// Returns the trace as JSON.
+    /// Appends the trace to `out` as JSON.
     ///
     /// # Errors
-    /// [`TraceError::TooLarge`] if it exceeds its limit, and [`TraceError::Execution`] if the state cannot be read.
-    fn finish(self: Box<Self>, run: Finished<'_, '_>) -> Result<Trace, TraceError>;
+    /// [`TraceError::TooLarge`] if it exceeds its limit, [`TraceError::Full`] if `out` is full, and
+    /// [`TraceError::Execution`] if the state cannot be read.
+    fn finish(self: Box<Self>, run: Finished<'_, '_>, out: &mut JsonBuffer) -> Result<(), TraceError>;
 }
 
 /// The options from which a tracer is created.

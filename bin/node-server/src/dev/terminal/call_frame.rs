@@ -37,8 +37,8 @@ struct Event {
 
 impl CallFrame {
     /// Reads the result of callTracer, or returns `None` if it is not one.
-    pub(super) fn parse(json: &str) -> Option<Self> {
-        Self::read(&serde_json::from_str(json).ok()?)
+    pub(super) fn parse(json: &[u8]) -> Option<Self> {
+        Self::read(&serde_json::from_slice(json).ok()?)
     }
 
     fn read(frame: &Value) -> Option<Self> {
@@ -183,7 +183,7 @@ mod tests {
             {"type": "CALL", "gasUsed": "0x1", "input": "0xa9059cbb00", "output": "0x01"}], "logs": [
             {"topics": ["0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef", "0x07"], "data": "0x", "position": "0x2"},
             {"topics": ["0xaa"], "data": "0x0b", "position": "0x3"}]}"#;
-        let frame = CallFrame::parse(json).unwrap();
+        let frame = CallFrame::parse(json.as_bytes()).unwrap();
         assert_eq!(frame.failure().unwrap(), "execution reverted: custom error 0xdeadbeef");
         assert_eq!(frame.console_lines(), [""]);
         let expected = "    CALL 0x00000000000000000000000000000000000000AA 0x01020304, 5 bytes, 1 wei, 21000 gas: \
@@ -192,7 +192,7 @@ mod tests {
                         CALL transfer(address,uint256) 0xa9059cbb, 5 bytes, 1 gas\n        returns 0x01\n      \
                         emits 0xaa data 0x0b\n";
         assert_eq!(frame.to_string(), expected);
-        assert_eq!(CallFrame::parse("{}"), None);
-        assert_eq!(CallFrame::parse("no"), None);
+        assert_eq!(CallFrame::parse(b"{}"), None);
+        assert_eq!(CallFrame::parse(b"no"), None);
     }
 }

@@ -20,7 +20,7 @@ use node_core::context::Context;
 use node_core::executor::Call;
 use node_core::node::{FoundReceipts, Node, NodeError, TraceOptions};
 use node_types::BlockId;
-use node_types::wire::Data;
+use node_types::wire::{Data, JsonBuffer};
 use requests::{Failed, RequestCounts};
 use serde_json::value::RawValue;
 use std::convert::Infallible;
@@ -242,11 +242,18 @@ impl Printer {
         if found.receipts.is_empty() {
             return Ok(Vec::new());
         }
-        let traced = self.node.trace_block(&context, block.hash.into(), &call_tracer());
-        // The calls may take too much memory to trace. In that case the rest is shown without them.
-        let frames = traced.unwrap_or_default();
-        let frames = frames.iter().map(|trace| CallFrame::parse(trace.trace.get()));
-        Ok(self.texts(&found, frames))
+        let mut frames = Vec::new();
+        let traced = self.node.trace_block(&context, block.hash.into(), &call_tracer(), |_, trace| {
+            let mut json = JsonBuffer::default();
+            trace(&mut json)?;
+            frames.push(CallFrame::parse(&json));
+            Ok(())
+        });
+        if traced.is_err() {
+            // The calls take too much memory to trace. The rest is shown without them.
+            frames.clear();
+        }
+        Ok(self.texts(&found, frames.into_iter()))
     }
 
     fn texts(&self, found: &FoundReceipts, frames: impl Iterator<Item = Option<CallFrame>>) -> Vec<String> {
@@ -262,8 +269,9 @@ impl Printer {
     /// Prints the `console.log` lines and the calls of a call or an estimate. In tests, a contract is often only run
     /// by calls.
     fn print_call(&self, call: &Call, block: BlockId) {
-        let traced = self.node.trace_call(&Context::unbounded(), call, block, None, &call_tracer());
-        let Some(frame) = traced.ok().and_then(|trace| CallFrame::parse(trace.get())) else { return };
+        let mut json = JsonBuffer::default();
+        let traced = self.node.trace_call(&Context::unbounded(), call, block, None, &call_tracer(), &mut json);
+        let Some(frame) = traced.ok().and_then(|()| CallFrame::parse(&json)) else { return };
         let mut lines = Vec::new();
         if self.console {
             lines.extend(frame.console_lines().iter().map(|line| format!("  console {line}")));

@@ -6,7 +6,8 @@ use super::json::{self, Data, Hex};
 use super::recorder::{Entry, Exit, Failure, FrameKind, Recorder};
 use super::revert;
 use crate::trace::tracer::Finished;
-use node_core::executor::{Trace, TraceError};
+use node_core::executor::TraceError;
+use node_types::buffer::JsonBuffer;
 use revm::primitives::{Address, B256, Bytes, Log, U256};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -118,6 +119,9 @@ impl CallFrame {
     }
 }
 
+/// Size of an item of a growing list, in items: a list has up to twice the capacity that it needs.
+const IN_LIST: usize = 2;
+
 /// Records the tree of calls.
 #[derive(Debug, Default)]
 pub(super) struct CallTree {
@@ -167,7 +171,7 @@ impl Recorder for CallTree {
     fn enter(&mut self, entry: &Entry<'_>, budget: &mut Budget) {
         let is_shown = !self.options.only_top_call || self.active.is_empty();
         let input = if is_shown { entry.input } else { &[] };
-        if !budget.spend(size_of::<CallFrame>() + input.len()) {
+        if !budget.spend(IN_LIST * size_of::<CallFrame>() + input.len()) {
             return;
         }
         self.active.push((CallFrame::new(&Entry { input, ..*entry }), self.logs));
@@ -183,6 +187,9 @@ impl Recorder for CallTree {
             return;
         }
         frame.end(exit);
+        // Even a single item would leave room for more.
+        frame.calls.shrink_to_fit();
+        frame.logs.shrink_to_fit();
         match self.innermost() {
             Some((caller, _)) => caller.calls.push(frame),
             None => self.outermost = Some(frame),
@@ -197,7 +204,7 @@ impl Recorder for CallTree {
         self.logs += 1;
         let only_top = self.options.only_top_call;
         let topics = log.data.topics();
-        let bytes = size_of::<CallLog>() + size_of_val(topics) + log.data.data.len();
+        let bytes = IN_LIST * size_of::<CallLog>() + size_of_val(topics) + log.data.data.len();
         let Some((frame, depth)) = self.innermost() else { return };
         if (only_top && depth > 0) || !budget.spend(bytes) {
             return;
@@ -211,8 +218,8 @@ impl Recorder for CallTree {
         });
     }
 
-    fn finish(&mut self, run: &mut Finished<'_, '_>, _: &mut Budget) -> Result<Trace, TraceError> {
-        Ok(json::to_trace(&self.take_whole(run))?)
+    fn finish(&mut self, run: &mut Finished<'_, '_>, _: &mut Budget, out: &mut JsonBuffer) -> Result<(), TraceError> {
+        json::write(out, &self.take_whole(run))
     }
 }
 

@@ -7,7 +7,8 @@ use super::recorder::{Entry, Exit, Recorder};
 use super::struct_logs::stored;
 use crate::machine::context::EvmContext;
 use crate::trace::tracer::Finished;
-use node_core::executor::{Trace, TraceError};
+use node_core::executor::TraceError;
+use node_types::buffer::JsonBuffer;
 use revm::bytecode::opcode;
 use revm::database_interface::Database;
 use revm::interpreter::interpreter_types::{InputsTr, Jumps};
@@ -94,7 +95,7 @@ impl Erc7562 {
         let memory = interpreter.memory.context_memory();
         let existing = memory.get(offset..).unwrap_or_default();
         let existing = &existing[..existing.len().min(length)];
-        if length - existing.len() > MAX_PADDING || !budget.spend(length) {
+        if length - existing.len() > MAX_PADDING || !budget.spend(OPERATION_BYTES + length) {
             return;
         }
         let mut data = existing.to_vec();
@@ -213,7 +214,9 @@ impl Recorder for Erc7562 {
 
     fn enter(&mut self, entry: &Entry<'_>, budget: &mut Budget) {
         self.tree.enter(entry, budget);
-        if let Some((frame, _)) = self.tree.innermost() {
+        if budget.spend(size_of::<Operations>() + OPERATION_BYTES)
+            && let Some((frame, _)) = self.tree.innermost()
+        {
             frame.operations = Some(Box::default());
         }
     }
@@ -236,11 +239,11 @@ impl Recorder for Erc7562 {
         self.tree.log(log, budget);
     }
 
-    fn finish(&mut self, run: &mut Finished<'_, '_>, _: &mut Budget) -> Result<Trace, TraceError> {
+    fn finish(&mut self, run: &mut Finished<'_, '_>, _: &mut Budget, out: &mut JsonBuffer) -> Result<(), TraceError> {
         let mut frame = self.tree.take_whole(run);
         if let Some(operations) = &mut frame.operations {
             operations.keccak = std::mem::take(&mut self.preimages);
         }
-        Ok(json::to_trace(&frame)?)
+        json::write(out, &frame)
     }
 }

@@ -7,7 +7,9 @@ use super::recorder::{Entry, Exit, FrameKind, Recorder};
 use crate::convert::ToEvm;
 use crate::machine::halt::{OUT_OF_GAS, REVERTED};
 use crate::trace::tracer::Finished;
-use node_core::executor::{Trace, TraceError};
+use node_core::executor::TraceError;
+use node_types::buffer::JsonBuffer;
+use node_types::wire::JsonArray;
 use revm::primitives::{Address, B256, U256};
 use serde::{Deserialize, Serialize};
 
@@ -68,7 +70,12 @@ impl Recorder for FlatCalls {
         self.tree.exit(exit, budget);
     }
 
-    fn finish(&mut self, run: &mut Finished<'_, '_>, budget: &mut Budget) -> Result<Trace, TraceError> {
+    fn finish(
+        &mut self,
+        run: &mut Finished<'_, '_>,
+        budget: &mut Budget,
+        out: &mut JsonBuffer,
+    ) -> Result<(), TraceError> {
         let outermost = match self.style {
             Style::Geth(_) => self.tree.take_whole(run),
             Style::OpenEthereum => self.tree.take(run),
@@ -79,7 +86,7 @@ impl Recorder for FlatCalls {
             transaction_hash: run.place.hash.map(|hash| Hex(hash.to_evm())),
             transaction_position: run.place.index,
         };
-        let mut list = Vec::new();
+        let mut list = JsonArray::begin(out);
         // In depth-first order: the calls that follow are on the stack, the next one last.
         let mut next = vec![(&outermost, Vec::new())];
         while let Some((call, address)) = next.pop() {
@@ -90,9 +97,10 @@ impl Recorder for FlatCalls {
                 }
                 next.push((inner, [&*address, &[position]].concat()));
             }
-            list.push(FlatCall::new(call, address, shown.len(), self.style, &place));
+            json::write(list.element(), &FlatCall::new(call, address, shown.len(), self.style, &place))?;
         }
-        Ok(json::to_trace(&list)?)
+        list.end();
+        Ok(())
     }
 }
 

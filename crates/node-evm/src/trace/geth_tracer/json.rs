@@ -1,7 +1,9 @@
 //! Values in the format of geth's traces.
 
 use crate::trace::defect;
-use node_core::executor::{ExecutionError, Trace};
+use node_core::executor::TraceError;
+use node_types::buffer::JsonBuffer;
+use node_types::wire::append_json;
 use revm::primitives::{B256, Bytes};
 use serde::{Serialize, Serializer};
 use std::fmt::LowerHex;
@@ -22,7 +24,8 @@ pub(super) struct Data(pub(super) Bytes);
 
 impl Serialize for Data {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&format_args!("{:#x}", self.0))
+        // [`append_json`] writes bytes as hex digits.
+        serializer.serialize_bytes(&self.0)
     }
 }
 
@@ -53,7 +56,10 @@ pub(super) fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// Returns the trace as JSON text.
-pub(super) fn to_trace(trace: &impl Serialize) -> Result<Trace, ExecutionError> {
-    serde_json::value::to_raw_value(trace).map_err(defect)
+/// Appends a trace to `out`.
+pub(super) fn write(out: &mut JsonBuffer, trace: &impl Serialize) -> Result<(), TraceError> {
+    append_json(out, trace).map_err(|error| match out.full() {
+        Some(full) => full.into(),
+        None => defect(error).into(),
+    })
 }

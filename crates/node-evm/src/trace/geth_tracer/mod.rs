@@ -18,7 +18,8 @@ use crate::machine::context::EvmContext;
 use crate::machine::halt::LastInstruction;
 use crate::trace::tracer::{Finished, Tracer};
 use budget::Budget;
-use node_core::executor::{Trace, TraceError};
+use node_core::executor::TraceError;
+use node_types::buffer::JsonBuffer;
 use recorder::{Entry, Exit, Failure, FrameKind, Recorder, StepEnd};
 use revm::Inspector;
 use revm::bytecode::opcode;
@@ -77,9 +78,9 @@ impl Tracer for GethTracer {
         self.budget.is_exceeded()
     }
 
-    fn finish(mut self: Box<Self>, mut run: Finished<'_, '_>) -> Result<Trace, TraceError> {
-        let trace = self.recorder.finish(&mut run, &mut self.budget)?;
-        if self.budget.is_exceeded() { Err(TraceError::TooLarge) } else { Ok(trace) }
+    fn finish(mut self: Box<Self>, mut run: Finished<'_, '_>, out: &mut JsonBuffer) -> Result<(), TraceError> {
+        self.recorder.finish(&mut run, &mut self.budget, out)?;
+        if self.budget.is_exceeded() { Err(TraceError::TooLarge) } else { Ok(()) }
     }
 }
 
@@ -177,7 +178,7 @@ impl<'a> Inspector<EvmContext<'a>> for GethTracer {
 struct Nothing;
 
 impl Recorder for Nothing {
-    fn finish(&mut self, _: &mut Finished<'_, '_>, _: &mut Budget) -> Result<Trace, TraceError> {
-        Ok(json::to_trace(&serde_json::Map::new())?)
+    fn finish(&mut self, _: &mut Finished<'_, '_>, _: &mut Budget, out: &mut JsonBuffer) -> Result<(), TraceError> {
+        json::write(out, &serde_json::Map::new())
     }
 }

@@ -5,7 +5,8 @@ use super::json;
 use super::recorder::{Entry, Exit, Recorder, StepEnd};
 use crate::machine::context::EvmContext;
 use crate::trace::tracer::Finished;
-use node_core::executor::{Trace, TraceError};
+use node_core::executor::TraceError;
+use node_types::buffer::JsonBuffer;
 use revm::interpreter::Interpreter;
 use revm::primitives::Log;
 use std::collections::BTreeMap;
@@ -34,11 +35,22 @@ impl Recorder for Mux {
         self.0.values_mut().for_each(|recorder| recorder.log(log, budget));
     }
 
-    fn finish(&mut self, run: &mut Finished<'_, '_>, budget: &mut Budget) -> Result<Trace, TraceError> {
-        let mut traces = BTreeMap::new();
-        for (name, recorder) in &mut self.0 {
-            traces.insert(name, recorder.finish(run, budget)?);
+    fn finish(
+        &mut self,
+        run: &mut Finished<'_, '_>,
+        budget: &mut Budget,
+        out: &mut JsonBuffer,
+    ) -> Result<(), TraceError> {
+        out.push(b'{');
+        for (index, (name, recorder)) in self.0.iter_mut().enumerate() {
+            if index > 0 {
+                out.push(b',');
+            }
+            json::write(out, name)?;
+            out.push(b':');
+            recorder.finish(run, budget, out)?;
         }
-        Ok(json::to_trace(&traces)?)
+        out.push(b'}');
+        Ok(())
     }
 }

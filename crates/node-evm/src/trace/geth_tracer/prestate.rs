@@ -6,7 +6,8 @@ use super::recorder::{Recorder, StepEnd};
 use crate::machine::context::EvmContext;
 use crate::state::StateDb;
 use crate::trace::tracer::Finished;
-use node_core::executor::{ExecutionError, Trace, TraceError};
+use node_core::executor::{ExecutionError, TraceError};
+use node_types::buffer::JsonBuffer;
 use revm::bytecode::{Bytecode, opcode};
 use revm::context_interface::either::Either;
 use revm::database_interface::Database;
@@ -137,7 +138,12 @@ impl Recorder for Prestate {
         }
     }
 
-    fn finish(&mut self, run: &mut Finished<'_, '_>, budget: &mut Budget) -> Result<Trace, TraceError> {
+    fn finish(
+        &mut self,
+        run: &mut Finished<'_, '_>,
+        budget: &mut Budget,
+        out: &mut JsonBuffer,
+    ) -> Result<(), TraceError> {
         self.use_transaction(run);
         let options = self.options;
         let mut pre = BTreeMap::new();
@@ -149,11 +155,11 @@ impl Recorder for Prestate {
             pre.insert(address, account);
         }
         if options.diff_mode {
-            return Ok(json::to_trace(&Diff::new(&pre, &run.outcome.state, options))?);
+            return json::write(out, &Diff::new(&pre, &run.outcome.state, options));
         }
         let shown = pre.iter().filter(|(_, account)| options.include_empty || !account.is_empty());
         let shown: Accounts = shown.map(|(address, account)| (Hex(*address), account.shown(options))).collect();
-        Ok(json::to_trace(&shown)?)
+        json::write(out, &shown)
     }
 }
 

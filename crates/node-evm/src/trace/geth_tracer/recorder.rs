@@ -4,7 +4,8 @@ use super::budget::Budget;
 use crate::machine::context::EvmContext;
 use crate::machine::halt::{self, LastInstruction};
 use crate::trace::tracer::Finished;
-use node_core::executor::{Trace, TraceError};
+use node_core::executor::TraceError;
+use node_types::buffer::JsonBuffer;
 use revm::interpreter::{InstructionResult, Interpreter};
 use revm::primitives::{Address, Bytes, Log, U256};
 use serde::Serialize;
@@ -28,8 +29,13 @@ pub(super) trait Recorder {
     /// The innermost frame emits a log.
     fn log(&mut self, _log: &Log, _budget: &mut Budget) {}
 
-    /// Returns the trace. Called once, at the end.
-    fn finish(&mut self, run: &mut Finished<'_, '_>, budget: &mut Budget) -> Result<Trace, TraceError>;
+    /// Appends the trace to `out`. Called once, at the end.
+    fn finish(
+        &mut self,
+        run: &mut Finished<'_, '_>,
+        budget: &mut Budget,
+        out: &mut JsonBuffer,
+    ) -> Result<(), TraceError>;
 }
 
 /// The kind of a frame.

@@ -7,14 +7,15 @@ use super::recorder::{Recorder, StepEnd};
 use crate::machine::context::EvmContext;
 use crate::machine::halt;
 use crate::trace::tracer::Finished;
-use node_core::executor::{Trace, TraceError};
+use node_core::executor::TraceError;
+use node_types::buffer::JsonBuffer;
 use revm::bytecode::opcode;
 use revm::context::JournalTr;
 use revm::database_interface::Database;
 use revm::interpreter::Interpreter;
 use revm::interpreter::interpreter_types::{InputsTr, Jumps, ReturnData};
 use revm::primitives::{Address, B256, Bytes, U256};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -29,11 +30,15 @@ pub(super) struct StructLogOptions {
     pub(super) limit: Option<usize>,
 }
 
+/// Number of logs that are allocated together.
+const GROUP: usize = 256;
+
 /// Records instructions.
 #[derive(Debug, Default)]
 pub(super) struct StructLogs {
     options: StructLogOptions,
-    logs: Vec<StructLog>,
+    /// In groups of [`GROUP`], so that growing does not copy them.
+    logs: Vec<Vec<StructLog>>,
     /// The slots that each account has used, with the values that were read or written last.
     storage: BTreeMap<Address, BTreeMap<Hex<B256>, Hex<B256>>>,
     /// The current instruction, if it is recorded.
@@ -56,12 +61,19 @@ struct StructLog {
     stack: Option<Vec<Hex<U256>>>,
     #[serde(skip_serializing_if = "Words::is_empty")]
     memory: Words,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    storage: BTreeMap<Hex<B256>, Hex<B256>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty", serialize_with = "write_slots")]
+    storage: Box<[Slot]>,
     #[serde(skip_serializing_if = "Data::is_empty")]
     return_data: Data,
     #[serde(rename = "refund", skip_serializing_if = "json::is_zero")]
     refund: u64,
+}
+
+/// A slot and its value.
+type Slot = (Hex<B256>, Hex<B256>);
+
+fn write_slots<S: Serializer>(slots: &[Slot], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_map(slots.iter().copied())
 }
 
 #[derive(Serialize)]
@@ -70,12 +82,47 @@ struct Execution<'l> {
     gas: u64,
     failed: bool,
     return_value: Data,
-    struct_logs: &'l [StructLog],
+    #[serde(serialize_with = "write_logs")]
+    struct_logs: &'l [Vec<StructLog>],
+}
+
+fn write_logs<S: Serializer>(logs: &[Vec<StructLog>], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(logs.iter().flatten())
 }
 
 impl StructLogs {
     pub(super) fn new(options: StructLogOptions) -> Self {
         Self { options, ..Self::default() }
+    }
+
+    fn recorded(&self) -> usize {
+        self.logs.last().map_or(0, |newest| (self.logs.len() - 1) * GROUP + newest.len())
+    }
+
+    fn newest(&mut self) -> Option<&mut StructLog> {
+        self.logs.last_mut()?.last_mut()
+    }
+
+    fn push(&mut self, log: StructLog) {
+        match self.logs.last_mut().filter(|newest| newest.len() < GROUP) {
+            Some(newest) => newest.push(log),
+            None => {
+                let mut next = Vec::with_capacity(GROUP);
+                next.push(log);
+                self.logs.push(next);
+            }
+        }
+    }
+
+    /// Returns the data that the last call returned, and how many of its bytes are not recorded yet: the logs until the
+    /// next call share it.
+    fn returned(&mut self, interpreter: &Interpreter) -> (Bytes, usize) {
+        if !self.options.return_data {
+            return (Bytes::new(), 0);
+        }
+        let data = interpreter.return_data.buffer();
+        let is_shared = self.newest().is_some_and(|log| log.return_data.0.as_ptr() == data.as_ptr());
+        (data.clone(), if is_shared { 0 } else { data.len() })
     }
 
     /// Notes the slot that the next instruction uses. Returns the account with the slot, if there is one.
@@ -115,22 +162,23 @@ impl Recorder for StructLogs {
         if let Some(innermost) = self.refunds.last_mut() {
             *innermost = interpreter.gas.refunded();
         }
-        if self.options.limit.is_some_and(|limit| self.logs.len() >= limit) {
+        if self.options.limit.is_some_and(|limit| self.recorded() >= limit) {
             return;
         }
         let options = self.options;
+        let (returned, new_bytes) = self.returned(interpreter);
         let slots = self.note_slot(interpreter, context).and_then(|address| self.storage.get(&address));
-        let returned = interpreter.return_data.buffer();
         let bytes = size_of::<StructLog>()
             + if options.stack { size_of::<U256>() * interpreter.stack.len() } else { 0 }
             + if options.memory { interpreter.memory.len() } else { 0 }
-            + slots.map_or(0, |slots| 2 * size_of::<U256>() * slots.len());
+            + slots.map_or(0, |slots| size_of::<Slot>() * slots.len())
+            + new_bytes;
         if !budget.spend(bytes) {
             return;
         }
-        let storage = slots.cloned().unwrap_or_default();
+        let storage = slots.into_iter().flatten().map(|(slot, value)| (*slot, *value)).collect();
         self.current = Some(Operation::next(interpreter, context));
-        self.logs.push(StructLog {
+        self.push(StructLog {
             pc: interpreter.bytecode.pc(),
             op: halt::opcode_name(interpreter.bytecode.opcode()),
             gas: interpreter.gas.remaining(),
@@ -143,13 +191,13 @@ impl Recorder for StructLogs {
                 false => Bytes::new(),
             }),
             storage,
-            return_data: Data(if options.return_data { returned.clone() } else { Bytes::new() }),
+            return_data: Data(returned),
             refund: u64::try_from(self.refunds.iter().sum::<i64>()).unwrap_or(0),
         });
     }
 
     fn step_end(&mut self, interpreter: &Interpreter, context: &mut EvmContext<'_>, end: &StepEnd) {
-        let Some((operation, log)) = self.current.take().zip(self.logs.last_mut()) else { return };
+        let Some((operation, log)) = self.current.take().zip(self.newest()) else { return };
         log.gas_cost = match end.failure {
             Some(failure) => operation.cost(failure.result, context),
             None => log.gas.saturating_sub(interpreter.gas.remaining()).saturating_sub(end.passed_to_creation),
@@ -157,13 +205,14 @@ impl Recorder for StructLogs {
         log.error = end.failure.map(|failure| failure.text());
     }
 
-    fn finish(&mut self, run: &mut Finished<'_, '_>, _: &mut Budget) -> Result<Trace, TraceError> {
+    fn finish(&mut self, run: &mut Finished<'_, '_>, _: &mut Budget, out: &mut JsonBuffer) -> Result<(), TraceError> {
         let result = &run.outcome.result;
-        Ok(json::to_trace(&Execution {
+        let execution = Execution {
             gas: result.tx_gas_used(),
             failed: !result.is_success(),
             return_value: Data(result.output().cloned().unwrap_or_default()),
             struct_logs: &self.logs,
-        })?)
+        };
+        json::write(out, &execution)
     }
 }
