@@ -45,7 +45,23 @@ pub struct AccountChange {
     pub storage: BTreeMap<H256, U256>,
 }
 
+/// Estimated memory in bytes of an account in a map, without code and storage.
+const ACCOUNT: usize = 256;
+
+/// Estimated memory in bytes of a slot in a map.
+const SLOT: usize = 96;
+
+/// Estimated memory in bytes of code in a map, without its bytes.
+const CODE: usize = 128;
+
 impl StateChanges {
+    /// Returns about how many bytes of memory the changes take. Encoded, they have fewer.
+    pub(crate) fn memory(&self) -> usize {
+        let slots: usize = self.accounts.values().map(|change| change.storage.len()).sum();
+        let code: usize = self.code.values().map(|code| CODE + code.len()).sum();
+        self.accounts.len() * ACCOUNT + slots * SLOT + code
+    }
+
     /// Combines these changes with `later`, which were made afterwards.
     pub fn merge(&mut self, later: &Self) {
         for (address, change) in &later.accounts {

@@ -540,6 +540,32 @@ fn dumps_and_loads_the_state() {
 }
 
 #[test]
+fn snapshots_and_pending_edits_are_limited_in_bytes() {
+    let chain = chain(Mining::Manual);
+    let producer = chain.producer().unwrap();
+    let snapshots = |count| (0..count).try_for_each(|_| producer.snapshot().map(|_| ()));
+    let first = producer.snapshot().unwrap();
+    snapshots(1_100).unwrap();
+    let code = |number: u64, mebibytes: usize| {
+        producer.set_code(Address::from_low_u64_be(0xcc00 + number), vec![number as u8; mebibytes << 20].into())
+    };
+    code(0, 20).unwrap();
+    snapshots(3).unwrap();
+    let refused = producer.snapshot();
+    assert!(matches!(refused, Err(ProducerError::SnapshotsTooLarge(_))), "{refused:?}");
+    // Reverting returns the memory.
+    producer.revert(first + 1_101).unwrap();
+    snapshots(3).unwrap();
+    producer.revert(first).unwrap();
+
+    (1..=3).for_each(|number| code(number, 80).unwrap());
+    let refused = code(4, 80);
+    assert!(matches!(refused, Err(ProducerError::EditsTooLarge(_))), "{refused:?}");
+    mine(&chain);
+    code(4, 80).unwrap();
+}
+
+#[test]
 fn a_dump_ends_when_its_memory_is_refused_or_its_request_ends() {
     let chain = chain(Mining::Manual);
     let producer = chain.producer().unwrap();

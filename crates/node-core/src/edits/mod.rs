@@ -119,6 +119,11 @@ impl EditableBackend {
         Ok(self.edits_of(head).map(|changes| (*changes).clone()).unwrap_or_default())
     }
 
+    /// Returns about how many bytes of memory the pending edits of the block `head` take.
+    pub(crate) fn pending_memory(&self, head: H256) -> usize {
+        self.edits.read().of(head).map_or(0, |changes| changes.memory())
+    }
+
     /// Returns whether the block `head` has pending edits.
     pub(crate) fn has_edits(&self, head: H256) -> bool {
         self.edits_of(head).is_some()

@@ -362,7 +362,7 @@ impl ProducerError {
             | Self::NotIncluded { .. }
             | Self::NoSuchBlock { .. }
             | Self::NotSigned
-            | Self::TooManySnapshots(_)
+            | Self::EditsTooLarge(_)
             | Self::SnapshotsTooLarge(_)
             | Self::TooManyImpersonated(_)
             | Self::StateTooLarge(_)

@@ -107,8 +107,8 @@ impl NodeError {
             | Self::NotBuilt(_) => ErrorKind::ExecutionFailed,
             Self::TransactionRejected(_) | Self::Dropped { .. } => ErrorKind::TransactionRejected,
             Self::Control(
-                ProducerError::TooManySnapshots(_)
-                | ProducerError::SnapshotsTooLarge(_)
+                ProducerError::SnapshotsTooLarge(_)
+                | ProducerError::EditsTooLarge(_)
                 | ProducerError::TooManyImpersonated(_),
             ) => ErrorKind::LimitExceeded,
             Self::Control(_) => ErrorKind::ControlRefused,

@@ -19,24 +19,11 @@ pub struct WholeAccount {
     pub storage: BTreeMap<H256, U256>,
 }
 
-/// Estimated memory in bytes of an account in a map, without code and storage.
-const ACCOUNT: usize = 256;
-
-/// Estimated memory in bytes of a slot in a map.
-const SLOT: usize = 96;
-
 /// Number of bytes for which a dump asks at first.
 const GRANT: usize = 64 << 10;
 
 /// Number of slots proved at a time.
 const PROVED: usize = 256;
-
-/// Returns the estimated memory of `changes` in bytes.
-fn size(changes: &StateChanges) -> usize {
-    let slots: usize = changes.accounts.values().map(|change| change.storage.len()).sum();
-    let code: usize = changes.code.values().map(|code| code.len()).sum();
-    changes.accounts.len() * ACCOUNT + slots * SLOT + code
-}
 
 impl Producer {
     /// Returns all accounts as of the head, including pending edits.
@@ -61,9 +48,9 @@ impl Producer {
         let (mut most, mut granted) = (0, 0);
         let mut merge = |changes: &StateChanges| {
             context.check().map_err(BackendError::from)?;
-            most += size(changes);
+            most += changes.memory();
             if most > granted {
-                most = size(&state) + size(changes);
+                most = state.memory() + changes.memory();
                 // In steps, so that the size is seldom computed.
                 granted = most.saturating_add(most / 4).max(GRANT);
                 grant(granted).or_else(|_| {

@@ -5,6 +5,9 @@ use crate::backend::View;
 use crate::state::{AccountChange, AccountState, StateChanges};
 use node_types::{Address, Bytes, H256, KECCAK_EMPTY, U256, keccak256};
 
+/// Maximum memory of the pending edits in bytes.
+const MAX_EDITS: usize = 256 << 20;
+
 impl Producer {
     /// Sets an account's balance in wei, as of the head.
     ///
@@ -86,7 +89,15 @@ impl Producer {
     ) -> Result<(), ProducerError> {
         {
             let _sealing = self.sealing.lock();
-            self.parts.backend.edit(change)?;
+            let backend = &self.parts.backend;
+            backend.edit(|view| {
+                let changes = change(view)?;
+                let pending = backend.pending_memory(view.head().hash);
+                if pending.saturating_add(changes.memory()) > MAX_EDITS {
+                    return Err(ProducerError::EditsTooLarge(MAX_EDITS));
+                }
+                Ok(changes)
+            })?;
             self.refresh_pool();
         }
         self.transactions_changed(None);

@@ -64,10 +64,10 @@ pub enum ProducerError {
     UnknownSnapshot(u64),
     #[error("block {0} of the snapshot is no longer stored")]
     SnapshotLost(BlockNumber),
-    #[error("there are already {0} snapshots, which is the maximum")]
-    TooManySnapshots(usize),
     #[error("snapshots may take at most {0} bytes; revert to one to delete it and the later ones")]
     SnapshotsTooLarge(usize),
+    #[error("edits that no block includes yet may take at most {0} bytes; mine a block to include them")]
+    EditsTooLarge(usize),
     #[error("{0} accounts are impersonated already, which is the maximum")]
     TooManyImpersonated(usize),
     /// The state takes more memory than the response may.

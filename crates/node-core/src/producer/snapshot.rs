@@ -13,11 +13,11 @@ use crate::state::StateChanges;
 use rlp::{DecoderError, Rlp, RlpStream};
 use std::collections::{BTreeMap, HashSet};
 
-/// Maximum number of snapshots at a time.
-const MAX_SNAPSHOTS: usize = 1_024;
-
-/// Maximum number of bytes of all snapshots, which is that of their records.
+/// Maximum memory of all snapshots in bytes. It is estimated, and their records have fewer bytes.
 const MAX_BYTES: usize = 64 << 20;
+
+/// Estimated memory in bytes of a snapshot without edits and transactions.
+const EMPTY: usize = 256;
 
 /// The state of a node at one moment, without the blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,12 +28,12 @@ struct DevSnapshot {
     /// Pending edits.
     edits: StateChanges,
     pool: Vec<H256>,
-    /// Number of bytes of the record.
-    size: usize,
 }
 
 pub(super) struct Snapshots {
     kept: BTreeMap<u64, DevSnapshot>,
+    /// The memory that they take.
+    memory: usize,
     /// The number of the deleted snapshot whose record remains, if there is one.
     deleted: Option<u64>,
     /// The number of the next one. Numbers of deleted snapshots are not used again: a client that still has one would
@@ -55,24 +55,24 @@ impl Snapshots {
             }
         }
         let last = kept.keys().copied().last().max(deleted);
-        Ok(Self { kept, deleted, next: last.map_or(1, |last| last + 1) })
+        let memory = kept.values().map(DevSnapshot::memory).sum();
+        Ok(Self { kept, memory, deleted, next: last.map_or(1, |last| last + 1) })
     }
 
     /// Stores a snapshot under the next number, and returns the number.
-    fn add(&mut self, backend: &dyn StateBackend, mut snapshot: DevSnapshot) -> Result<u64, ProducerError> {
-        let id = self.next;
-        let value = snapshot.encode();
-        snapshot.size = value.len();
-        let others: usize = self.kept.values().map(|kept| kept.size).sum();
-        if others + snapshot.size > MAX_BYTES {
+    fn add(&mut self, backend: &dyn StateBackend, snapshot: DevSnapshot) -> Result<u64, ProducerError> {
+        let memory = self.memory + snapshot.memory();
+        if memory > MAX_BYTES {
             return Err(ProducerError::SnapshotsTooLarge(MAX_BYTES));
         }
+        let id = self.next;
+        let value = snapshot.encode();
         let deletion = self.deleted.map(|id| RecordWrite::Delete(RecordKind::Snapshot, key(id)));
         let record = RecordWrite::Put(RecordKind::Snapshot, Record { key: key(id), value });
         let writes: Vec<_> = deletion.into_iter().chain([record]).collect();
         backend.write_records(&writes)?;
         self.kept.insert(id, snapshot);
-        (self.deleted, self.next) = (None, id + 1);
+        (self.deleted, self.next, self.memory) = (None, id + 1, memory);
         Ok(id)
     }
 
@@ -90,13 +90,19 @@ impl Snapshots {
 
     /// Forgets a snapshot and all later ones, after their records were deleted.
     pub(super) fn forget_from(&mut self, id: u64) {
-        if !self.kept.split_off(&id).is_empty() {
+        let gone = self.kept.split_off(&id);
+        if !gone.is_empty() {
+            self.memory -= gone.values().map(DevSnapshot::memory).sum::<usize>();
             self.deleted = Some(self.next - 1);
         }
     }
 }
 
 impl DevSnapshot {
+    fn memory(&self) -> usize {
+        EMPTY + self.edits.memory() + self.pool.len() * size_of::<H256>()
+    }
+
     fn encode(&self) -> Vec<u8> {
         let mut stream = RlpStream::new_list(5);
         stream.append(&self.head.hash).append(&self.head.number).append(&self.offset.cast_unsigned());
@@ -112,7 +118,6 @@ impl DevSnapshot {
             offset: rlp.val_at::<u64>(2)?.cast_signed(),
             edits: edits::decode_changes(&Rlp::new(rlp.at(3)?.data()?))?,
             pool: rlp.list_at(4)?,
-            size: record.value.len(),
         };
         Ok((id, snapshot))
     }
@@ -133,19 +138,15 @@ impl Producer {
     /// snapshot is durable when this returns.
     ///
     /// # Errors
-    /// [`ProducerError::TooManySnapshots`] or [`ProducerError::SnapshotsTooLarge`], and failures of the backend.
+    /// [`ProducerError::SnapshotsTooLarge`], and failures of the backend.
     pub fn snapshot(&self) -> Result<u64, ProducerError> {
         let _sealing = self.sealing.lock();
         let mut snapshots = self.snapshots.lock();
-        if snapshots.kept.len() >= MAX_SNAPSHOTS {
-            return Err(ProducerError::TooManySnapshots(MAX_SNAPSHOTS));
-        }
         let snapshot = DevSnapshot {
             head: self.parts.backend.view()?.head(),
             offset: self.settings.offset(),
             edits: self.parts.backend.pending_edits()?,
             pool: self.parts.pool.hashes(),
-            size: 0,
         };
         snapshots.add(&*self.parts.backend, snapshot)
     }
@@ -195,9 +196,8 @@ mod tests {
         fn records_round_trip(id: u64, number: u64, hash: [u8; 32], offset: i64, pool: Vec<[u8; 32]>) {
             let pool = pool.into_iter().map(H256::from).collect();
             let head = BlockRef { number, hash: hash.into() };
-            let mut snapshot = DevSnapshot { head, offset, edits: StateChanges::default(), pool, size: 0 };
+            let snapshot = DevSnapshot { head, offset, edits: StateChanges::default(), pool };
             let record = Record { key: key(id), value: snapshot.encode() };
-            snapshot.size = record.value.len();
             prop_assert_eq!(DevSnapshot::decode(&record).unwrap(), (id, snapshot));
         }
 
@@ -224,6 +224,6 @@ mod tests {
         assert_eq!(snapshot.head, BlockRef { number: 300, hash: H256::repeat_byte(0xab) });
         assert_eq!(snapshot.edits.accounts.len(), 2);
         assert_eq!(snapshot.pool, [6, 7].map(H256::repeat_byte));
-        assert_eq!((snapshot.encode(), snapshot.size), (record.value, value.len()));
+        assert_eq!(snapshot.encode(), record.value);
     }
 }

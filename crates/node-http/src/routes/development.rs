@@ -65,7 +65,7 @@ pub(super) fn operations() -> Vec<Operation> {
             "Take a snapshot",
             "Records the head, the edits, the clock and the pool, so that `revert` can restore them.",
         )
-        .limits("1,024 snapshots.")
+        .limits("64 MiB of edits and hashes in all snapshots.")
         .optional_body(|_, _: &EmptyInput| Cost::CONTROL, |node, context, _| {
             Ok(SnapshotId { snapshot_id: Quantity(node.control(context)?.snapshot()?) })
         }),
