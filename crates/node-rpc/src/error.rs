@@ -5,9 +5,9 @@ use node_core::executor::ExecutionError;
 use node_core::node::{ErrorKind, Fault, Field, Limit, NodeError};
 use node_core::producer::ProducerError;
 use node_core::sources::Sources;
-use node_types::wire::Data;
+use node_types::Bytes;
+use node_types::wire::{BytesData, Data};
 use serde::Serialize;
-use serde_json::value::{RawValue, to_raw_value};
 use std::error::Error;
 
 /// Why a method failed.
@@ -18,9 +18,9 @@ pub struct RpcError {
     pub code: i64,
     /// One sentence for humans.
     pub message: String,
-    /// Data for programs: the output of a reverted call.
+    /// Data for programs: the output of a reverted call, or the hash of a transaction.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub data: Option<Box<RawValue>>,
+    pub data: Option<BytesData>,
     /// The internal error with its causes, if the message does not include it. It is for the log and never sent to
     /// clients.
     #[serde(skip)]
@@ -101,10 +101,9 @@ impl RpcError {
     }
 
     /// Returns the error for a call that reverted with `output`. `reason` is the decoded revert reason.
-    pub fn reverted(reason: Option<&str>, output: &[u8]) -> Self {
+    pub fn reverted(reason: Option<&str>, output: &Bytes) -> Self {
         let message = reason.map_or("execution reverted".to_owned(), |reason| format!("execution reverted: {reason}"));
-        let data = to_raw_value(&Data(node_types::Bytes::from(output.to_vec()))).ok();
-        Self { data, ..Self::new(Self::REVERTED, message) }
+        Self { data: Some(Data(output.clone())), ..Self::new(Self::REVERTED, message) }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::error::RpcError;
 use node_core::node::NodeError;
-use node_types::wire::{JsonBuffer, append_json};
+use node_types::wire::{BufferFull, JsonBuffer, append_json};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -26,37 +26,41 @@ impl Id {
 /// The beginning of every response.
 const HEAD: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
 
-/// Writes `value` as JSON, or null if that fails, which would be a bug.
-fn write(out: &mut JsonBuffer, value: &impl Serialize) {
-    let length = out.len();
-    if append_json(out, value).is_err() {
-        out.truncate(length);
-        out.extend_from_slice(b"null");
-    }
-}
-
-/// Writes the response to the request `id`: the output of `result`, or its error, which is also returned.
+/// Writes the response to the request `id`: the output of `result`, or its error, which is also returned. If the error
+/// does not fit into `out`, it is replaced with a short one that says so.
 pub(crate) fn respond(
     out: &mut JsonBuffer,
     id: &Id,
     result: impl FnOnce(&mut JsonBuffer) -> Result<(), RpcError>,
 ) -> Result<(), RpcError> {
     out.extend_from_slice(HEAD);
-    write(out, id);
+    out.extend_from_slice(id.0.get().as_bytes());
     let end_of_id = out.len();
     out.extend_from_slice(br#","result":"#);
     let result = result(out).and_then(|()| match out.full() {
         None => Ok(()),
         Some(full) => Err(NodeError::ResponseTooLarge(full).into()),
     });
-    let result = result.inspect_err(|error| {
-        // Removes the output written before the failure.
-        out.truncate(end_of_id);
-        out.extend_from_slice(br#","error":"#);
-        write(out, error);
+    let result = result.map_err(|error| match write_error(out, end_of_id, &error) {
+        None => error,
+        Some(full) => {
+            let short = RpcError::from(NodeError::ResponseTooLarge(full));
+            // If not even this fits, `out` is full, and the response is incomplete.
+            write_error(out, end_of_id, &short);
+            short
+        }
     });
     out.push(b'}');
     result
+}
+
+/// Replaces the output after `end` with `error`. Returns why it does not fit.
+fn write_error(out: &mut JsonBuffer, end: usize, error: &RpcError) -> Option<BufferFull> {
+    out.truncate(end);
+    out.extend_from_slice(br#","error":"#);
+    let written = append_json(out, error);
+    debug_assert!(written.is_ok() || out.full().is_some(), "{written:?}");
+    out.full()
 }
 
 /// Returns the response to an invalid message, with the id null.
@@ -82,6 +86,7 @@ pub(crate) fn notification(id: &str, result: &impl Serialize) -> Vec<u8> {
     }
     let params = Parameters { subscription: id, result };
     let mut out = JsonBuffer::default();
-    write(&mut out, &Notification { jsonrpc: "2.0", method: "eth_subscription", params });
+    let written = append_json(&mut out, &Notification { jsonrpc: "2.0", method: "eth_subscription", params });
+    debug_assert!(written.is_ok(), "{written:?}");
     out.into()
 }

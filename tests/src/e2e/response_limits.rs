@@ -141,6 +141,23 @@ fn every_kind_of_long_response_is_refused() {
 }
 
 #[test]
+fn an_error_that_does_not_fit_is_replaced_with_one_that_says_so() {
+    let (_chain, server) = serve_dev(with_response(100_000));
+    // PUSH3 60,000, PUSH1 0, REVERT
+    let code = "0x6200ea606000fd";
+    assert!(call(&server, "anvil_setCode", json!([BOB, code]))["error"].is_null());
+    let reverting = |id| request(id, "eth_call", json!([{"to": BOB}]));
+    let single = server.post("/", reverting(1).to_string()).body;
+    let batch =
+        server.post("/", json!([reverting(1), request(2, "eth_chainId", json!([])), reverting(3)]).to_string()).body;
+    for refused in [&single, &batch[0], &batch[2]] {
+        assert_eq!(refused["error"]["code"], -32005, "{refused}");
+        assert!(refused["error"]["message"].as_str().unwrap().contains("`max-response`"), "{refused}");
+    }
+    assert_eq!((&batch[1]["result"], &batch[2]["id"]), (&json!("0x7a69"), &json!(3)));
+}
+
+#[test]
 fn a_dump_is_refused_if_the_state_takes_too_much_memory() {
     let (_chain, server) = serve_dev(with_response(200_000));
     let dump = |method: &str| call(&server, method, json!([]));

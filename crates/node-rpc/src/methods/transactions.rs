@@ -10,7 +10,6 @@ use node_types::consensus::PooledTransaction;
 use node_types::wire::{AddressData, BytesData, Data};
 use node_types::{BlockId, H256};
 use serde::Serialize;
-use serde_json::value::to_raw_value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -179,7 +178,7 @@ pub(super) fn wait_for_receipt(
         }
         if scope.context.check().is_err() || end.is_some_and(|end| Instant::now() >= end) {
             let mut error = RpcError::new(NOT_MINED_YET, "the transaction was added to the pool and not mined in time");
-            error.data = to_raw_value(&Data(hash)).ok();
+            error.data = Some(Data(hash.as_bytes().to_vec().into()));
             return Err(error);
         }
         thread::sleep(POLL_INTERVAL);
