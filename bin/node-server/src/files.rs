@@ -1,11 +1,12 @@
 //! Reading input files, and writing output files.
 
 use crate::error::CommandError;
+use flate2::read::MultiGzDecoder;
 use node_core::context::Context;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::{self, BufWriter, ErrorKind, Read, Write};
+use std::io::{self, BufWriter, Cursor, ErrorKind, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
@@ -37,6 +38,35 @@ impl Read for Input {
                 },
             }
         }
+    }
+}
+
+/// The first bytes of a file that gzip has compressed (RFC 1952).
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// Reads a file, and decompresses it if gzip has compressed it, as its first bytes show.
+pub(crate) struct Unpacked<'r> {
+    /// Before the first bytes are read.
+    packed: Option<Box<dyn Read + Send + 'r>>,
+    unpacked: Box<dyn Read + Send + 'r>,
+}
+
+impl<'r> Unpacked<'r> {
+    pub(crate) fn new(file: impl Read + Send + 'r) -> Self {
+        Self { packed: Some(Box::new(file)), unpacked: Box::new(io::empty()) }
+    }
+}
+
+impl Read for Unpacked<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if let Some(mut file) = self.packed.take() {
+            let mut start = Vec::new();
+            file.by_ref().take(GZIP.len() as u64).read_to_end(&mut start)?;
+            let is_compressed = start == GZIP;
+            let whole = Cursor::new(start).chain(file);
+            self.unpacked = if is_compressed { Box::new(MultiGzDecoder::new(whole)) } else { Box::new(whole) };
+        }
+        self.unpacked.read(buffer)
     }
 }
 
@@ -179,6 +209,27 @@ mod tests {
         let mut names: Vec<_> = names.collect();
         names.sort();
         names
+    }
+
+    #[test]
+    fn unpacks_what_gzip_has_compressed() {
+        let pack = |bytes: &[u8]| {
+            let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            encoder.write_all(bytes).unwrap();
+            encoder.finish().unwrap()
+        };
+        let read = |file: &[u8]| {
+            let mut bytes = Vec::new();
+            Unpacked::new(file).read_to_end(&mut bytes).map(|_| bytes)
+        };
+        let long = vec![7; 100_000];
+        for plain in [&b""[..], &GZIP[..1], b"plain", &long] {
+            assert_eq!(read(plain).unwrap(), plain);
+            assert_eq!(read(&pack(plain)).unwrap(), plain);
+        }
+        let members = [pack(&long), pack(b"more")].concat();
+        assert_eq!(read(&members).unwrap(), [&long[..], b"more"].concat());
+        read(&members[..members.len() - 1]).unwrap_err();
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::command::progress::{Rates, Share};
 use crate::command::prune::{check_floor, prune};
 use crate::command::report::{self, Report};
 use crate::error::CommandError;
-use crate::files;
+use crate::files::{self, Unpacked};
 use crate::options::{GenesisOptions, OutputOptions, PruneBefore, StorageOptions};
 use clap::Args;
 use node_chain::{BlockImporter, ImportSummary, Progress, import_file};
@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 /// Options of `import`.
 #[derive(Args, Debug)]
 pub(crate) struct ImportOptions {
-    /// Chain files of RLP blocks
+    /// Chain files of RLP blocks, which gzip may have compressed
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
@@ -98,7 +98,7 @@ fn import(
     let (file, length) = files::open(path, context)?;
     let name = path.display().to_string();
     let report = Report::start("import", options.output.json, name.clone(), length);
-    let reader = report.bar().wrap_read(file);
+    let reader = Unpacked::new(report.bar().wrap_read(file));
     let (every, interval) = match options.sync_every {
         Some(blocks) => (blocks.get(), None),
         None => (SYNC_BLOCKS, Some(SYNC_INTERVAL)),

@@ -5,7 +5,7 @@ use crate::chain::wiring::Wiring;
 use crate::command::progress::{ImportReporter, Rates};
 use crate::command::prune::{check_floor, prune};
 use crate::error::{CommandError, Sources};
-use crate::files::{self, Input};
+use crate::files::{self, Input, Unpacked};
 use crate::logging;
 use crate::options::{GenesisOptions, PruneBefore, ServerOptions, StorageOptions};
 use crate::server::{metrics, notify, reload, write_failure};
@@ -44,7 +44,7 @@ pub(crate) struct RunOptions {
 pub(crate) struct ChainOptions {
     #[command(flatten)]
     pub(crate) genesis: GenesisOptions,
-    /// Chain file of RLP blocks to import; may be repeated
+    /// Chain file of RLP blocks to import, which gzip may have compressed; may be repeated
     #[arg(long, value_name = "FILE")]
     pub(crate) import: Vec<PathBuf>,
     /// Serve reads from the blocks imported so far during the import; until it ends, /ready returns 503 and
@@ -169,7 +169,7 @@ fn join(server: JoinHandle<Result<(), CommandError>>) -> Result<(), CommandError
 }
 
 /// Returns the highest block number in the chain files, or 0 if they have no blocks. Skips pipes, which cannot be read
-/// twice, and files that cannot be read, which the import reports.
+/// twice, and compressed files; the import reports those that cannot be read.
 fn highest_block(paths: &[PathBuf], context: &Context) -> BlockNumber {
     let files = paths.iter().filter(|path| path.is_file()).filter_map(|path| File::open(path).ok());
     files.map_while(|file| node_chain::highest_block(file, context).ok()).flatten().max().unwrap_or_default()
@@ -232,7 +232,7 @@ fn import_opened(
     metrics: &Metrics,
     context: &Context,
 ) -> Result<ImportSummary, FileError> {
-    let reader = progress.count(file);
+    let reader = Unpacked::new(progress.count(file));
     let (mut blocks, mut gas) = (0, 0);
     let imported = import_file(chain, context, reader, |state| {
         metrics.record_import(state.blocks - blocks, state.gas - gas);
