@@ -111,7 +111,7 @@ fn unpack_members(mut input: Checked<'_>, limit: usize) -> Result<Bytes, HttpErr
             return Ok(body.into());
         }
     }
-    Err(HttpError::BodyUnpackable)
+    Err(HttpError::TooManyMembers { limit: MAX_MEMBERS })
 }
 
 /// Compressed bytes, which cannot be read on once the context is interrupted: some bytes take long to decompress to
@@ -241,7 +241,10 @@ mod tests {
         assert!(matches!(too_long, Err(HttpError::BodyTooLarge { limit: 8 })), "{too_long:?}");
         for (count, accepted) in [(MAX_MEMBERS, true), (MAX_MEMBERS + 1, false)] {
             let empty = pack(Packing::Gzip, b"").repeat(count);
-            assert_eq!(Packing::Gzip.unpack(&Context::unbounded(), &empty, 100).is_ok(), accepted, "{count}");
+            let unpacked = Packing::Gzip.unpack(&Context::unbounded(), &empty, 100);
+            assert_eq!(unpacked.is_ok(), accepted, "{count}");
+            let refused = matches!(unpacked, Err(HttpError::TooManyMembers { limit: MAX_MEMBERS }));
+            assert_eq!(refused, !accepted, "{count}");
         }
     }
 

@@ -85,6 +85,8 @@ pub(crate) enum HttpError {
     ContentEncoding,
     #[error("the body cannot be decompressed")]
     BodyUnpackable,
+    #[error("the body has more than {limit} gzip members, which is the maximum")]
+    TooManyMembers { limit: usize },
     #[error("the body is longer than {limit} bytes (`max-body`)")]
     BodyTooLarge { limit: usize },
     #[error("the body did not arrive in time")]
@@ -231,7 +233,8 @@ fn classify(error: &HttpError) -> (StatusCode, Option<ProblemPage>) {
         | HttpError::Malformed(_)
         | HttpError::NoTls
         | HttpError::BodyBroken
-        | HttpError::BodyUnpackable => blank(StatusCode::BAD_REQUEST),
+        | HttpError::BodyUnpackable
+        | HttpError::TooManyMembers { .. } => blank(StatusCode::BAD_REQUEST),
         HttpError::Body(BodyError::Invalid(_)) | HttpError::Parameters(_) | HttpError::Faulty(..) => {
             blank(StatusCode::UNPROCESSABLE_ENTITY)
         }
