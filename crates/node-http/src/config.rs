@@ -198,7 +198,7 @@ impl Default for RequestLimits {
         let RpcLimits { batch, batch_bytes, .. } = RpcLimits::default();
         Self {
             max_body: 5 * 1024 * 1024,
-            max_response: 160 * 1024 * 1024,
+            max_response: 96 * 1024 * 1024,
             max_batch: batch,
             call_timeout: Duration::from_secs(5),
             max_batch_bytes: batch_bytes,
@@ -243,7 +243,7 @@ impl Default for ClientLimits {
             max_connections: 4_096,
             max_requests: 16_384,
             max_streams: 256,
-            transfer_memory: 256 * 1024 * 1024,
+            transfer_memory: 160 * 1024 * 1024,
             least_read_rate: LEAST_READ_RATE,
             keep_alive: Duration::from_secs(75),
         }
