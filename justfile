@@ -72,6 +72,10 @@ openapi:
 anvil *ARGS:
     scripts/anvil.py {{ARGS}}
 
+# Run tools of contract developers: prool, alloy, ape, Hardhat's sample project, a page with ethers, alto: `just tools ape`.
+tools *ARGS:
+    scripts/tools.py {{ARGS}}
+
 # Test the HTML pages in headless Chromium: `just pages --screenshots shots`.
 pages *ARGS:
     scripts/pages.py {{ARGS}}

@@ -2,6 +2,7 @@
 
 import argparse
 import base64
+import contextlib
 import json
 import os
 import re
@@ -135,6 +136,17 @@ def run(*command, **options):
     return done.stdout
 
 
+@contextlib.contextmanager
+def process(command, **options):
+    """Runs a program, which is ended afterwards."""
+    running = subprocess.Popen([str(part) for part in command], **options)
+    try:
+        yield running
+    finally:
+        running.terminate()
+        running.wait()
+
+
 def verify(server, folder):
     run(server, "verify", "--data-dir", folder)
 
@@ -183,7 +195,10 @@ class Server:
         # A pipe would have to be read continuously.
         self.errors = tempfile.TemporaryFile(mode="w+")
         ports = [] if port is None else ["--port", port]
-        self.process = subprocess.Popen([str(part) for part in (*command, *ports)], stdout=subprocess.PIPE, stderr=self.errors, text=True)
+        # Its log instead of the lines for a terminal, which nobody would read.
+        environment = {"ETHNODE_LOG": "info", **os.environ}
+        command = [str(part) for part in (*command, *ports)]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.errors, text=True, env=environment)
         line = ""
         # A line of text or of JSON.
         while not (found := re.search(r'listening on (\w+://[^\s"/]+)', line)):

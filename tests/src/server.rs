@@ -111,8 +111,8 @@ impl Server {
 
     /// Like [`dev`](Self::dev), for requests over `transport`.
     pub fn dev_over<A: AsRef<OsStr>>(transport: Transport, arguments: impl IntoIterator<Item = A>) -> Self {
-        let mut command = node_server();
-        command.args(["dev", "--bare", "--port", "0"]).args(arguments);
+        let mut command = dev();
+        command.args(["--bare"]).args(arguments);
         Self::listening_over(transport, command)
     }
 
@@ -127,7 +127,7 @@ impl Server {
     /// # Panics
     /// If the server ends before it listens.
     pub fn dev<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Self {
-        Self::listening(node_server().args(["dev", "--bare", "--port", "0"]).args(arguments), Transport::Plain, None)
+        Self::listening(dev().arg("--bare").args(arguments), Transport::Plain, None)
     }
 
     /// Starts `ethnode dev --port 0`, with the contracts that tools expect, as users do.
@@ -135,7 +135,15 @@ impl Server {
     /// # Panics
     /// If the server ends before it listens.
     pub fn dev_with_contracts() -> Self {
-        Self::listening(node_server().args(["dev", "--port", "0"]), Transport::Plain, None)
+        Self::listening(&mut dev(), Transport::Plain, None)
+    }
+
+    /// Starts `ethnode anvil --port 0` with more arguments, and waits until it listens.
+    ///
+    /// # Panics
+    /// If the server ends before it listens.
+    pub fn anvil<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Self {
+        Self::listening(node_server().args(["anvil", "--port", "0"]).args(arguments), Transport::Plain, None)
     }
 
     fn listening(command: &mut Command, transport: Transport, identity: Option<Identity>) -> Self {
@@ -385,8 +393,19 @@ impl Drop for Server {
     }
 }
 
-/// Returns the scheme and the address in the line with which a server says where it listens, as text or as JSON.
+/// `ethnode dev --port 0`, with a log of all requests instead of the lines for a terminal.
+fn dev() -> Command {
+    let mut command = node_server();
+    command.env("ETHNODE_LOG", "info").args(["dev", "--port", "0"]);
+    command
+}
+
+/// Returns the scheme and the address in the line with which a server says where it listens, as text, as JSON or as
+/// anvil does.
 pub fn listening_on(line: &str) -> Option<String> {
+    if let Some(address) = line.strip_prefix("Listening on ") {
+        return Some(format!("http://{address}"));
+    }
     let (scheme, rest) = line.split_once("listening on ")?.1.split_once("://")?;
     let address = rest.split(['"', '/']).next()?;
     Some(format!("{scheme}://{address}"))

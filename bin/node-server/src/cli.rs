@@ -6,7 +6,7 @@ use crate::command::health::HealthOptions;
 use crate::command::import::ImportOptions;
 use crate::command::prune::PruneOptions;
 use crate::command::run::RunOptions;
-use crate::dev::DevOptions;
+use crate::dev::{AnvilOptions, DevOptions};
 use crate::options::InspectOptions;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
@@ -42,6 +42,11 @@ pub(crate) enum Command {
     /// The accounts are derived from a mnemonic, and the genesis funds them. The chain is stored in memory, or in a
     /// folder with --data-dir.
     Dev(Box<DevOptions>),
+    /// Serve a development chain with anvil's options, defaults and output.
+    ///
+    /// Also the default command if the program is called by the name `anvil`. Everyone who can reach the server may control
+    /// the chain, which has the rules of anvil: other clients reject it. Accepts the options of `dev`, too.
+    Anvil(Box<AnvilOptions>),
     /// Import chain files and serve the chain, without producing blocks.
     ///
     /// The chain starts at the genesis and consists of the blocks of the chain files. It is stored in a folder, or in
@@ -92,11 +97,22 @@ pub(crate) enum Command {
     },
 }
 
+impl CommandLine {
+    /// Returns the command `dev` with the corresponding options instead of `anvil`.
+    pub(crate) fn without_aliases(mut self) -> Self {
+        if let Command::Anvil(options) = self.command {
+            self.command = Command::Dev(Box::new(options.into_dev()));
+        }
+        self
+    }
+}
+
 impl Command {
     /// Returns whether the command writes JSON.
     pub(crate) fn json(&self) -> bool {
         match self {
             Self::Dev(_)
+            | Self::Anvil(_)
             | Self::Run(_)
             | Self::Config
             | Self::Health(_)

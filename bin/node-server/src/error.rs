@@ -5,6 +5,7 @@ use node_core::backend::BackendError;
 use node_core::block::BlockRef;
 use node_core::node::NodeError;
 use node_core::producer::ProducerError;
+use node_core::protocol::Relaxations;
 pub(crate) use node_core::sources::Sources;
 use node_dev::DevNodeError;
 use node_http::{InvalidTls, InvalidTokens, MetricsError, ServeError};
@@ -55,6 +56,12 @@ pub(crate) enum CommandError {
         "block {block} was edited by hand, so other nodes would reject it; use --to to export the blocks before it"
     )]
     Edited { block: BlockRef },
+    #[error("other clients would reject the chain: its rules allow {0}")]
+    Relaxed(Relaxations),
+    #[error(
+        "--code-size-limit {given} is below the limit under which the blocks in the folder were produced, {recorded} bytes"
+    )]
+    CodeSizeLimit { given: u64, recorded: u64 },
     #[error("--json and the chain cannot both go to standard output")]
     TwoOutputs,
     #[error("verification failed: {0}")]

@@ -18,7 +18,7 @@ use cli::{Command, CommandLine, OpenapiOptions};
 use command::{backup, export, health, import, prune, report, run, stats, verify};
 use dev::Terminal;
 use error::{CommandError, Sources};
-use logging::{LogFormat, Logs};
+use logging::{LogFormat, Logs, Stream};
 use server::{process, reload};
 use settings::Request;
 use std::process::ExitCode;
@@ -75,7 +75,12 @@ fn main() -> ExitCode {
         Command::Run(options) => Some(&options.server),
         _ => None,
     };
-    let logs = Logs::start(filter, format, terminal.as_ref().map(Terminal::layer));
+    // Programs that start anvil take anything on standard error for a failure.
+    let stream = match &command {
+        Command::Dev(options) if options.is_anvil => Stream::Stdout,
+        _ => Stream::Stderr,
+    };
+    let logs = Logs::start(filter, format, stream, terminal.as_ref().map(Terminal::layer));
     if let Some(server) = server {
         let (version, commit) = (env!("CARGO_PKG_VERSION"), env!("COMMIT"));
         tracing::info!(version, commit, settings = changed.join(" "), "starting");
@@ -125,6 +130,8 @@ fn execute(command: &Command, terminal: Option<Terminal>) -> Result<(), CommandE
             .map_err(|source| CommandError::Write { path: folder.clone(), source }),
         // Never reached: `settings::read` handles `config`, and its `--help` exits earlier.
         Command::Config => Ok(()),
+        // Never reached: `settings::read` returns it as `dev`.
+        Command::Anvil(_) => Ok(()),
     }
 }
 

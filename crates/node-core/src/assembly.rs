@@ -42,15 +42,20 @@ impl NextHeader for ProtocolHeader {
 }
 
 /// Returns the header of the block after `parent`, with the fields that are known before execution. `now` is the Unix
-/// time in seconds. The timestamp is at least one second after the parent's, even if the clock is earlier.
+/// time in seconds. The timestamp is at least one second after the parent's, even if the clock is earlier, unless the
+/// chain allows equal ones.
 ///
 /// This function chooses the values that a consensus client or a miner would provide: PREVRANDAO is the Keccak-256 of
 /// the parent's hash, the parent beacon block root is zero, blocks before the merge have no proof of work, and
 /// beneficiary and gas limit are those of the parent. The first block of London has twice its parent's gas limit, so
 /// its gas target equals the old limit (EIP-1559).
 pub fn next_header(spec: &ChainSpec, parent: &SealedHeader, now: u64) -> Header {
+    next_header_at(spec, parent, now.max(spec.least_timestamp(parent.header.timestamp)))
+}
+
+/// Like [`next_header`], with this timestamp even if it is not after the parent's.
+pub(crate) fn next_header_at(spec: &ChainSpec, parent: &SealedHeader, timestamp: u64) -> Header {
     let number = parent.header.number + 1;
-    let timestamp = now.max(parent.header.timestamp.saturating_add(1));
     let merged = is_merged_after(spec, parent);
     let fork = spec.fork_at(number, timestamp, merged);
     let first_of_london = fork >= Fork::London && parent.header.base_fee_per_gas.is_none();
@@ -241,6 +246,8 @@ mod tests {
                 base_fee: header.base_fee_per_gas,
                 blob_base_fee: blobs.then(U256::one),
                 blob_params: blobs.then_some(BlobParams::CANCUN),
+                transaction_gas_cap: None,
+                init_code_limit: (fork >= Fork::Shanghai).then_some(49_152),
             };
             assert_eq!(next, expected, "{name}");
         }

@@ -7,8 +7,8 @@ use node_types::{Address, Bytes};
 
 const CONTRACTS: &str = include_str!("contracts.txt");
 
-/// Returns the addresses and code of Multicall3, Permit2, CreateX, and EntryPoint 0.7 and 0.8 (ERC-4337) with their
-/// SenderCreators.
+/// Returns the addresses and code of Multicall3, Permit2, CreateX, EntryPoint 0.6 to 0.9 (ERC-4337) with their
+/// SenderCreators, the registry of ERC-1820, and the factories of EIP-2470 and Safe.
 pub(crate) fn contracts() -> impl Iterator<Item = (Address, Bytes)> {
     CONTRACTS.lines().filter_map(|line| {
         let (address, code) = line.split_once(' ')?;
@@ -51,6 +51,38 @@ mod tests {
             (
                 "449ed7c3e6fee6a97311d4b55475df59c44add33",
                 "c69a1b3a000d570bc86eb096ee63a9014a17951ad616d720882ec61432b00fcf",
+            ),
+            (
+                "5ff137d4b0fdcd49dca30c7cf57e578a026d2789",
+                "c93c806e738300b5357ecdc2e971d6438d34d8e4e17b99b758b1f9cac91c8e70",
+            ),
+            (
+                "7fc98430eaedbb6070b35b39d798725049088348",
+                "ae818091eaaf1b6175ee41472359a689f3823d0908a41e2e5c4ad508f2fc04a3",
+            ),
+            (
+                "433709009b8330fda32311df1c2afa402ed8d009",
+                "14ee3fe0191de027aecf20ffd7dbd985f5023b898fa429485d2dfe2286b42750",
+            ),
+            (
+                "0a630a99df908a81115a3022927be82f9299987e",
+                "a7d4dd260bca9c96da49f7c0682fdda7f0074694d935815a336d3e60ee3ec6ad",
+            ),
+            (
+                "1820a4b7618bde71dce8cdc73aab6c95905fad24",
+                "f0aa940bb32e37c5f7268b53acc48c7cdd148cd0fc196f30faa00a4d66c0443a",
+            ),
+            (
+                "ce0042b868300000d44a59004da54a005ffdcf9f",
+                "c4d5542b53a8b779595a20a8ddd60e58a6c49d3c3decc2df83ced1c69c8ca807",
+            ),
+            (
+                "914d7fec6aac8cd542e72bca78b30650d45643d7",
+                "2fa86add0aed31f33a762c9d88e807c475bd51d0f52bd0955754b2608f7e4989",
+            ),
+            (
+                "4e1dcf7ad4e460cfd30791ccc4f9c8a4f820ec67",
+                "50c3cdc4074750a7a974204a716c999edd37482f907608d960b2b025ee0b3317",
             ),
         ];
         let found: Vec<_> =

@@ -1,6 +1,7 @@
 //! Configuration of the HTTP interface.
 
 use crate::admission::api::ApiName;
+use crate::admission::cors::AllowedOrigin;
 use crate::admission::forwarded::{ProxyHeaders, ProxyNetwork};
 use crate::admission::hosts::AllowedHost;
 use crate::admission::rate::RateLimit;
@@ -8,7 +9,7 @@ use crate::admission::tokens::Tokens;
 use crate::metrics::Metrics;
 use crate::transport::phase::Starting;
 use crate::transport::tls::Tls;
-use crate::url::{BasePath, Origin, PublicUrl};
+use crate::url::{BasePath, PublicUrl};
 #[cfg(feature = "clap")]
 use crate::values;
 use node_rpc::{RpcLimits, SessionLimits};
@@ -127,10 +128,11 @@ pub struct AccessOptions {
     /// Others are refused as a defense against DNS rebinding
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME", value_delimiter = ','))]
     pub allowed_hosts: Vec<AllowedHost>,
-    /// Origins of web pages whose scripts may read responses (CORS), or * for any [default: none; for
-    /// dev: loopback,extensions]
+    /// Origins of web pages whose scripts may use the server (CORS): origins, loopback, extensions, or * for any, each
+    /// with =read or =control for what its pages may do; without either, extensions and * may only read [default: none;
+    /// for dev: loopback=control,extensions=read]
     #[cfg_attr(feature = "clap", arg(long, value_name = "ORIGIN", value_delimiter = ','))]
-    pub cors_origins: Vec<Origin>,
+    pub cors_origins: Vec<AllowedOrigin>,
     /// Requests per second for each client, or off; auto is 1000 for clients on other machines
     #[cfg_attr(feature = "clap", arg(long, value_name = "REQUESTS", default_value_t))]
     pub rate_limit: RateLimit,

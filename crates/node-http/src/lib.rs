@@ -55,6 +55,7 @@ pub mod values;
 mod websocket;
 
 pub use admission::api::{ApiName, InvalidApiName};
+pub use admission::cors::AllowedOrigin;
 pub use admission::forwarded::{InvalidNetwork, ProxyHeaders, ProxyNetwork};
 pub use admission::hosts::{AllowedHost, InvalidHost};
 pub use admission::rate::{InvalidRate, RateLimit};

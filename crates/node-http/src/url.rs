@@ -1,7 +1,7 @@
 //! Paths, URLs and origins in the configuration.
 
 use std::fmt;
-use std::net::Ipv6Addr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
 /// A prefix for every path: empty, or `/` and segments without a trailing slash.
@@ -54,8 +54,15 @@ impl PublicUrl {
     }
 
     /// Returns the host, without a port.
-    pub(crate) fn host(&self) -> &str {
+    pub fn host(&self) -> &str {
         host_of(self.authority())
+    }
+
+    /// Returns whether only clients on the server's machine can use the URL: its host is `localhost` or a loopback
+    /// address.
+    pub fn is_loopback(&self) -> bool {
+        let host = self.host();
+        host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
     }
 
     /// Returns the host, with a port if there is one.
@@ -183,6 +190,9 @@ pub enum InvalidUrl {
     /// Something follows the host of an origin.
     #[error("an origin ends with its host or port, without a slash")]
     Origin,
+    /// What pages of an origin may do is neither `read` nor `control`.
+    #[error("an origin may be followed by =read or =control, except none")]
+    Right,
     /// The path has characters other than letters, digits, `-._~` and single slashes, or a segment `.` or `..`.
     #[error("the path may contain only letters, digits, - . _ ~ and single slashes, and no segment . or ..")]
     Path,

@@ -233,20 +233,25 @@ fn pages_read_and_control_as_their_origin_allows() {
     };
     let (all, none) = ([true; 3], [false; 3]);
     for transport in Transport::ALL {
-        let server = Server::dev_over(transport, ["--cors-origins", "loopback,extensions,https://wallet.example"]);
+        let server = Server::dev_over(
+            transport,
+            ["--cors-origins", "loopback,extensions,https://wallet.example,https://shop.example=read"],
+        );
         let own = server.url().to_owned();
         let (scheme, authority) = own.split_once("://").unwrap();
         let other_scheme = format!("{}://{authority}", if scheme == "http" { "https" } else { "http" });
         assert_eq!(scheme == "https", transport == Transport::Tls);
-        let cases: [(&[(&str, &str)], Rights); 15] = [
+        let reads = [true, true, false];
+        let cases: [(&[(&str, &str)], Rights); 16] = [
             (&[], [true, false, true]),
             (&[("Origin", &own)], [true, true, true]),
-            // Pages on this machine may read, see `--cors-origins`.
-            (&[("Origin", &other_scheme)], [true, true, false]),
+            // Pages on this machine may control, see `--cors-origins`.
+            (&[("Origin", &other_scheme)], all),
             (&[("Origin", "https://wallet.example")], all),
-            (&[("Origin", "http://localhost:3000")], [true, true, false]),
-            (&[("Origin", "http://127.0.0.1:3000")], [true, true, false]),
-            (&[("Origin", "chrome-extension://abcdef")], [true, true, false]),
+            (&[("Origin", "https://shop.example")], reads),
+            (&[("Origin", "http://localhost:3000")], all),
+            (&[("Origin", "http://127.0.0.1:3000")], all),
+            (&[("Origin", "chrome-extension://abcdef")], reads),
             (&[("Origin", "null")], none),
             (&[("Origin", "https://evil.example")], none),
             (&[("Origin", "http://localhost.evil.example")], none),
@@ -271,7 +276,26 @@ fn pages_read_and_control_as_their_origin_allows() {
         );
 
         let server = Server::dev_over(transport, ["--cors-origins", "*"]);
-        assert_eq!(rights(&server, &[("Origin", "null")]), [true, true, false], "reading is allowed");
+        assert_eq!(rights(&server, &[("Origin", "null")]), reads, "reading is allowed");
+        let server = Server::dev_over(transport, ["--cors-origins", "*=control"]);
+        assert_eq!(rights(&server, &[("Origin", "null")]), all);
+        let server = Server::dev_over(transport, ["--cors-origins", "loopback=read"]);
+        assert_eq!(rights(&server, &[("Origin", "http://localhost:3000")]), reads);
+        let server = Server::dev_over(transport, NONE);
+        for (origin, expected) in [
+            ("http://localhost:3000", all),
+            ("http://[::1]:5173", all),
+            ("https://app.localhost", all),
+            ("chrome-extension://abcdef", reads),
+            ("https://wallet.example", none),
+            ("http://localhost.evil.example", none),
+            ("null", none),
+        ] {
+            assert_eq!(rights(&server, &[("Origin", origin)]), expected, "{transport:?} {origin}");
+        }
+        let server = Server::dev_over(transport, ["--host", "0.0.0.0"]);
+        assert_eq!(rights(&server, &[("Origin", "http://localhost:3000")]), reads, "the chain is public");
+        let server = Server::dev_over(transport, ["--cors-origins", "*"]);
         let own = ("Host", "localhost:1");
         assert_eq!(rights(&server, &[own, ("Origin", &format!("{scheme}://localhost:1"))]), all, "{transport:?}");
     }
@@ -560,16 +584,16 @@ fn control_can_be_switched_off_or_moved() {
 fn refused_control_over_json_rpc_names_the_option_and_is_logged() {
     for transport in Transport::ALL {
         let server = Server::dev_over(transport, NONE);
-        let headers = [("Origin", "http://localhost:3000"), ("Content-Type", "application/json")];
+        let headers = [("Origin", "chrome-extension://abcdef"), ("Content-Type", "application/json")];
         let body = |method: &str| format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":[]}}"#);
         assert_eq!(error(&server.send("POST", "/", &headers, &body("eth_blockNumber"))), "");
         assert_eq!(server.logged("operation=\"eth_blockNumber\""), 1);
         assert!(!server.log().contains("refused a page"), "{}", server.log());
         let refused = error(&server.send("POST", "/", &headers, &body("evm_mine")));
-        let reason =
-            "a page of another origin may control the chain only if `cors-origins` lists that origin explicitly";
+        let reason = "a page of this origin may control the chain only if `cors-origins` allows it, with =control after the \
+                      origin";
         assert_eq!(refused, format!("evm_mine is refused: {reason}"));
-        assert_eq!(server.logged("add its origin to --cors-origins to allow it"), 1);
+        assert_eq!(server.logged("add its origin with =control to --cors-origins to allow it"), 1);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Tests of the node through its interfaces, of the program as a process, and of the tools in this package.
 
 mod admission;
+mod anvil;
 mod backup;
 mod bad_input;
 mod blocktest;

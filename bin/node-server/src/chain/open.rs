@@ -115,9 +115,14 @@ pub(crate) fn recorded_genesis(folder: &Path, caches: &CacheOptions) -> Result<O
     }
     let failed = |error| CommandError::store(folder, error);
     let store = Store::open_existing(folder, store_options(caches)).map_err(failed)?;
+    genesis_of(&store).map_err(failed)
+}
+
+/// Returns the genesis that is recorded in `store`, or `None` if it is large.
+pub(crate) fn genesis_of(store: &Store) -> Result<Option<Genesis>, BackendError> {
     let Some(file) = store.genesis_file() else { return Ok(None) };
     let genesis = Genesis::parse(&file).map_err(ContinueError::Record);
-    Ok(Some(genesis.map_err(|error| failed(BackendError::Storage(error.into())))?))
+    genesis.map(Some).map_err(|error| BackendError::Storage(error.into()))
 }
 
 /// Continues the chain of a folder under the rules of `genesis`, and records the genesis there. Logs the forks that

@@ -62,6 +62,9 @@ pub(crate) fn run(options: &ExportOptions) -> Result<(), CommandError> {
     if let Some(block) = first_edited_block(&store, *range.end())? {
         return Err(CommandError::Edited { block });
     }
+    if let Some(genesis) = open::genesis_of(&store)?.filter(|genesis| !genesis.spec.relaxations.is_empty()) {
+        return Err(CommandError::Relaxed(genesis.spec.relaxations));
+    }
     let title = format!("exporting to {}", options.file.display());
     let mut report = Report::start("export", json, title, 1 + range.end() - range.start());
     let write = |writer: &mut dyn Write, report: &mut Report| {

@@ -107,7 +107,7 @@ fn node(options: &RunOptions, wiring: &Wiring, is_built_in: bool) -> Result<Arc<
 
 /// Announces that the server is ready.
 fn announce(http: &HttpConfig, address: SocketAddr) {
-    logging::announce("", &format!("{}://{address}{}", http.scheme(), http.listen.base_path));
+    logging::announce("", &format!("listening on {}://{address}{}", http.scheme(), http.listen.base_path));
     notify::ready(address);
 }
 

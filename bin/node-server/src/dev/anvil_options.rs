@@ -1,11 +1,10 @@
-//! Options of anvil that `dev` does not have, with alternatives.
+//! Options of anvil that `dev` does not have, with alternatives. `anvil` has some of them.
 
-const NO_FORKS: &str = "chains do not begin with the state of another server; --load-state loads a dump of accounts";
+const NO_FORKS: &str = "forking is not supported yet: a chain cannot begin with the state of another server; --load-state loads a dump of anvil";
 const ALL_STATES: &str = "the state after every block is kept, in memory or with --data-dir in a folder";
-const CODE_SIZE: &str = "the limit of EIP-170 is part of the rules; anvil_setCode sets code of any length";
 
 /// Options without their dashes, each with a sentence that describes an alternative.
-const INSTEAD: [(&[&str], &str); 26] = [
+const INSTEAD: [(&[&str], &str); 25] = [
     (&["ipc", "ipcpath"], "there is no IPC: JSON-RPC is served over HTTP and WebSocket, see --host and --port"),
     (&["j", "threads", "jobs"], "see --workers and --call-threads"),
     (&["max-persisted-states", "prune-history", "preserve-historical-states"], ALL_STATES),
@@ -22,13 +21,15 @@ const INSTEAD: [(&[&str], &str); 26] = [
     (&["f", "fork-url", "rpc-url", "fork-block-number", "fork-chain-id", "fork-header"], NO_FORKS),
     (&["fork-retry-backoff", "fork-transaction-hash", "compute-units-per-second"], NO_FORKS),
     (&["no-rate-limit", "no-rpc-rate-limit", "no-storage-caching", "retries", "timeout"], NO_FORKS),
-    (&["code-size-limit", "disable-code-size-limit"], CODE_SIZE),
     (&["disable-block-gas-limit"], "every block has a gas limit; set a high one with --gas-limit"),
     (&["gas-price"], "the gas price follows from the base fee, see --base-fee"),
     (&["disable-default-create2-deployer", "no-create2"], "write a genesis without it and use --genesis"),
     (&["disable-pool-balance-checks"], "a transaction must be paid for; see --balance, and anvil_setBalance"),
     (&["disable-min-priority-fee", "no-priority-fee"], "a tip of zero is always accepted"),
-    (&["enable-tx-gas-limit", "tx-gas-limit"], "the limit of EIP-7825 always applies from Osaka on"),
+    (
+        &["enable-tx-gas-limit", "tx-gas-limit"],
+        "the limit of EIP-7825 applies from Osaka on; see --disable-tx-gas-limit",
+    ),
     (&["steps-tracing", "tracing"], "debug_traceTransaction and its relatives are always available"),
     (&["memory-limit"], "gas bounds the memory of an execution, see --gas-cap and --gas-limit"),
     (&["celo", "n", "network"], "the network is Ethereum; see --hardfork and --chain-id"),

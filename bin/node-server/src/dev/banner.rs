@@ -1,16 +1,20 @@
 //! The text that is printed when a development chain starts.
 
+use super::access::Access;
 use super::summary::{Summary, key};
 use node_dev::{Checksummed, DEFAULT_MNEMONIC};
 use node_types::U256;
 use std::fmt;
 
-/// Accounts with their keys, the chain, and a first request.
-pub(super) struct Banner<'a>(pub(super) &'a Summary);
+/// Accounts with their keys, the chain, who may use it, and a first request.
+pub(super) struct Banner<'a> {
+    pub(super) summary: &'a Summary,
+    pub(super) access: &'a Access,
+}
 
 impl fmt::Display for Banner<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let summary = self.0;
+        let Self { summary, access } = self;
         writeln!(f, concat!("ethnode ", env!("CARGO_PKG_VERSION"), ", development chain\n"))?;
         let is_public = summary.mnemonic == DEFAULT_MNEMONIC;
         for (index, (account, balance)) in summary.accounts.iter().enumerate() {
@@ -37,11 +41,54 @@ impl fmt::Display for Banner<'_> {
         writeln!(f, "derivation path  {}", summary.derivation_path)?;
         writeln!(f, "chain id         {}", summary.chain_id)?;
         writeln!(f, "genesis          {:#x}", summary.genesis_hash)?;
+        if !summary.relaxations.is_empty() {
+            writeln!(
+                f,
+                "rules            not the protocol's, so other clients reject the chain: {}",
+                summary.relaxations
+            )?;
+        }
         match &summary.folder {
             Some(folder) => writeln!(f, "data folder      {}", folder.display())?,
             None => writeln!(f, "data folder      none (the chain is in memory and lost when the server stops)")?,
         }
+        write!(f, "{access}")?;
         writeln!(f, "\ncurl -s {}/getBlockByNumber/latest/\n", summary.url)
+    }
+}
+
+/// The text that anvil prints before it listens, which programs that start it read. In contrast to [`Banner`], it shows
+/// the keys of any mnemonic.
+pub(super) struct AnvilBanner<'a>(pub(super) &'a Summary);
+
+impl fmt::Display for AnvilBanner<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let summary = self.0;
+        let section = |f: &mut fmt::Formatter<'_>, name: &str| writeln!(f, "\n{name}\n==================\n");
+        writeln!(f, concat!("ethnode ", env!("CARGO_PKG_VERSION"), ", with the rules of anvil"))?;
+        section(f, "Available Accounts")?;
+        for (index, (account, balance)) in summary.accounts.iter().enumerate() {
+            let (whole, wei) = balance.div_mod(U256::exp10(18));
+            writeln!(f, "({index}) {} ({whole}.{:0>18} ETH)", Checksummed(account.address()), wei.to_string())?;
+        }
+        section(f, "Private Keys")?;
+        for (index, (account, _)) in summary.accounts.iter().enumerate() {
+            writeln!(f, "({index}) {}", key(account))?;
+        }
+        writeln!(f, "\nWallet\n==================")?;
+        writeln!(f, "Mnemonic:          {}\nDerivation path:   {}\n", summary.mnemonic, summary.derivation_path)?;
+        let values = [
+            ("Chain ID", summary.chain_id),
+            ("Base Fee", summary.base_fee),
+            ("Gas Limit", summary.gas_limit),
+            ("Genesis Timestamp", summary.genesis_timestamp),
+            ("Genesis Number", 0),
+        ];
+        for (name, value) in values {
+            section(f, name)?;
+            writeln!(f, "{value}")?;
+        }
+        writeln!(f)
     }
 }
 

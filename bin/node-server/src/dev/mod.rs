@@ -1,8 +1,11 @@
 //! `ethnode dev`: a development chain with accounts whose keys are public.
 
+mod access;
+mod anvil;
 mod anvil_options;
 mod banner;
 mod options;
+mod rules;
 mod state_file;
 mod summary;
 mod terminal;
@@ -10,6 +13,7 @@ mod terminal;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use anvil::{AnvilOptions, insert_command, version};
 pub(crate) use anvil_options::instead;
 pub(crate) use options::DevOptions;
 pub(crate) use terminal::Terminal;
@@ -18,12 +22,14 @@ use crate::chain::open::{self, Start};
 use crate::error::CommandError;
 use crate::server::{metrics, notify, reachable, reload, write_failure};
 use crate::{files, logging};
+use access::Access;
+use banner::{AnvilBanner, Banner};
 use node_chain::Genesis;
-use node_core::clock::SystemClock;
+use node_core::clock::{Clock, SystemClock};
 use node_core::context::Context;
 use node_core::pool::PoolLimits;
 use node_dev::{AccountOptions, Accounts, DevGenesis, DevNode, DevNodeError};
-use node_http::{Origin, Shutdown, check, serve};
+use node_http::{AllowedOrigin, Origin, Shutdown, check, serve};
 use node_store::SyncPolicy;
 use state_file::StateFile;
 use std::sync::Arc;
@@ -37,7 +43,7 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
     http.access.remote_control = options.force_control;
     if http.access.cors_origins.is_empty() {
         // For pages under development, and for wallets.
-        http.access.cors_origins = vec![Origin::Loopback, Origin::Extensions];
+        http.access.cors_origins = [Origin::Loopback, Origin::Extensions].map(AllowedOrigin::from).into();
     }
     // Before the folder is created.
     check(&http)?;
@@ -47,19 +53,22 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
     let folder = options.folder();
     metrics::include_folder(&http, folder);
     let caches = &options.storage.caches;
-    let genesis = match &options.chain.genesis {
+    let recorded = folder.map(|folder| open::recorded_genesis(folder, caches)).transpose()?.flatten();
+    let recorded_rules = recorded.as_ref().map(|genesis| genesis.spec.relaxations);
+    let mut genesis = match &options.chain.genesis {
         Some(path) => open::read_genesis(Some(path), shutdown.context())?,
         None => {
             // Without options for the genesis, the recorded genesis of the folder is used.
             let chosen = DevGenesis { contracts: false, ..options.genesis() };
             let is_default = chosen == DevGenesis::default() && options.accounts() == AccountOptions::default();
-            let recorded = match folder.filter(|_| is_default) {
-                Some(folder) => open::recorded_genesis(folder, caches)?,
-                None => None,
-            };
-            recorded.map_or_else(|| generated_genesis(options), Ok)?
+            match recorded {
+                Some(recorded) if is_default => recorded,
+                recorded => generated_genesis(options, recorded.as_ref())?,
+            }
         }
     };
+    let given = genesis.spec.relaxations;
+    genesis.spec.relaxations = options.rules.relaxations(recorded_rules)?.union(given);
     let start = Start::from(genesis);
     let store = open::store(folder, &start, caches, SyncPolicy::Always, shutdown.context())?;
     open::log_chain(folder, &start.genesis, &*store)?;
@@ -103,6 +112,7 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
     let following = terminal.map(|terminal| terminal.follow(chain.node().clone()));
     let following = following.transpose().map_err(CommandError::Output)?;
     let gas_price = chain.gas_price(&Context::unbounded())?;
+    let access = Access::new(&http);
     let (scheme, base_path, picks_port) = (http.scheme(), http.listen.base_path.clone(), http.listen.port == 0);
     serve(chain.node().clone(), http, shutdown, |address| {
         let url = format!("{scheme}://{}{}", reachable(address), base_path.as_str());
@@ -111,10 +121,18 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
             summary.write(path)?;
         }
         let silent = options.output.silent;
-        let banner = if silent { String::new() } else { banner::Banner(&summary).to_string() };
+        let banner = match (silent, options.is_anvil) {
+            (true, _) => String::new(),
+            (_, true) => AnvilBanner(&summary).to_string(),
+            (_, false) => Banner { summary: &summary, access: &access }.to_string(),
+        };
+        let listening = match options.is_anvil {
+            true => format!("Listening on {address}"),
+            false => format!("listening on {scheme}://{address}{base_path}"),
+        };
         // A port chosen by the system is not shown anywhere else.
         if !silent || picks_port {
-            logging::announce(&banner, &format!("{scheme}://{address}{base_path}"));
+            logging::announce(&banner, &listening);
         }
         notify::ready(address);
         Ok::<_, CommandError>(())
@@ -125,8 +143,12 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
     Ok(store.flush()?)
 }
 
-/// Builds the genesis that funds the accounts of `options`.
-fn generated_genesis(options: &DevOptions) -> Result<Genesis, DevNodeError> {
+/// Builds the genesis that funds the accounts of `options`. Unless they specify its time, that is the current time, or
+/// that of the genesis `recorded` in the folder: contracts expect the head to be about as old as the next block.
+fn generated_genesis(options: &DevOptions, recorded: Option<&Genesis>) -> Result<Genesis, DevNodeError> {
     let accounts = Accounts::derive(&options.accounts())?;
-    Ok(options.genesis().build(accounts.addresses())?)
+    let chosen = options.genesis();
+    let time = || recorded.map_or_else(|| SystemClock.now_millis() / 1_000, |genesis| genesis.header.timestamp);
+    let timestamp = Some(chosen.timestamp.unwrap_or_else(time));
+    Ok(DevGenesis { timestamp, ..chosen }.build(accounts.addresses())?)
 }

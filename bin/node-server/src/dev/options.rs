@@ -1,5 +1,6 @@
 //! The options of `dev`.
 
+use super::rules::RuleOptions;
 use super::state_file;
 use super::terminal::{Terminal, Traces};
 use crate::logging::{self, LogFormat};
@@ -10,7 +11,6 @@ use node_core::pool::TransactionOrder;
 use node_core::producer::Mining;
 use node_dev::{AccountOptions, DEFAULT_DERIVATION_PATH, DEFAULT_MNEMONIC, DevGenesis, Hardfork};
 use node_types::Address;
-use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tracing_subscriber::filter::{LevelFilter, Targets};
@@ -29,6 +29,8 @@ pub(crate) struct DevOptions {
     #[command(flatten)]
     pub(crate) chain: ChainArguments,
     #[command(flatten)]
+    pub(crate) rules: RuleOptions,
+    #[command(flatten)]
     pub(crate) mining: MiningOptions,
     #[command(flatten)]
     pub(crate) storage: DevStorageOptions,
@@ -40,6 +42,9 @@ pub(crate) struct DevOptions {
     /// change the chain
     #[arg(long, help_heading = "Access", conflicts_with_all = ["no_control", "control_listen"])]
     pub(crate) force_control: bool,
+    /// Whether the output is anvil's.
+    #[arg(skip)]
+    pub(crate) is_anvil: bool,
 }
 
 /// The accounts to derive and fund.
@@ -88,13 +93,14 @@ pub(crate) struct ChainArguments {
     /// Newest fork of the chain by name, such as london or bpo1; latest for the newest known
     #[arg(long, value_name = "NAME", default_value_t)]
     hardfork: Hardfork,
-    /// Timestamp of the genesis block in Unix seconds; the chain's clock continues from it [default: the start of 2025,
-    /// with the system clock for later blocks]
+    /// Timestamp of the genesis block in Unix seconds; the chain's clock continues from it [default: the start of the
+    /// program, or that of the folder, with the system clock for later blocks]
     #[arg(long, value_name = "SECONDS")]
     pub(crate) timestamp: Option<u64>,
-    /// Deploy only the CREATE2 deployer, without Multicall3, Permit2, CreateX, and EntryPoint 0.7 and 0.8
+    /// Deploy only the CREATE2 deployer, without Multicall3, Permit2, CreateX, EntryPoint 0.6 to 0.9, the registry of
+    /// ERC-1820, and the factories of EIP-2470 and Safe
     #[arg(long)]
-    bare: bool,
+    pub(super) bare: bool,
     /// Address that receives the fees
     #[arg(long, value_name = "ADDRESS", default_value_t = HexAddress(DevGenesis::default().coinbase))]
     coinbase: HexAddress,
@@ -177,8 +183,8 @@ pub(crate) struct OutputOptions {
     /// Print only errors, and the address if --port is 0
     #[arg(short = 'q', long, visible_alias = "quiet")]
     pub(crate) silent: bool,
-    /// Show each transaction with its console.log lines even if the output is not a terminal; -vvv adds the calls of
-    /// failed transactions, -vvvv those of all
+    /// Show each transaction with its console.log lines even if --log is given; -vvv adds the calls of failed
+    /// transactions, -vvvv those of all
     #[arg(short, long, alias = "verbosity", action = ArgAction::Count)]
     verbose: u8,
     /// Show the calls of each transaction, as -vvvv does
@@ -250,7 +256,7 @@ impl DevOptions {
     fn shows_terminal(&self) -> bool {
         let OutputOptions { silent, verbose, print_traces, .. } = self.output;
         let OperationOptions { log, log_format, .. } = &self.server.operation;
-        let wanted = verbose > 0 || print_traces || (io::stdout().is_terminal() && log.is_default());
+        let wanted = verbose > 0 || print_traces || log.is_default();
         wanted && !silent && *log_format == LogFormat::Text
     }
 

@@ -3,6 +3,7 @@
 use crate::error::CommandError;
 use crate::files::{self, Access};
 use node_chain::Genesis;
+use node_core::protocol::Relaxations;
 use node_dev::{Accounts, Checksummed, DevAccount};
 use node_types::{H256, U256};
 use serde_json::{Value, json};
@@ -17,9 +18,11 @@ pub(super) struct Summary {
     pub(super) derivation_path: String,
     pub(super) chain_id: u64,
     pub(super) genesis_hash: H256,
-    genesis_timestamp: u64,
-    gas_limit: u64,
-    base_fee: u64,
+    pub(super) genesis_timestamp: u64,
+    pub(super) gas_limit: u64,
+    pub(super) base_fee: u64,
+    /// The rules in which the chain differs from the protocol.
+    pub(super) relaxations: Relaxations,
     gas_price: U256,
     /// `None` if the chain is in memory.
     pub(super) folder: Option<PathBuf>,
@@ -48,6 +51,7 @@ impl Summary {
             gas_limit: genesis.header.gas_limit,
             base_fee: genesis.header.base_fee_per_gas.unwrap_or_default(),
             gas_price,
+            relaxations: genesis.spec.relaxations,
             folder: folder.map(Path::to_owned),
             url,
         }

@@ -1,18 +1,25 @@
+use super::access::Access;
 use super::anvil_options;
 use super::options::{DevOptions, MiningOptions, Order};
 use super::summary::{Summary, key};
 use crate::cli::{Command, CommandLine};
-use crate::dev::banner::Banner;
+use crate::dev::banner::{AnvilBanner, Banner};
 use crate::server::reachable;
 use crate::settings::{self, Request, UsageError};
 use clap::error::ErrorKind;
 use node_chain::dev_genesis;
 use node_dev::{AccountOptions, Accounts, Checksummed, DevGenesis};
+use node_http::HttpConfig;
 use node_types::U256;
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
+
+/// Returns the banner of a server with the default configuration.
+fn banner(summary: &Summary) -> String {
+    Banner { summary, access: &Access::new(&HttpConfig::default()) }.to_string()
+}
 
 fn read(arguments: &[&str]) -> Result<Box<DevOptions>, UsageError> {
     let arguments = ["ethnode", "dev"].iter().chain(arguments).map(OsString::from);
@@ -118,7 +125,7 @@ fn the_banner_shows_accounts_chain_and_a_first_request() {
         let address = "0.0.0.0:8545".parse().unwrap();
         Summary::new(&accounts, &genesis, U256::one(), folder, format!("http://{}/node", reachable(address)))
     };
-    let text = Banner(&summary(None)).to_string();
+    let text = banner(&summary(None));
     for expected in [
         "(0) 0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266  \
          0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80  10000 ether\n",
@@ -134,7 +141,7 @@ fn the_banner_shows_accounts_chain_and_a_first_request() {
     ] {
         assert!(text.contains(expected), "no {expected:?} in:\n{text}");
     }
-    let text = Banner(&summary(Some(Path::new("/data")))).to_string();
+    let text = banner(&summary(Some(Path::new("/data"))));
     assert!(text.contains("data folder      /data\n"), "{text}");
 }
 
@@ -143,7 +150,7 @@ fn the_banner_shows_no_other_mnemonic_and_no_key_of_it() {
     let mnemonic = format!("{}art", "abandon ".repeat(23));
     let accounts = Accounts::derive(&AccountOptions { count: 1, mnemonic, ..AccountOptions::default() }).unwrap();
     let genesis = DevGenesis::default().build(accounts.addresses()).unwrap();
-    let text = Banner(&Summary::new(&accounts, &genesis, U256::one(), None, String::new())).to_string();
+    let text = banner(&Summary::new(&accounts, &genesis, U256::one(), None, String::new()));
     assert!(!text.contains("abandon") && !text.contains(&key(&accounts[0])[2..]), "{text}");
     assert!(text.contains("--config-out") && text.contains(&Checksummed(accounts[0].address()).to_string()), "{text}");
 }
@@ -156,7 +163,7 @@ fn only_funded_accounts_are_shown() {
     let summary = Summary::new(&accounts, &dev_genesis(), U256::one(), None, format!("http://{}", reachable(address)));
     assert!(summary.accounts.is_empty());
     assert_eq!(summary.url, "http://[::1]:1");
-    let text = Banner(&summary).to_string();
+    let text = banner(&summary);
     assert!(text.contains("funds no account") && !text.contains("keys are public"), "{text}");
 }
 
@@ -189,6 +196,10 @@ fn every_option_of_anvil_works_or_is_explained() {
     for name in ANVIL.split_whitespace() {
         assert_ne!(known.contains(name), anvil_options::instead(name).is_some(), "{name}");
     }
+    let of_anvil = options_of("anvil");
+    for name in ANVIL.split_whitespace() {
+        assert!(of_anvil.contains(name) || anvil_options::instead(name).is_some(), "{name}");
+    }
     for sentence in anvil_options::sentences() {
         let words = sentence.split(|c: char| c != '-' && !c.is_ascii_alphanumeric());
         for name in words.filter_map(|word| word.strip_prefix("--")) {
@@ -198,6 +209,7 @@ fn every_option_of_anvil_works_or_is_explained() {
     let error = read(&["--fork-url", "http://127.0.0.1:1"]).unwrap_err();
     let message = error.message();
     // clap would propose --force-control.
+    assert!(message.contains("forking is not supported yet"), "{message}");
     let rendered = matches!(error, UsageError::Options { error, .. } if error.render().to_string() == format!("error: {message}\n"));
     assert!(
         rendered && message.starts_with("--fork-url is not an option here: ") && message.contains("--load-state"),
@@ -231,4 +243,59 @@ fn messages_mention_options_that_exist() {
         }
     }
     assert!(mentioned > 20, "{mentioned}");
+}
+
+/// Reads the options of `arguments`, of which the first is the name of the program.
+fn read_all(arguments: &[&str]) -> Result<Box<DevOptions>, UsageError> {
+    match settings::read(arguments.iter().map(OsString::from))? {
+        Request::Execute(CommandLine { command: Command::Dev(options), .. }, _) => Ok(options),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn anvil_has_the_defaults_of_anvil() {
+    for program in [&["ethnode", "anvil"][..], &["anvil"], &["/usr/local/bin/anvil"]] {
+        let options = read_all(program).unwrap();
+        let rules = options.rules.relaxations(None).unwrap();
+        assert!(rules.no_transaction_gas_cap && rules.equal_timestamps && rules.code_size_limit.is_none());
+        let access = &options.server.http.access;
+        assert_eq!(access.cors_origins.iter().map(ToString::to_string).collect::<Vec<_>>(), ["*=control"]);
+        assert!(options.is_anvil && options.force_control && options.genesis() == DevGenesis::default());
+    }
+    let given = ["anvil", "--gas-price", "0", "--enable-tx-gas-limit", "--no-cors", "--steps-tracing", "-j", "2"];
+    let options = read_all(&given).unwrap();
+    assert!(!options.rules.relaxations(None).unwrap().no_transaction_gas_cap);
+    assert_eq!(options.server.http.access.cors_origins[0].to_string(), "none");
+    let options = read_all(&["anvil", "--allow-origin", "https://a.example", "--code-size-limit", "50000"]).unwrap();
+    assert_eq!(options.server.http.access.cors_origins[0].to_string(), "https://a.example=control");
+    assert_eq!(options.rules.relaxations(None).unwrap().code_size_limit, Some(50_000));
+    let refused = read_all(&["anvil", "--fork-url", "http://127.0.0.1:1"]).unwrap_err().message();
+    assert!(refused.starts_with("--fork-url is not an option here: forking is not supported yet"), "{refused}");
+    let version = settings::read(["anvil", "--version"].map(OsString::from)).unwrap();
+    assert!(
+        matches!(&version, Request::Show(text) if text.starts_with("anvil Version: 1.7.1 (ethnode ")),
+        "{version:?}"
+    );
+    // Without the name, the rules are the protocol's.
+    let options = read(&[]).unwrap();
+    assert!(options.rules.relaxations(None).unwrap().is_empty() && !options.is_anvil && !options.force_control);
+}
+
+#[test]
+fn the_output_of_anvil_is_what_programs_that_start_it_read() {
+    let mnemonic = format!("{}art", "abandon ".repeat(23));
+    let options = AccountOptions { count: 1, mnemonic: mnemonic.clone(), ..AccountOptions::default() };
+    let accounts = Accounts::derive(&options).unwrap();
+    let genesis = DevGenesis::default().build(accounts.addresses()).unwrap();
+    let text = AnvilBanner(&Summary::new(&accounts, &genesis, U256::one(), None, String::new())).to_string();
+    let address = Checksummed(accounts[0].address());
+    for expected in [
+        format!("\nAvailable Accounts\n==================\n\n(0) {address} (10000.000000000000000000 ETH)\n"),
+        format!("\nPrivate Keys\n==================\n\n(0) {}\n", key(&accounts[0])),
+        format!("\nWallet\n==================\nMnemonic:          {mnemonic}\nDerivation path:   m/44'/60'/0'/0/\n"),
+        "\nChain ID\n==================\n\n31337\n".to_owned(),
+    ] {
+        assert!(text.contains(&expected), "no {expected:?} in:\n{text}");
+    }
 }

@@ -1,4 +1,4 @@
-//! The log: lines on standard error, as text or as JSON.
+//! The log: lines on standard error, or as by anvil on standard output, as text or as JSON.
 //!
 //! A background thread writes the lines, so logging does not block. If lines arrive faster than they can be written,
 //! some are dropped, and their number is reported at the end. Nothing waits for a reader that has stopped reading.
@@ -12,7 +12,7 @@ use clap::ValueEnum;
 use fields::PlainFields;
 use parking_lot::Mutex;
 use serde_json::json;
-use std::io::{self, BufWriter, IsTerminal, Stderr, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::panic;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -79,6 +79,29 @@ pub(crate) enum LogFormat {
     Json,
 }
 
+/// Where log lines are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stream {
+    Stderr,
+    Stdout,
+}
+
+impl Stream {
+    fn open(self) -> Box<dyn Write + Send> {
+        match self {
+            Self::Stderr => Box::new(io::stderr()),
+            Self::Stdout => Box::new(io::stdout()),
+        }
+    }
+
+    fn is_terminal(self) -> bool {
+        match self {
+            Self::Stderr => io::stderr().is_terminal(),
+            Self::Stdout => io::stdout().is_terminal(),
+        }
+    }
+}
+
 /// The running log. Dropping it writes all queued lines.
 pub(crate) struct Logs {
     /// `None` only while this is being dropped.
@@ -87,17 +110,22 @@ pub(crate) struct Logs {
 
 impl Logs {
     /// Starts logging the events that pass `configured`. `requests` observes the events of all requests.
-    pub(crate) fn start(configured: Targets, format: LogFormat, requests: Option<RequestLayer>) -> Self {
+    pub(crate) fn start(
+        configured: Targets,
+        format: LogFormat,
+        stream: Stream,
+        requests: Option<RequestLayer>,
+    ) -> Self {
         let (filter, handle) = reload::Layer::new(configured.clone());
         let _ = FILTER.set(Mutex::new(Filter { handle, configured, is_debugging: false }));
         let builder =
             NonBlockingBuilder::default().lossy(true).buffered_lines_limit(MAX_QUEUED_LINES).thread_name("log");
-        let (writer, worker) = builder.finish(BatchedStderr(BufWriter::with_capacity(1 << 16, io::stderr())));
+        let (writer, worker) = builder.finish(Batched(BufWriter::with_capacity(1 << 16, stream.open())));
         // There is one log, because tracing accepts one subscriber.
         let _ = DROPPED.set(writer.error_counter());
         let lines = tracing_subscriber::fmt::layer().with_writer(writer);
         let lines = match format {
-            LogFormat::Text if io::stderr().is_terminal() => lines.with_ansi(true).boxed(),
+            LogFormat::Text if stream.is_terminal() => lines.with_ansi(true).boxed(),
             LogFormat::Text => lines.with_ansi(false).fmt_fields(PlainFields).boxed(),
             LogFormat::Json => lines.json().flatten_event(true).with_current_span(false).with_span_list(false).boxed(),
         };
@@ -226,11 +254,10 @@ pub(crate) fn print(level: Level, message: &str) {
     bounded("last-words", move || eprintln!("{line}"));
 }
 
-/// Prints the address of the server to standard output, preceded by `banner`. In JSON, this is a line without the
-/// banner. Does not wait for a reader that has stalled.
-pub(crate) fn announce(banner: &str, url: &str) {
-    let text = format!("listening on {url}");
-    let text = if is_json() { line(Level::INFO, &text, true) } else { format!("{banner}{text}") };
+/// Prints to standard output where the server listens, preceded by `banner`. In JSON, this is a line without the banner.
+/// Does not wait for a reader that has stalled.
+pub(crate) fn announce(banner: &str, listening: &str) {
+    let text = if is_json() { line(Level::INFO, listening, true) } else { format!("{banner}{listening}") };
     // The reader may have closed the pipe.
     bounded("announcement", move || drop(writeln!(io::stdout(), "{text}")));
 }
@@ -258,11 +285,11 @@ pub(crate) fn bounded(name: &str, write: impl FnOnce() + Send + 'static) {
     let _ = written.recv_timeout(LAST_WORDS);
 }
 
-/// Standard error with a pause after each flush. Lines that arrive during the pause are written together and do not
-/// wake the thread.
-struct BatchedStderr(BufWriter<Stderr>);
+/// A stream with a pause after each flush. Lines that arrive during the pause are written together and do not wake the
+/// thread.
+struct Batched(BufWriter<Box<dyn Write + Send>>);
 
-impl Write for BatchedStderr {
+impl Write for Batched {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         // One call for each line. A line is lost if the buffer is full of lines that cannot be written.
         let written = self.0.write(bytes);

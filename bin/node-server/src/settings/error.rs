@@ -88,7 +88,7 @@ impl UsageError {
             }
         };
         let mut notes: Vec<_> = named.iter().filter_map(note).collect();
-        if error.kind() == ErrorKind::UnknownArgument && command.get_name() == "dev" {
+        if error.kind() == ErrorKind::UnknownArgument && ["dev", "anvil"].contains(&command.get_name()) {
             let instead = |name: &String| Some(format!("{name} is not an option here: {}", dev::instead(name)?));
             if let Some(explained) = named.iter().find_map(instead) {
                 error = clap::Error::raw(ErrorKind::UnknownArgument, format!("{explained}\n"));
@@ -154,6 +154,10 @@ impl UsageError {
 /// Returns which commands of `root` have the option `name`, which another one lacks; `None` if no command has it.
 fn owners(root: &Command, name: &str) -> Option<String> {
     let has = |command: &&Command| options(command).any(|(_, long)| Some(long) == name.strip_prefix("--"));
-    let owners: Vec<_> = root.get_subcommands().filter(has).map(Command::get_name).collect();
+    let mut owners: Vec<_> = root.get_subcommands().filter(has).map(Command::get_name).collect();
+    // `anvil` has all options of `dev`.
+    if owners.contains(&"dev") {
+        owners.retain(|owner| *owner != "anvil");
+    }
     (!owners.is_empty()).then(|| format!("{name} is an option of {}", owners.join(", ")))
 }

@@ -16,11 +16,12 @@ mod tests;
 pub(crate) use error::UsageError;
 
 use crate::cli::CommandLine;
+use crate::dev;
 use crate::logging::{self, LogFormat};
 use clap::builder::Resettable;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
-use clap::{Arg, Command, CommandFactory, FromArgMatches, ValueEnum};
+use clap::{Arg, ArgMatches, Command, CommandFactory, FromArgMatches, ValueEnum};
 use file::SettingsFile;
 use source::{FILE_OPTION, Source, Sources, options};
 use std::env;
@@ -41,6 +42,10 @@ pub(crate) enum Request {
 /// Reads the settings. The first of `arguments` is the name of the program.
 pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, UsageError> {
     let mut arguments: Vec<_> = arguments.into_iter().collect();
+    dev::insert_command(&mut arguments);
+    if let Some(version) = dev::version(&arguments) {
+        return Ok(Request::Show(version));
+    }
     let show = remove_config_command(&mut arguments);
     insert_default_command(&mut arguments);
     let mut root = declared();
@@ -58,7 +63,7 @@ pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Requ
         }
     };
     let Some((name, given)) = all.subcommand() else {
-        return Ok(Request::Execute(CommandLine::from_arg_matches(&all)?, Vec::new()));
+        return Ok(Request::Execute(command_line(&all)?, Vec::new()));
     };
     let command = root.find_subcommand(name).unwrap_or(&root);
     let file = given.get_one::<PathBuf>(FILE_OPTION).map(|path| SettingsFile::read(path, &root)).transpose()?;
@@ -89,11 +94,14 @@ pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Requ
     environment::warnings(&commands()).iter().for_each(|warning| logging::print(Level::WARN, warning));
     match all.subcommand() {
         Some((_, matches)) if show => Ok(Request::Show(show::settings(command, matches, &sources))),
-        Some((_, matches)) => {
-            Ok(Request::Execute(CommandLine::from_arg_matches(&all)?, show::changed(command, matches, &sources)))
-        }
-        None => Ok(Request::Execute(CommandLine::from_arg_matches(&all)?, Vec::new())),
+        Some((_, matches)) => Ok(Request::Execute(command_line(&all)?, show::changed(command, matches, &sources))),
+        None => Ok(Request::Execute(command_line(&all)?, Vec::new())),
     }
+}
+
+/// Returns the command with its options.
+fn command_line(all: &ArgMatches) -> Result<CommandLine, clap::Error> {
+    CommandLine::from_arg_matches(all).map(CommandLine::without_aliases)
 }
 
 /// Returns the format of log lines specified by the arguments or the environment, before these are checked.
@@ -133,8 +141,9 @@ fn insert_default_command(arguments: &mut Vec<OsString>) {
 /// Returns whether the command is one that serves requests.
 pub(crate) fn serves(arguments: &[OsString]) -> bool {
     let mut arguments = arguments.to_vec();
+    dev::insert_command(&mut arguments);
     insert_default_command(&mut arguments);
-    arguments.get(1).is_some_and(|command| command == "dev" || command == "run")
+    arguments.get(1).is_some_and(|command| command == "dev" || command == "anvil" || command == "run")
 }
 
 /// Returns the commands with their options.

@@ -139,10 +139,7 @@ fn unknown_options_of_the_command_line_are_explained() {
             &["--prune-before", "1"],
             "unexpected argument '--prune-before' found; --prune-before is an option of run, import",
         ),
-        (
-            &["--fork-url", "x"],
-            "--fork-url is not an option here: chains do not begin with the state of another server",
-        ),
+        (&["--fork-url", "x"], "--fork-url is not an option here: forking is not supported yet"),
     ];
     for (arguments, expected) in cases {
         assert!(message(arguments).starts_with(expected), "{}", message(arguments));
@@ -214,12 +211,15 @@ fn table(root: &Command) -> String {
                 rows.push((row, Vec::new()));
                 rows.len() - 1
             });
-            rows[index].1.push(command.get_name());
+            // `anvil` has all options of `dev`.
+            if command.get_name() != "anvil" || !rows[index].1.contains(&"dev") {
+                rows[index].1.push(command.get_name());
+            }
         }
     }
     let mut text =
         "| Option | Environment | TOML key | Default | Meaning | Commands |\n|---|---|---|---|---|---|\n".to_owned();
-    let commands = root.get_subcommands().filter(|command| command.get_name() != "help").count();
+    let commands = root.get_subcommands().filter(|command| !["help", "anvil"].contains(&command.get_name())).count();
     for (row, of) in rows {
         text += &format!("{row} {} |\n", if of.len() == commands { "all".to_owned() } else { of.join(", ") });
     }

@@ -7,6 +7,7 @@ use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A running server, killed when dropped.
 struct Server {
@@ -20,7 +21,7 @@ impl Server {
         let mut child = command(arguments).spawn().expect("the server starts");
         let mut lines = BufReader::new(child.stdout.take().expect("stdout is piped")).lines();
         let mut banner = String::new();
-        while !banner.contains("listening on ") {
+        while !banner.contains("istening on ") {
             let line = lines.next().unwrap_or_else(|| panic!("it ended after:\n{banner}"));
             banner += &line.expect("stdout can be read");
             banner.push('\n');
@@ -89,12 +90,14 @@ fn the_request_in_the_banner_works_and_the_file_matches_the_banner() {
         ("gas_limit", "30000000"),
         // The next base fee, an eighth below the first, and a tip of 1 gwei.
         ("gas_price", "1875000000"),
-        ("genesis_timestamp", "1735689600"),
         ("chain_id", "31337"),
     ];
     for (name, value) in expected {
         assert_eq!(config[name], value, "{name}");
     }
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs();
+    let timestamp = config["genesis_timestamp"].as_str().and_then(|text| text.parse::<u64>().ok());
+    assert!(timestamp.is_some_and(|time| (now - 600..=now).contains(&time)), "{timestamp:?}");
     assert_eq!(config["wallet"]["mnemonic"], "test test test test test test test test test test test junk");
     assert_eq!(config["wallet"]["derivation_path"], "m/44'/60'/0'/0/");
 }
@@ -154,4 +157,36 @@ fn the_environment_sets_options() {
         command(&["stats", "--data-dir", "/nowhere"]).env("ETHNODE_HARDFORK", "amsterdam").output().expect("it runs");
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(text.contains("/nowhere") && !text.contains("hardfork"), "{text}");
+}
+
+/// Programs that start anvil take the port from the last line of the banner, and anything on standard error for a
+/// failure.
+#[test]
+fn a_program_named_anvil_prints_what_anvil_prints() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let anvil = folder.path().join("anvil");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_ethnode"), &anvil).expect("links work");
+    let version = Command::new(&anvil).arg("--version").output().expect("it runs");
+    assert!(version.status.success() && version.stdout.starts_with(b"anvil Version: "), "{version:?}");
+    let arguments = ["-p", "0", "--host", "127.0.0.1", "-a", "2", "-b", "12"];
+    let mut child =
+        Command::new(&anvil).args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut lines = BufReader::new(child.stdout.take().expect("stdout is piped")).lines();
+    let mut banner = Vec::new();
+    let address = loop {
+        let line = lines.next().unwrap_or_else(|| panic!("it ended after {banner:?}")).expect("stdout can be read");
+        if let Some(address) = line.strip_prefix("Listening on ") {
+            break address.to_owned();
+        }
+        banner.push(line);
+    };
+    let _client = TcpStream::connect(&*address).expect("it listens");
+    let section =
+        |name: &str| banner.iter().skip_while(|line| *line != name).skip(3).take(2).cloned().collect::<Vec<_>>();
+    assert!(section("Available Accounts")[0].starts_with("(0) 0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266 ("));
+    assert!(section("Private Keys")[0].ends_with("0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"));
+    assert!(Command::new("kill").arg(child.id().to_string()).status().expect("kill runs").success());
+    let mut errors = String::new();
+    child.stderr.take().expect("stderr is piped").read_to_string(&mut errors).expect("it can be read");
+    assert!(child.wait().expect("it ends").success() && errors.is_empty(), "{errors}");
 }

@@ -2,7 +2,9 @@
 
 use super::number::check_spelling;
 use super::{GenesisError, number};
-use node_core::protocol::{Activation, BlobEntry, BlobParams, ChainSpec, DaoFork, Fork, UPGRADES, Upgrade};
+use node_core::protocol::{
+    Activation, BlobEntry, BlobParams, ChainSpec, DaoFork, Fork, Relaxations, UPGRADES, Upgrade,
+};
 use node_types::U256;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -18,13 +20,14 @@ const OTHER_BLOCKS: [&str; 3] = ["eip155Block", "daoForkBlock", "mergeNetsplitBl
 const FOREIGN_CONSENSUS: [&str; 8] = ["clique", "parlia", "bor", "optimism", "aura", "ibft2", "qbft", "istanbul"];
 
 /// Other keys with an effect.
-const OTHER_KEYS: [&str; 6] = [
+const OTHER_KEYS: [&str; 7] = [
     "chainId",
     "terminalTotalDifficultyPassed",
     "daoForkSupport",
     "depositContractAddress",
     "blobSchedule",
     "enableVerkleAtGenesis",
+    "relaxations",
 ];
 
 /// Upper bound of blobs per block, which keeps blob gas within 64 bits.
@@ -80,6 +83,7 @@ pub(super) fn parse(config: &RawObject<'_>) -> Result<ChainSpec, GenesisError> {
         blob_schedule: config.blob_schedule(&by_time)?,
         merge_netsplit: config.number("mergeNetsplitBlock")?,
         deposit_contract,
+        relaxations: config.relaxations()?,
     })
 }
 
@@ -171,6 +175,25 @@ impl Config<'_> {
             set.push((upgrade, at));
         }
         Ok(set)
+    }
+
+    /// Returns the rules in which the chain is less strict than the protocol.
+    fn relaxations(&self) -> Result<Relaxations, GenesisError> {
+        let Some(value) = self.get("relaxations") else { return Ok(Relaxations::default()) };
+        let given: RawObject<'_> = number::typed("config.relaxations", value)?;
+        const KEYS: [&str; 4] = ["codeSizeLimit", "noTransactionGasCap", "equalTimestamps", "constantZeroBaseFee"];
+        given.keys().try_for_each(|key| check_spelling("config.relaxations.", key, KEYS))?;
+        let flag = |key: &str| match given.get(key) {
+            Some(value) => number::typed(&format!("config.relaxations.{key}"), value),
+            None => Ok(false),
+        };
+        let limit = given.get("codeSizeLimit");
+        Ok(Relaxations {
+            code_size_limit: limit.map(|value| number::u64("config.relaxations.codeSizeLimit", value)).transpose()?,
+            no_transaction_gas_cap: flag("noTransactionGasCap")?,
+            equal_timestamps: flag("equalTimestamps")?,
+            constant_zero_base_fee: flag("constantZeroBaseFee")?,
+        })
     }
 
     /// Returns the blob parameters of the upgrades since Cancun. For forks they default to mainnet's.

@@ -2,7 +2,7 @@
 
 use super::{Genesis, GenesisError};
 use node_core::block::SealedHeader;
-use node_core::protocol::{BlobEntry, BlobParams, ChainSpec, Fork};
+use node_core::protocol::{BlobEntry, BlobParams, ChainSpec, Fork, Relaxations};
 use node_types::{BlockNumber, U256};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,6 +24,9 @@ pub enum ContinueError {
     Record(#[source] GenesisError),
     #[error("the chain has the id {recorded}, expected {given}")]
     ChainId { recorded: u64, given: u64 },
+    /// Blocks that were executed under weaker rules cannot be executed again under stricter ones.
+    #[error("the chain was produced with weaker rules than those of the given genesis, which it still needs: {0}")]
+    Relaxations(Relaxations),
     #[error("the fork schedules differ at or below the head, block {head} at time {time}: {change}")]
     Schedule {
         head: BlockNumber,
@@ -125,6 +128,10 @@ impl Genesis {
         let recorded = Self::parse(recorded).map_err(ContinueError::Record)?;
         if recorded.spec.chain_id != self.spec.chain_id {
             return Err(ContinueError::ChainId { recorded: recorded.spec.chain_id, given: self.spec.chain_id });
+        }
+        let weaker = recorded.spec.relaxations;
+        if weaker.union(self.spec.relaxations) != self.spec.relaxations {
+            return Err(ContinueError::Relaxations(weaker));
         }
         let changes = changes(&recorded.spec, &self.spec);
         match changes.iter().find(|change| change.concerns(head)) {

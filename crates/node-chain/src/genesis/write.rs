@@ -103,5 +103,16 @@ fn config(spec: &ChainSpec) -> Value {
     if !blob_schedule.is_empty() {
         put("blobSchedule", blob_schedule.into());
     }
+    let relaxed = spec.relaxations;
+    if !relaxed.is_empty() {
+        let mut relaxations = Map::new();
+        if let Some(limit) = relaxed.code_size_limit {
+            relaxations.insert("codeSizeLimit".to_owned(), json!(limit));
+        }
+        relaxations.insert("noTransactionGasCap".to_owned(), json!(relaxed.no_transaction_gas_cap));
+        relaxations.insert("equalTimestamps".to_owned(), json!(relaxed.equal_timestamps));
+        relaxations.insert("constantZeroBaseFee".to_owned(), json!(relaxed.constant_zero_base_fee));
+        put("relaxations", relaxations.into());
+    }
     config.into()
 }

@@ -15,6 +15,10 @@ pub struct NextBlockRules {
     pub blob_base_fee: Option<U256>,
     /// Blob parameters; `None` before Cancun.
     pub blob_params: Option<BlobParams>,
+    /// Maximum gas limit of a transaction; `None` if only that of the block applies.
+    pub transaction_gas_cap: Option<u64>,
+    /// Maximum length of init code in bytes; `None` before Shanghai.
+    pub init_code_limit: Option<usize>,
 }
 
 impl NextBlockRules {
@@ -27,6 +31,8 @@ impl NextBlockRules {
             base_fee: header.base_fee_per_gas,
             blob_base_fee: fees::blob_base_fee(spec, header),
             blob_params: if fork >= Fork::Cancun { spec.blob_params(header.timestamp) } else { None },
+            transaction_gas_cap: spec.transaction_gas_cap(fork),
+            init_code_limit: spec.init_code_limit(fork),
         }
     }
 }

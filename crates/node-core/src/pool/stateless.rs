@@ -2,7 +2,7 @@
 
 use super::{NextBlockRules, PoolError, PoolLimits};
 use crate::executor::{Property, TransactionError};
-use crate::protocol::gas::{MAX_INIT_CODE_SIZE, TRANSACTION_GAS_CAP, floor_gas, intrinsic_gas};
+use crate::protocol::gas::{floor_gas, intrinsic_gas};
 use crate::protocol::{Fork, blobs};
 use node_types::U256;
 use node_types::consensus::{BlobSidecar, TransactionBody, TransactionType};
@@ -70,8 +70,8 @@ fn check_gas(next: &NextBlockRules, body: &TransactionBody, reasons: &mut Vec<Po
     if limit > next.gas_limit {
         reasons.push(TransactionError::BlockGasExceeded { limit, available: next.gas_limit }.into());
     }
-    if next.fork >= Fork::Osaka && limit > TRANSACTION_GAS_CAP {
-        reasons.push(TransactionError::GasLimitCap { limit, cap: TRANSACTION_GAS_CAP }.into());
+    if let Some(cap) = next.transaction_gas_cap.filter(|cap| limit > *cap) {
+        reasons.push(TransactionError::GasLimitCap { limit, cap }.into());
     }
     let intrinsic = intrinsic_gas(next.fork, body);
     if limit < intrinsic {
@@ -82,8 +82,8 @@ fn check_gas(next: &NextBlockRules, body: &TransactionBody, reasons: &mut Vec<Po
         reasons.push(TransactionError::FloorGas { limit, required }.into());
     }
     let length = body.input().len();
-    if next.fork >= Fork::Shanghai && body.to().is_none() && length > MAX_INIT_CODE_SIZE {
-        reasons.push(TransactionError::InitCodeTooLong { length, limit: MAX_INIT_CODE_SIZE }.into());
+    if let Some(limit) = next.init_code_limit.filter(|limit| body.to().is_none() && length > *limit) {
+        reasons.push(TransactionError::InitCodeTooLong { length, limit }.into());
     }
 }
 

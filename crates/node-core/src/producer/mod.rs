@@ -193,7 +193,10 @@ impl Producer {
             let _sealing = context.lock(&self.sealing).map_err(BackendError::from)?;
             let timestamp = match interval {
                 _ if mined == 0 => timestamp,
-                Some(interval) => Some(self.head()?.header.timestamp.saturating_add(interval.max(1))),
+                Some(interval) => {
+                    let head = self.head()?.header.timestamp;
+                    Some(head.saturating_add(interval).max(self.parts.spec.least_timestamp(head)))
+                }
                 None => None,
             };
             let sealed = self.seal(withdrawals.take().unwrap_or_default(), true, timestamp)?;
@@ -426,17 +429,19 @@ impl Producer {
         Ok(())
     }
 
-    /// Sets the chain's clock to `timestamp`, in Unix seconds. Returns by how many seconds that moves it.
+    /// Sets the chain's clock to `timestamp`, in Unix seconds. Returns by how many seconds that moves it. If the head is
+    /// later, so is the next block, unless the chain allows earlier ones
+    /// ([`Relaxations::equal_timestamps`](crate::protocol::Relaxations::equal_timestamps)).
     ///
     /// # Errors
-    /// [`ProducerError::TimestampTooHigh`].
+    /// [`ProducerError::TimestampTooHigh`], and failures of the backend.
     pub fn set_time(&self, timestamp: u64) -> Result<i64, ProducerError> {
         if timestamp > ProducerError::LAST_TIMESTAMP {
             return Err(ProducerError::TimestampTooHigh { timestamp });
         }
         let _sealing = self.sealing.lock();
         let before = self.settings.now();
-        self.settings.continue_from(timestamp);
+        self.settings.set_time(&*self.head()?, timestamp);
         Ok(timestamp.cast_signed() - before.cast_signed())
     }
 

@@ -1,7 +1,7 @@
 //! The settings for the blocks that a producer seals.
 
 use super::ProducerError;
-use crate::assembly::{NextHeader, next_header};
+use crate::assembly::{NextHeader, next_header_at};
 use crate::block::SealedHeader;
 use crate::clock::Clock;
 use crate::protocol::ChainSpec;
@@ -44,6 +44,8 @@ struct Choices {
 struct OneBlock {
     /// Timestamp in Unix seconds.
     timestamp: Option<u64>,
+    /// Lowest timestamp, if the time was set back to before the parent.
+    least_timestamp: Option<u64>,
     /// Base fee in wei per gas.
     base_fee: Option<u64>,
     /// Value of PREVRANDAO.
@@ -52,9 +54,27 @@ struct OneBlock {
 
 impl Choices {
     /// Returns the timestamp of the block after `parent`, given the current time `now`; both in Unix seconds.
-    fn timestamp(&self, parent: &SealedHeader, now: u64) -> u64 {
+    fn timestamp(&self, spec: &ChainSpec, parent: &SealedHeader, now: u64) -> u64 {
         let by_interval = self.interval.map(|interval| parent.header.timestamp.saturating_add(interval));
-        self.next.timestamp.or(by_interval).unwrap_or(now)
+        let by_interval = by_interval.filter(|_| self.next.least_timestamp.is_none());
+        self.next.timestamp.or(by_interval).unwrap_or(now).max(self.least_timestamp(spec, parent))
+    }
+
+    /// Returns the lowest timestamp of the block after `parent`.
+    fn least_timestamp(&self, spec: &ChainSpec, parent: &SealedHeader) -> u64 {
+        self.next.least_timestamp.unwrap_or_else(|| spec.least_timestamp(parent.header.timestamp))
+    }
+
+    /// Fails if the block after `parent` cannot have this timestamp.
+    fn check_timestamp(&self, spec: &ChainSpec, parent: &SealedHeader, timestamp: u64) -> Result<(), ProducerError> {
+        let least = self.least_timestamp(spec, parent);
+        if timestamp < least {
+            return Err(ProducerError::TimestampTooLow { timestamp, least });
+        }
+        if timestamp > ProducerError::LAST_TIMESTAMP {
+            return Err(ProducerError::TimestampTooHigh { timestamp });
+        }
+        Ok(())
     }
 }
 
@@ -74,19 +94,20 @@ impl BlockSettings {
 
     /// Sets the timestamp of the next block, from which the chain's clock continues.
     pub(super) fn set_timestamp(&self, parent: &SealedHeader, timestamp: u64) -> Result<(), ProducerError> {
-        check_timestamp(parent, timestamp)?;
+        self.chosen.lock().check_timestamp(&self.spec, parent, timestamp)?;
         self.chosen.lock().next.timestamp = Some(timestamp);
         Ok(())
     }
 
     /// Advances the chain's clock by `seconds`, or from the timestamp of `head` if that is ahead of the clock, as it
-    /// is when blocks are mined faster than one per second. Returns by how many seconds the chain's clock is then
+    /// is when blocks are mined faster than one per second, unless the time was set back. Returns by how many seconds the chain's clock is then
     /// ahead of the system clock.
     pub(super) fn increase_time(&self, head: &SealedHeader, seconds: u64) -> Result<i64, ProducerError> {
         let now = self.clock.now_millis();
         let mut chosen = self.chosen.lock();
         let from_head = i128::from(head.header.timestamp) * 1_000 - i128::from(now);
-        let offset = from_head.max(chosen.offset.into()) + i128::from(seconds) * 1_000;
+        let least = if chosen.next.least_timestamp.is_some() { i128::MIN } else { from_head };
+        let offset = least.max(chosen.offset.into()) + i128::from(seconds) * 1_000;
         let offset = i64::try_from(offset).ok();
         match offset.filter(|offset| self.now_with(*offset) <= ProducerError::LAST_TIMESTAMP) {
             Some(offset) => {
@@ -102,6 +123,14 @@ impl BlockSettings {
         let ahead = i128::from(timestamp) * 1_000 - i128::from(self.clock.now_millis());
         let mut chosen = self.chosen.lock();
         chosen.offset = i64::try_from(ahead).unwrap_or(chosen.offset);
+    }
+
+    /// Sets the chain's time to `timestamp`. If that is before `head`, the next block is as well, on chains that allow
+    /// it.
+    pub(super) fn set_time(&self, head: &SealedHeader, timestamp: u64) {
+        self.continue_from(timestamp);
+        let allowed = self.spec.relaxations.equal_timestamps && timestamp < head.header.timestamp;
+        self.chosen.lock().next.least_timestamp = allowed.then_some(timestamp);
     }
 
     /// Sets the chain's time to the timestamp of `head`, and to that of the genesis block when the chain is reset.
@@ -183,7 +212,7 @@ impl BlockSettings {
     pub(super) fn next(&self, parent: &SealedHeader, timestamp: Option<u64>) -> Result<Header, ProducerError> {
         let mut chosen = *self.chosen.lock();
         if let Some(timestamp) = timestamp {
-            check_timestamp(parent, timestamp)?;
+            chosen.check_timestamp(&self.spec, parent, timestamp)?;
             chosen.next.timestamp = Some(timestamp);
         }
         self.valid(parent, chosen)
@@ -207,7 +236,8 @@ impl BlockSettings {
     }
 
     fn header(&self, parent: &SealedHeader, chosen: Choices) -> Header {
-        let header = next_header(&self.spec, parent, chosen.timestamp(parent, self.now_with(chosen.offset)));
+        let header =
+            next_header_at(&self.spec, parent, chosen.timestamp(&self.spec, parent, self.now_with(chosen.offset)));
         let merged = header.difficulty.is_zero();
         Header {
             beneficiary: chosen.coinbase.unwrap_or(self.coinbase),
@@ -218,18 +248,6 @@ impl BlockSettings {
             ..header
         }
     }
-}
-
-/// Fails if a block after `parent` cannot have this timestamp.
-fn check_timestamp(parent: &SealedHeader, timestamp: u64) -> Result<(), ProducerError> {
-    let least = parent.header.timestamp.saturating_add(1);
-    if timestamp < least {
-        return Err(ProducerError::TimestampTooLow { timestamp, least });
-    }
-    if timestamp > ProducerError::LAST_TIMESTAMP {
-        return Err(ProducerError::TimestampTooHigh { timestamp });
-    }
-    Ok(())
 }
 
 impl NextHeader for BlockSettings {

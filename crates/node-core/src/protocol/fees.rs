@@ -44,6 +44,9 @@ pub fn next_base_fee(spec: &ChainSpec, parent: &Header) -> Option<u64> {
         let london = spec.fork_at(parent.number.saturating_add(1), parent.timestamp, parent.difficulty.is_zero());
         return (london >= Fork::London).then_some(INITIAL_BASE_FEE);
     };
+    if base_fee == 0 && spec.relaxations.constant_zero_base_fee {
+        return Some(0);
+    }
     // The target can be zero only because of the gas limit of an unusual genesis block.
     let target = (parent.gas_limit / ELASTICITY_MULTIPLIER).max(1);
     let step = |distance: u64| {

@@ -10,8 +10,10 @@ pub mod fees;
 mod fork;
 pub mod fork_id;
 pub mod gas;
+mod relaxations;
 pub mod rewards;
 mod spec;
 
 pub use fork::{Activation, BlobParams, Fork, UPGRADES, Upgrade};
+pub use relaxations::Relaxations;
 pub use spec::{BlobEntry, ChainSpec, DaoFork};

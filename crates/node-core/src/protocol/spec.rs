@@ -1,6 +1,7 @@
 //! The schedule by which a chain activates forks.
 
-use super::{Activation, BlobParams, Fork, UPGRADES};
+use super::gas::{MAX_INIT_CODE_SIZE, TRANSACTION_GAS_CAP};
+use super::{Activation, BlobParams, Fork, Relaxations, UPGRADES};
 use node_types::consensus::Header;
 use node_types::{Address, BlockNumber, U256};
 
@@ -26,6 +27,8 @@ pub struct ChainSpec {
     pub merge_netsplit: Option<BlockNumber>,
     /// Deposit contract, whose logs are deposit requests (EIP-6110). `None` if the chain has no deposits.
     pub deposit_contract: Option<Address>,
+    /// The rules in which a development chain is less strict than the protocol.
+    pub relaxations: Relaxations,
 }
 
 /// Blob parameters and when they become active.
@@ -85,6 +88,23 @@ impl ChainSpec {
     /// Returns whether `fork`, which comes after the merge, is active at a timestamp in Unix seconds.
     pub fn is_active_at(&self, fork: Fork, timestamp: u64) -> bool {
         last_active(&self.time_forks, timestamp).is_some_and(|active| active >= fork)
+    }
+
+    /// Returns the maximum gas limit of a transaction under the rules of `fork`, or `None` if only that of the block
+    /// applies.
+    pub fn transaction_gas_cap(&self, fork: Fork) -> Option<u64> {
+        (fork >= Fork::Osaka && !self.relaxations.no_transaction_gas_cap).then_some(TRANSACTION_GAS_CAP)
+    }
+
+    /// Returns the maximum length of init code in bytes under the rules of `fork`, or `None` if it has none.
+    pub fn init_code_limit(&self, fork: Fork) -> Option<usize> {
+        let twice = |limit: u64| usize::try_from(limit.saturating_mul(2)).unwrap_or(usize::MAX);
+        (fork >= Fork::Shanghai).then(|| self.relaxations.code_size_limit.map_or(MAX_INIT_CODE_SIZE, twice))
+    }
+
+    /// Returns the lowest timestamp, in Unix seconds, of a block whose parent has the timestamp `parent`.
+    pub fn least_timestamp(&self, parent: u64) -> u64 {
+        parent.saturating_add(u64::from(!self.relaxations.equal_timestamps))
     }
 
     /// Returns the blob parameters in force at a timestamp in Unix seconds, or `None` before Cancun.

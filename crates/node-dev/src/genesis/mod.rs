@@ -42,8 +42,8 @@ pub struct DevGenesis {
     pub timestamp: Option<u64>,
     /// Beneficiary of the genesis block and all later blocks.
     pub coinbase: Address,
-    /// Whether Multicall3, Permit2, CreateX, and EntryPoint 0.7 and 0.8 (ERC-4337) are deployed at their addresses on
-    /// mainnet. The CREATE2 deployer always is.
+    /// Whether Multicall3, Permit2, CreateX, EntryPoint 0.6 to 0.9 (ERC-4337), the registry of ERC-1820, and the
+    /// factories of EIP-2470 and Safe are deployed at their addresses on mainnet. The CREATE2 deployer always is.
     pub contracts: bool,
 }
 

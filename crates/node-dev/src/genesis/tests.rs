@@ -43,8 +43,8 @@ fn every_option_takes_effect() {
     for address in accounts.addresses() {
         assert_eq!(genesis.alloc[&address].balance, U256::from(u64::MAX) * U256::exp10(18));
     }
-    // Three accounts, four system contracts, the deployer, and seven contracts that tools expect.
-    assert_eq!(genesis.alloc.len(), 15);
+    // Three accounts, four system contracts, the deployer, and 15 contracts that tools expect.
+    assert_eq!(genesis.alloc.len(), 23);
     let none = DevGenesis::default().build([]).unwrap();
     assert_eq!(none.alloc.len(), 5);
 }

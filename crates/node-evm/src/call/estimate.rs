@@ -2,8 +2,7 @@
 
 use crate::call::{CallRun, reverted};
 use node_core::executor::{CallFailure, EstimateOutcome, ExecutionError, TransactionError};
-use node_core::protocol::Fork;
-use node_core::protocol::gas::{TRANSACTION_GAS, TRANSACTION_GAS_CAP};
+use node_core::protocol::gas::TRANSACTION_GAS;
 use revm::context::result::{ExecutionResult, HaltReason};
 
 /// Gas that a call with value receives in addition to the gas passed by the caller (Yellow Paper, appendix G).
@@ -58,8 +57,7 @@ fn bisect(run: &mut CallRun<'_>, limit: u64, low: &mut u64, high: &mut u64) -> R
 fn highest_limit(run: &CallRun<'_>) -> u64 {
     // As in geth, a requested limit below the gas of a plain transfer is ignored.
     let requested = run.requested_gas().filter(|gas| *gas >= TRANSACTION_GAS);
-    let cap = (run.fork >= Fork::Osaka).then_some(TRANSACTION_GAS_CAP);
-    [requested, cap, run.affordable_gas()]
+    [requested, run.transaction_gas_cap(), run.affordable_gas()]
         .into_iter()
         .flatten()
         .fold(run.block_gas_limit.min(run.gas_budget()), u64::min)

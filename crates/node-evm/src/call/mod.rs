@@ -212,6 +212,11 @@ impl<'a> CallRun<'a> {
         self.call.gas
     }
 
+    /// Returns the maximum gas limit of a transaction, or `None` if only that of the block applies.
+    pub(crate) fn transaction_gas_cap(&self) -> Option<u64> {
+        self.run.spec.transaction_gas_cap(self.fork)
+    }
+
     pub(crate) fn gas_budget(&self) -> u64 {
         self.run.context.gas_budget()
     }

@@ -69,7 +69,8 @@ pub(crate) fn refusal(machine: &mut Machine<'_>, terms: &TransactionTerms, fault
         InvalidTransaction::NonceTooHigh { tx, state } => TransactionError::NonceTooHigh { got: tx, expected: state },
         InvalidTransaction::NonceTooLow { tx, state } => TransactionError::NonceTooLow { got: tx, expected: state },
         InvalidTransaction::CreateInitCodeSizeLimit => {
-            TransactionError::InitCodeTooLong { length: terms.input_length, limit: MAX_INIT_CODE_SIZE }
+            let limit = machine.rules().limit_contract_initcode_size.unwrap_or(MAX_INIT_CODE_SIZE);
+            TransactionError::InitCodeTooLong { length: terms.input_length, limit }
         }
         InvalidTransaction::TxGasLimitGreaterThanCap { gas_limit, cap } => {
             TransactionError::GasLimitCap { limit: gas_limit, cap }

@@ -35,6 +35,14 @@ pub(crate) fn configuration(spec: &ChainSpec, fork: Fork) -> CfgEnv {
     let mut cfg = CfgEnv::new_with_spec(spec_id(fork)).with_chain_id(spec.chain_id);
     // The limits on blobs depend on the schedule of the chain and are checked when the block is executed.
     cfg.clear_max_blobs_per_tx();
+    let relaxed = spec.relaxations;
+    if let Some(limit) = relaxed.code_size_limit {
+        cfg.limit_contract_code_size = Some(usize::try_from(limit).unwrap_or(usize::MAX));
+        cfg.limit_contract_initcode_size = spec.init_code_limit(Fork::Shanghai);
+    }
+    if relaxed.no_transaction_gas_cap {
+        cfg.tx_gas_limit_cap = Some(u64::MAX);
+    }
     if fork == Fork::Constantinople {
         eip1283::configure(&mut cfg);
     }

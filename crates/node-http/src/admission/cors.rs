@@ -1,11 +1,13 @@
 //! Access by pages of other origins (CORS: Fetch Standard, section 3.3).
 
-use crate::url::{Origin, host_of};
+use crate::url::{InvalidUrl, Origin, host_of};
 use actix_web::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, HeaderMap, HeaderName, HeaderValue,
 };
+use std::fmt;
 use std::net::IpAddr;
+use std::str::FromStr;
 
 /// Response headers that pages may read, in addition to those that they always may read.
 const EXPOSED: HeaderValue =
@@ -27,20 +29,77 @@ const ASKS_FOR_METHOD: &str = "access-control-request-method";
 const ASKS_FOR_NETWORK: &str = "access-control-request-private-network";
 const ALLOWS_NETWORK: HeaderName = HeaderName::from_static("access-control-allow-private-network");
 
+/// Web pages that may use the server, and for what.
+///
+/// Its text is that of the origin, optionally followed by `=read` or `=control`. Without either, pages on this machine
+/// and pages of a listed origin may also control a development chain; extensions and `*` may only read.
+///
+/// # Examples
+/// ```
+/// use node_http::AllowedOrigin;
+///
+/// let wallet: AllowedOrigin = "https://wallet.example=read".parse()?;
+/// assert!(!wallet.controls);
+/// assert!("loopback".parse::<AllowedOrigin>()?.controls);
+/// # Ok::<(), node_http::InvalidUrl>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AllowedOrigin {
+    pub origin: Origin,
+    /// Whether the pages may control a development chain, besides reading responses and using JSON-RPC.
+    pub controls: bool,
+}
+
+impl From<Origin> for AllowedOrigin {
+    /// Returns the origin with what it allows unless its text says otherwise.
+    fn from(origin: Origin) -> Self {
+        let controls = matches!(origin, Origin::Loopback | Origin::Page(_));
+        Self { origin, controls }
+    }
+}
+
+impl FromStr for AllowedOrigin {
+    type Err = InvalidUrl;
+
+    fn from_str(text: &str) -> Result<Self, InvalidUrl> {
+        let Some((origin, right)) = text.split_once('=') else { return Ok(Self::from(text.parse::<Origin>()?)) };
+        let origin = origin.parse()?;
+        match right {
+            "read" if origin != Origin::None => Ok(Self { origin, controls: false }),
+            "control" if origin != Origin::None => Ok(Self { origin, controls: true }),
+            _ => Err(InvalidUrl::Right),
+        }
+    }
+}
+
+impl fmt::Display for AllowedOrigin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { origin, controls } = self;
+        match origin {
+            Origin::None => write!(f, "{origin}"),
+            _ => write!(f, "{origin}={}", if *controls { "control" } else { "read" }),
+        }
+    }
+}
+
 /// Returns whether a page of `origin` may read responses and use JSON-RPC.
-pub(crate) fn may_read(allowed: &[Origin], origin: &[u8]) -> bool {
-    allowed.iter().any(|allowed| match allowed {
+pub(crate) fn may_read(allowed: &[AllowedOrigin], origin: &[u8]) -> bool {
+    allowed.iter().any(|allowed| includes(&allowed.origin, origin))
+}
+
+/// Returns whether a page of `origin` may control a chain.
+pub(crate) fn may_control(allowed: &[AllowedOrigin], origin: &[u8]) -> bool {
+    allowed.iter().any(|allowed| allowed.controls && includes(&allowed.origin, origin))
+}
+
+fn includes(allowed: &Origin, origin: &[u8]) -> bool {
+    match allowed {
         Origin::Any => true,
         Origin::Loopback => is_loopback(origin),
         Origin::Extensions => is_extension(origin),
         Origin::None => false,
         Origin::Page(page) => page.as_bytes().eq_ignore_ascii_case(origin),
-    })
-}
-
-/// Returns whether a page of `origin` may control a chain, which requires that the origin is listed explicitly.
-pub(crate) fn may_control(allowed: &[Origin], origin: &[u8]) -> bool {
-    allowed.iter().any(|allowed| matches!(allowed, Origin::Page(page) if page.as_bytes().eq_ignore_ascii_case(origin)))
+    }
 }
 
 /// Returns whether `origin` is that of a page served on the same machine as the browser.
@@ -70,15 +129,18 @@ pub(crate) fn preflight_headers(request: &HeaderMap) -> impl Iterator<Item = (He
 }
 
 /// Returns the headers that allow a page of `origin` to read a response.
-pub(crate) fn headers(allowed: &[Origin], origin: &HeaderValue) -> [(HeaderName, HeaderValue); 2] {
-    let any = allowed.iter().any(|allowed| matches!(allowed, Origin::Any));
-    let origin = if any { HeaderValue::from_static("*") } else { origin.clone() };
+pub(crate) fn headers(allowed: &[AllowedOrigin], origin: &HeaderValue) -> [(HeaderName, HeaderValue); 2] {
+    let origin = if allows_any(allowed) { HeaderValue::from_static("*") } else { origin.clone() };
     [(ACCESS_CONTROL_ALLOW_ORIGIN, origin), (ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED)]
 }
 
 /// Returns whether responses depend on the origin of the requesting page.
-pub(crate) fn varies(allowed: &[Origin]) -> bool {
-    !allowed.is_empty() && !allowed.iter().any(|allowed| matches!(allowed, Origin::Any))
+pub(crate) fn varies(allowed: &[AllowedOrigin]) -> bool {
+    !allowed.is_empty() && !allows_any(allowed)
+}
+
+fn allows_any(allowed: &[AllowedOrigin]) -> bool {
+    allowed.iter().any(|allowed| allowed.origin == Origin::Any)
 }
 
 #[cfg(test)]
@@ -86,19 +148,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn origins_read_by_list_or_kind_and_control_by_list() {
-        let parse = |text: &str| -> Vec<Origin> {
+    fn pages_read_and_control_as_the_list_says() {
+        let parse = |text: &str| -> Vec<AllowedOrigin> {
             text.split(',').filter(|text| !text.is_empty()).map(|origin| origin.parse().unwrap()).collect()
         };
         let cases = [
             ("", "http://localhost:3000", false, false),
             ("none", "http://localhost:3000", false, false),
-            ("loopback", "http://localhost:3000", true, false),
-            ("loopback", "https://app.localhost", true, false),
-            ("loopback", "HTTP://LocalHost:3000", true, false),
+            ("loopback", "http://localhost:3000", true, true),
+            ("loopback", "https://app.localhost", true, true),
+            ("loopback", "HTTP://LocalHost:3000", true, true),
             ("http://localhost", "HTTP://LOCALHOST", true, true),
-            ("loopback", "http://127.0.0.1:5173", true, false),
-            ("loopback", "http://[::1]:5173", true, false),
+            ("loopback", "http://127.0.0.1:5173", true, true),
+            ("loopback", "http://[::1]:5173", true, true),
             ("loopback", "http://localhost.evil.example", false, false),
             ("loopback", "http://127.0.0.1.evil.example", false, false),
             ("loopback", "http://evillocalhost", false, false),
@@ -112,11 +174,37 @@ mod tests {
             ("https://a.example", "https://a.example:444", false, false),
             ("*", "null", true, false),
             ("*", "https://a.example", true, false),
+            ("loopback=read", "http://localhost:3000", true, false),
+            ("loopback=control", "http://localhost:3000", true, true),
+            ("loopback=control", "https://a.example", false, false),
+            ("extensions=control", "chrome-extension://abc", true, true),
+            ("https://a.example=read", "https://a.example", true, false),
+            ("https://a.example=read,https://a.example", "https://a.example", true, true),
+            ("*=read,loopback", "https://a.example", true, false),
+            ("*=read,loopback", "http://[::1]", true, true),
+            ("*=control", "null", true, true),
         ];
         for (allowed, origin, reads, controls) in cases {
             let allowed = parse(allowed);
             let got = (may_read(&allowed, origin.as_bytes()), may_control(&allowed, origin.as_bytes()));
             assert_eq!(got, (reads, controls), "{allowed:?} {origin}");
+        }
+    }
+
+    #[test]
+    fn texts_round_trip_and_others_are_refused() {
+        for (text, full) in [
+            ("loopback", "loopback=control"),
+            ("extensions", "extensions=read"),
+            ("*", "*=read"),
+            ("none", "none"),
+            ("https://a.example:444=read", "https://a.example:444=read"),
+        ] {
+            let allowed: AllowedOrigin = text.parse().unwrap();
+            assert_eq!((allowed.to_string(), full.parse().unwrap()), (full.to_owned(), allowed), "{text}");
+        }
+        for text in ["loopback=", "loopback=write", "none=read", "=read", "loopback=read=control", "a.example=read"] {
+            assert!(text.parse::<AllowedOrigin>().is_err(), "{text}");
         }
     }
 }

@@ -11,6 +11,7 @@ pub(crate) mod sender;
 pub(crate) mod tokens;
 
 use crate::admission::clients::Permit;
+use crate::admission::cors::AllowedOrigin;
 use crate::admission::sender::{Origin, Sender};
 use crate::admission::tokens::{Grant, Role, Tokens};
 use crate::config::HttpConfig;
@@ -99,8 +100,8 @@ pub(crate) fn reads_only(request: &HttpRequest, service: &Service) -> bool {
 }
 
 /// Allows operations that control the chain only for programs on this machine: not over the network, unless
-/// `remote_control` is set or the request was sent to the control address, and not from a page of another origin in a
-/// local browser. If there are tokens with the role `control`, one of them is required and sufficient.
+/// `remote_control` is set or the request was sent to the control address, and not from a page of an origin in a local
+/// browser that may not. If there are tokens with the role `control`, one of them is required and sufficient.
 pub(crate) fn may_control(request: &HttpRequest, service: &Service, sender: &Sender) -> Result<(), HttpError> {
     let config = &service.config;
     if !has_origin(request, sender, config, cors::may_control) {
@@ -161,7 +162,7 @@ fn has_origin(
     request: &HttpRequest,
     sender: &Sender,
     config: &HttpConfig,
-    is_allowed: impl Fn(&[crate::url::Origin], &[u8]) -> bool,
+    is_allowed: impl Fn(&[AllowedOrigin], &[u8]) -> bool,
 ) -> bool {
     let mut origins = request.headers().get_all(ORIGIN);
     match (origins.next(), origins.next()) {
@@ -225,13 +226,13 @@ fn report_origin(origin: Option<&str>, service: &Service, wanted: Use) {
         }
         // The same page may have been refused for reading before.
         (Use::Control, true) => {
-            let text = "refused control of the chain to a page; add its origin to --cors-origins to allow it: \
-                        loopback, extensions and '*' do not";
+            let text =
+                "refused control of the chain to a page; add its origin with =control to --cors-origins to allow it";
             ([origin, " controls"].concat(), text)
         }
         (Use::Control, false) => (
             [origin, " controls"].concat(),
-            "refused control of the chain to a page: its origin has no name, so it cannot be allowed",
+            "refused control of the chain to a page of an origin without a name; only --cors-origins '*=control' allows it",
         ),
     };
     service.notices.warn(&subject, || tracing::warn!(origin, "{text}"));

@@ -121,10 +121,7 @@ impl Sender {
 
 /// Returns whether clients on other machines reach the server at its public URL.
 fn is_public(config: &HttpConfig) -> bool {
-    config.listen.public_url.as_ref().is_some_and(|url| {
-        let host = url.host();
-        !host.eq_ignore_ascii_case("localhost") && !host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
-    })
+    config.listen.public_url.as_ref().is_some_and(|url| !url.is_loopback())
 }
 
 /// Returns the total length of path, query and headers of a request in bytes, and whether a proxy has added a header.

@@ -75,7 +75,9 @@ pub(crate) enum HttpError {
     SwitchedOff(&'static str),
     #[error("`cors-origins` does not allow pages of this origin to do this")]
     ForeignOrigin,
-    #[error("a page of another origin may control the chain only if `cors-origins` lists that origin explicitly")]
+    #[error(
+        "a page of this origin may control the chain only if `cors-origins` allows it, with =control after the origin"
+    )]
     ControlFromPage,
     #[error(transparent)]
     Exhausted(#[from] Exhausted),

@@ -1,7 +1,7 @@
 //! The calls of a transaction, as geth's callTracer reports them.
 
 use super::escape::escaped;
-use super::{console_log, signatures};
+use super::{console_log, custom_errors, signatures};
 use node_dev::Checksummed;
 use node_evm::revert_reason;
 use node_types::{Address, U256};
@@ -62,6 +62,9 @@ impl CallFrame {
     /// Returns why the call failed, or `None` if it succeeded.
     pub(super) fn failure(&self) -> Option<String> {
         let error = self.error.as_deref()?;
+        if let Some(named) = custom_errors::named(&self.output) {
+            return Some(format!("{error}: {named}"));
+        }
         Some(match revert_reason(&self.output) {
             Some(reason) => escaped(&format!("{error}: {reason}")),
             None => error.to_owned(),
@@ -76,18 +79,22 @@ impl CallFrame {
         self.calls.iter().flat_map(Self::console_lines).collect()
     }
 
+    /// Returns the signature, if it is known, and the selector of the called function; `None` if there is none.
+    pub(super) fn function(&self) -> Option<String> {
+        let selector = self.input.get(..4).filter(|_| !self.kind.starts_with("CREATE"))?;
+        let name = signatures::of(selector).map_or_else(String::new, |signature| format!("{signature} "));
+        Some(format!("{name}{}", const_hex::encode_prefixed(selector)))
+    }
+
     fn write(&self, f: &mut fmt::Formatter<'_>, depth: usize) -> fmt::Result {
         let indent = 4 + 2 * depth;
         write!(f, "{:indent$}{}", "", self.kind)?;
         if let Some(to) = self.to {
             write!(f, " {}", Checksummed(to))?;
         }
-        match self.input.get(..4) {
+        match self.function() {
             _ if self.kind.starts_with("CREATE") => write!(f, ", {} bytes of init code", self.input.len())?,
-            Some(selector) => {
-                let name = signatures::of(selector).map_or_else(String::new, |signature| format!(" {signature}"));
-                write!(f, "{name} {}, {} bytes", const_hex::encode_prefixed(selector), self.input.len())?;
-            }
+            Some(function) => write!(f, " {function}, {} bytes", self.input.len())?,
             None => {}
         }
         if !self.value.is_zero() {

@@ -3,6 +3,7 @@
 
 use super::escape::escaped;
 use node_types::U256;
+use std::fmt;
 
 /// Maximum number of decimals of a placeholder.
 const MAX_DECIMALS: usize = 1024;
@@ -38,7 +39,8 @@ enum Placeholder {
     Decimals(usize),
 }
 
-/// Joins the values with spaces. If the first one is text, its placeholders are replaced with the following values.
+/// Joins the values with spaces. If the first one is text, its placeholders are replaced with the following values. The
+/// only control characters that remain are tabs and line breaks.
 pub(super) fn line(values: &[Value]) -> String {
     let mut rest = values.iter();
     let mut parts = Vec::new();
@@ -46,8 +48,9 @@ pub(super) fn line(values: &[Value]) -> String {
         rest = after.iter();
         parts.extend(Some(filled(format, &mut rest)).filter(|_| !format.is_empty()));
     }
-    parts.extend(rest.map(|value| value.shown(Placeholder::String)));
-    escaped(&parts.join(" "))
+    parts.extend(rest.map(Value::to_string));
+    let text = parts.join(" ").replace("\r\n", "\n");
+    text.split('\n').map(escaped).collect::<Vec<_>>().join("\n")
 }
 
 /// Replaces the placeholders of `format` with values, as long as there are any.
@@ -88,6 +91,12 @@ impl Placeholder {
             _ => return None,
         };
         Some((placeholder, &unit[kind.len_utf8()..]))
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shown(Placeholder::String))
     }
 }
 

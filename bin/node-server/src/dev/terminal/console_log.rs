@@ -1,8 +1,8 @@
 //! Decoding of `console.log`, which contracts call with Hardhat's and Foundry's libraries.
 
-use super::console_format::{self, Value};
-use node_dev::Checksummed;
-use node_types::{Address, H160, U256, keccak256};
+use super::abi::{self, Type};
+use super::console_format;
+use node_types::{Address, H160, keccak256};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -13,19 +13,6 @@ pub(super) const ADDRESS: Address =
 /// Maximum number of arguments of one call.
 const MAX_ARGUMENTS: usize = 4;
 
-/// The type of an argument.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Type {
-    Uint,
-    Int,
-    Bool,
-    Address,
-    String,
-    Bytes,
-    /// `bytes1` to `bytes32`.
-    Fixed(usize),
-}
-
 /// The types of the arguments by selector.
 static SIGNATURES: LazyLock<HashMap<[u8; 4], Vec<Type>>> = LazyLock::new(signatures);
 
@@ -33,32 +20,8 @@ static SIGNATURES: LazyLock<HashMap<[u8; 4], Vec<Type>>> = LazyLock::new(signatu
 pub(super) fn decode(input: &[u8]) -> Option<String> {
     let (selector, arguments) = input.split_first_chunk::<4>()?;
     let types = SIGNATURES.get(selector)?;
-    let values = types.iter().enumerate().map(|(index, kind)| value(*kind, arguments, index));
+    let values = types.iter().enumerate().map(|(index, kind)| abi::value(*kind, arguments, index));
     Some(console_format::line(&values.collect::<Option<Vec<_>>>()?))
-}
-
-/// Decodes the argument at a position.
-fn value(kind: Type, arguments: &[u8], index: usize) -> Option<Value> {
-    let word = arguments.get(32 * index..32 * index + 32)?;
-    let number = U256::from_big_endian(word);
-    Some(match kind {
-        Type::Int if word[0] & 0x80 != 0 => {
-            Value::Number { is_negative: true, magnitude: (!number).overflowing_add(U256::one()).0 }
-        }
-        Type::Int | Type::Uint => Value::Number { is_negative: false, magnitude: number },
-        Type::Bool => Value::Bool(!number.is_zero()),
-        Type::Address => Value::Hex(Checksummed(Address::from_slice(&word[12..])).to_string()),
-        Type::Fixed(length) => Value::Hex(const_hex::encode_prefixed(&word[..length])),
-        Type::String => Value::Text(String::from_utf8_lossy(dynamic(arguments, number)?).into_owned()),
-        Type::Bytes => Value::Hex(const_hex::encode_prefixed(dynamic(arguments, number)?)),
-    })
-}
-
-/// Returns the bytes at an offset, which follow their length.
-fn dynamic(arguments: &[u8], offset: U256) -> Option<&[u8]> {
-    let tail = arguments.get(usize::try_from(offset).ok()?..)?;
-    let (length, bytes) = tail.split_at_checked(32)?;
-    bytes.get(..usize::try_from(U256::from_big_endian(length)).ok()?)
 }
 
 fn signatures() -> HashMap<[u8; 4], Vec<Type>> {
@@ -132,6 +95,7 @@ mod tests {
             (call("log(int256)", &[&minus_two]), Some("-2")),
             (call("log(string)", &[&word(32), &text("hello")]), Some("hello")),
             (call("log(string)", &[&word(32), &text("a\x1b[2Jb")]), Some(r"a\u{1b}[2Jb")),
+            (call("log(string)", &[&word(32), &text("a\r\nb\n\nc\r")]), Some("a\nb\n\nc\\r")),
             (call("log(string,uint256)", &[&word(64), &word(5), &text("a %s b")]), Some("a 5 b")),
             (call("log(string,uint256)", &[&word(64), &word(5), &text("%x %e")]), Some("0x5 %e")),
             (call("log(bool,address)", &[&word(1), &address]), Some("true 0x00000000000000000000000000000000000000AA")),

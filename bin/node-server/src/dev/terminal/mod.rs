@@ -1,12 +1,14 @@
-//! The output of `dev` in a terminal: several lines for each transaction, the reasons of failed requests, and the
+//! The output of `dev` in a terminal or a pipe: several lines for each transaction, the reasons of failed requests, and the
 //! number of other requests.
 //!
 //! A separate thread prints, and executes blocks again to see their calls, so neither requests nor block production
 //! wait for the terminal. If it is too slow, it skips blocks and reports how many.
 
+mod abi;
 mod call_frame;
 mod console_format;
 mod console_log;
+mod custom_errors;
 mod escape;
 mod requests;
 mod signatures;
@@ -19,10 +21,12 @@ use node_core::block::BlockRef;
 use node_core::context::Context;
 use node_core::executor::Call;
 use node_core::node::{FoundReceipts, Node, NodeError, TraceOptions};
+use node_dev::Checksummed;
 use node_types::BlockId;
-use node_types::wire::{Data, JsonBuffer};
+use node_types::buffer::JsonBuffer;
 use requests::{Failed, RequestCounts};
 use serde_json::value::RawValue;
+use std::cell::Cell;
 use std::convert::Infallible;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
@@ -30,7 +34,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, channel, sync_channel};
 use std::time::{Duration, Instant};
 use std::{env, thread};
-use transaction::TransactionLines;
+use transaction::{TransactionLines, in_red, indented};
 
 /// Maximum number of changes and failures that wait to be printed.
 const MAX_QUEUED: usize = 1_024;
@@ -110,20 +114,27 @@ impl Terminal {
         let missed = Arc::new(AtomicUsize::new(0));
         let waiting_calls = Arc::new(AtomicUsize::new(0));
         node.backend().subscribe(Arc::new(Listener { events: events.clone(), missed: missed.clone() }));
-        if console || traces != Traces::None {
-            let events = events.clone();
-            let waiting = waiting_calls.clone();
-            node.observe_calls(move |call, block| {
-                if waiting.fetch_add(1, Ordering::Relaxed) >= MAX_QUEUED_CALLS
-                    || events.try_send(Event::Called(call.clone().into(), block)).is_err()
-                {
-                    waiting.fetch_sub(1, Ordering::Relaxed);
-                }
-            });
-        }
+        let (calls, waiting) = (events.clone(), waiting_calls.clone());
+        node.observe_calls(move |call, block| {
+            if waiting.fetch_add(1, Ordering::Relaxed) >= MAX_QUEUED_CALLS
+                || calls.try_send(Event::Called(call.clone().into(), block)).is_err()
+            {
+                waiting.fetch_sub(1, Ordering::Relaxed);
+            }
+        });
         // https://no-color.org
         let colors = io::stdout().is_terminal() && env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        let printer = Printer { node, traces, console, colors, counts, missed, waiting_calls, empty: None };
+        let printer = Printer {
+            node,
+            traces,
+            console,
+            colors,
+            counts,
+            missed,
+            waiting_calls,
+            empty: None,
+            is_closed: Cell::default(),
+        };
         let (running, finished) = channel();
         thread::Builder::new().name("terminal".to_owned()).spawn(move || {
             printer.run(&received);
@@ -182,6 +193,8 @@ struct Printer {
     waiting_calls: Arc<AtomicUsize>,
     /// The first and the last of the empty blocks that have not been printed yet.
     empty: Option<(BlockRef, BlockRef)>,
+    /// Whether the reader has closed the pipe, so that nothing needs to be printed.
+    is_closed: Cell<bool>,
 }
 
 impl Printer {
@@ -196,7 +209,7 @@ impl Printer {
                 }
                 Ok(Event::Failed(failed)) => {
                     self.print_counts();
-                    print(&failed.to_string());
+                    self.print(&failed.to_string());
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     self.print_empty();
@@ -207,15 +220,24 @@ impl Printer {
         }
     }
 
+    fn print(&self, text: &str) {
+        if writeln!(io::stdout(), "{text}").is_err() {
+            self.is_closed.set(true);
+        }
+    }
+
     fn changed(&mut self, change: &HeadChange) {
+        if self.is_closed.get() {
+            return;
+        }
         let missed = self.missed.swap(0, Ordering::Relaxed);
         if missed > 0 {
             self.print_empty();
-            print(&format!("{missed} changes of the chain came too fast to be shown"));
+            self.print(&format!("{missed} changes of the chain came too fast to be shown"));
         }
         if let (Some(newest), Some(oldest)) = (change.removed.first(), change.removed.last()) {
             self.print_empty();
-            print(&format!("blocks {} to {} left the chain", oldest.number, newest.number));
+            self.print(&format!("blocks {} to {} left the chain", oldest.number, newest.number));
         }
         for block in &change.added {
             match self.lines(*block) {
@@ -226,11 +248,11 @@ impl Printer {
                 Ok(lines) => {
                     self.print_empty();
                     self.print_counts();
-                    lines.iter().for_each(|lines| print(lines));
+                    lines.iter().for_each(|lines| self.print(lines));
                 }
                 // A later change has removed the block.
                 Err(NodeError::BlockNotFound { .. }) => {}
-                Err(error) => print(&format!("block {} cannot be shown: {error}", block.number)),
+                Err(error) => self.print(&format!("block {} cannot be shown: {error}", block.number)),
             }
         }
     }
@@ -266,48 +288,51 @@ impl Printer {
         lines.collect()
     }
 
-    /// Prints the `console.log` lines and the calls of a call or an estimate. In tests, a contract is often only run
-    /// by calls.
+    /// Prints the failure, the `console.log` lines and the trace of a call or an estimate. In tests, a contract is often
+    /// only run by calls.
     fn print_call(&self, call: &Call, block: BlockId) {
+        if self.is_closed.get() {
+            return;
+        }
         let mut json = JsonBuffer::default();
         let traced = self.node.trace_call(&Context::unbounded(), call, block, None, &call_tracer(), &mut json);
         let Some(frame) = traced.ok().and_then(|()| CallFrame::parse(&json)) else { return };
+        let failure = frame.failure();
         let mut lines = Vec::new();
-        if self.console {
-            lines.extend(frame.console_lines().iter().map(|line| format!("  console {line}")));
+        if let Some(failure) = &failure {
+            lines.push(format!("  status  {}", in_red(failure, self.colors)));
         }
-        if self.traces.includes(frame.failure().is_some()) {
-            lines.push(format!("  calls\n{}", frame.to_string().trim_end()));
+        if self.console {
+            lines.extend(frame.console_lines().iter().map(|line| format!("  console {}", indented(line))));
+        }
+        if self.traces.includes(failure.is_some()) {
+            lines.push(format!("  trace\n{}", frame.to_string().trim_end()));
         }
         if !lines.is_empty() {
             // Other lines may be printed between this one and that of the request.
-            let to = call.to.map_or("call that creates".to_owned(), |to| format!("call to {}", Data(to)));
-            print(&format!("{to}\n{}", lines.join("\n")));
+            let to = call.to.map_or("that creates".to_owned(), |to| format!("to {}", Checksummed(to)));
+            let function = frame.function().map_or_else(String::new, |function| format!(" {function}"));
+            self.print(&format!("call {to}{function} from {}\n{}", Checksummed(call.from), lines.join("\n")));
         }
     }
 
     fn print_empty(&mut self) {
         match self.empty.take() {
-            Some((first, last)) if first == last => print(&format!("block {} is empty", first.number)),
-            Some((first, last)) => print(&format!("blocks {} to {} are empty", first.number, last.number)),
+            Some((first, last)) if first == last => self.print(&format!("block {} is empty", first.number)),
+            Some((first, last)) => self.print(&format!("blocks {} to {} are empty", first.number, last.number)),
             None => {}
         }
     }
 
     fn print_counts(&self) {
         if let Some(counts) = self.counts.take() {
-            print(&counts);
+            self.print(&counts);
         }
     }
 }
 
 fn call_tracer() -> TraceOptions {
     TraceOptions { tracer: RawValue::from_string(CALL_TRACER.to_owned()).ok().map(Arc::from), timeout: None }
-}
-
-fn print(text: &str) {
-    // The reader may have closed the terminal.
-    let _ = writeln!(io::stdout(), "{text}");
 }
 
 #[cfg(test)]

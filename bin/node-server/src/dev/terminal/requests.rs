@@ -1,5 +1,6 @@
 //! Requests that ended: successful ones are counted, failures are shown.
 
+use super::custom_errors;
 use super::escape::escaped;
 use crate::logging::EndedRequest;
 use parking_lot::Mutex;
@@ -39,6 +40,7 @@ impl fmt::Display for Failed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { operation, code, message } = self;
         // The message may quote data that a contract returned, and the operation may be a path.
+        let message = custom_errors::with_name(message);
         f.write_str(&escaped(&format!("{operation} failed: {message} ({code})")))
     }
 }
@@ -57,13 +59,18 @@ mod tests {
             ("eth_call", 0, None),
             ("eth_call", 3, Some("execution reverted: a\nb")),
             ("GET /nothing", 404, Some("no such path")),
+            ("eth_call", 3, Some("execution reverted: custom error 0x3ee5aeb5")),
         ] {
             let (operation, error) = (operation.to_owned(), error.map(str::to_owned));
             failures.extend(counts.count(EndedRequest { operation, code, error }));
         }
         assert_eq!(counts.take().as_deref(), Some("eth_call 2, eth_chainId 1"));
         assert_eq!(counts.take(), None);
-        let expected = [r"eth_call failed: execution reverted: a\nb (3)", "GET /nothing failed: no such path (404)"];
+        let expected = [
+            r"eth_call failed: execution reverted: a\nb (3)",
+            "GET /nothing failed: no such path (404)",
+            "eth_call failed: execution reverted: ReentrancyGuardReentrantCall() (3)",
+        ];
         assert_eq!(failures.iter().map(Failed::to_string).collect::<Vec<_>>(), expected);
     }
 }

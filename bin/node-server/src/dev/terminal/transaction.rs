@@ -13,6 +13,12 @@ use std::fmt;
 /// Escape sequences that start and end red text.
 const RED: (&str, &str) = ("\x1b[31m", "\x1b[0m");
 
+/// Returns the text of a failure, in red if there are colors.
+pub(super) fn in_red(failure: &str, colors: bool) -> String {
+    let (red, plain) = if colors { RED } else { ("", "") };
+    format!("{red}{failure}{plain}")
+}
+
 /// The lines about a mined transaction.
 pub(super) struct TransactionLines<'a> {
     pub(super) header: &'a SealedHeader,
@@ -35,6 +41,11 @@ impl TransactionLines<'_> {
     }
 }
 
+/// Indents all lines of a text of `console.log` but the first as far as that is indented by its label.
+pub(super) fn indented(text: &str) -> String {
+    text.replace('\n', "\n          ")
+}
+
 impl fmt::Display for TransactionLines<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ReceiptInBlock { transaction, gas_used, .. } = self.receipt;
@@ -45,14 +56,16 @@ impl fmt::Display for TransactionLines<'_> {
             Some(to) => writeln!(f, "  to      {}", Checksummed(to))?,
             None => writeln!(f, "  creates {}", Checksummed(transaction.created_address()))?,
         }
+        if let Some(function) = self.frame.and_then(CallFrame::function) {
+            writeln!(f, "  calls   {function}")?;
+        }
         if !body.value().is_zero() {
             writeln!(f, "  value   {}", Ether(body.value()))?;
         }
         let failure = self.failure();
         match &failure {
             Some(failure) => {
-                let (red, plain) = if self.colors { RED } else { ("", "") };
-                writeln!(f, "  status  {red}{failure}{plain}")?;
+                writeln!(f, "  status  {}", in_red(failure, self.colors))?;
             }
             None => writeln!(f, "  status  success")?,
         }
@@ -61,10 +74,10 @@ impl fmt::Display for TransactionLines<'_> {
         writeln!(f, "  fee     {}, {price} wei per gas", Ether(price.saturating_mul(U256::from(gas_used))))?;
         write!(f, "  block   {}, {:#x}", header.number, self.header.hash)?;
         for line in self.frame.filter(|_| self.console).map(CallFrame::console_lines).unwrap_or_default() {
-            write!(f, "\n  console {line}")?;
+            write!(f, "\n  console {}", indented(&line))?;
         }
         match self.frame.filter(|_| self.traces.includes(failure.is_some())) {
-            Some(frame) => write!(f, "\n  calls\n{}", frame.to_string().trim_end()),
+            Some(frame) => write!(f, "\n  trace\n{}", frame.to_string().trim_end()),
             None => Ok(()),
         }
     }

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::pool::{DropReason, NextBlockRules, PoolStatus, stateless};
-use crate::protocol::Fork;
+use crate::protocol::{ChainSpec, Fork};
 use crate::sources::Sources;
 use crate::test_world::{BALANCE, CHAIN_ID, CONTRACT, DELEGATED, GAS_LIMIT, POOR, Plan, World};
-use node_types::consensus::{AccessListTransaction, Authorization, LegacyTransaction, SetCodeTransaction};
+use node_types::consensus::{AccessListTransaction, Authorization, Header, LegacyTransaction, SetCodeTransaction};
 use node_types::{Address, U256};
 
 fn dynamic(sender: u8, change: impl FnOnce(&mut DynamicFeeTransaction)) -> PooledTransaction {
@@ -270,8 +270,11 @@ fn early_rules() {
         (Fork::London, dynamic(1, |_| ()).transaction.body, &[]),
     ];
     for (fork, body, expected) in cases {
-        let next =
-            NextBlockRules { fork, gas_limit: GAS_LIMIT, base_fee: None, blob_base_fee: None, blob_params: None };
+        let next = NextBlockRules {
+            gas_limit: GAS_LIMIT,
+            base_fee: None,
+            ..NextBlockRules::new(&ChainSpec::at_genesis(1, fork), &Header::default())
+        };
         let reasons = stateless::check(&next, CHAIN_ID, &PoolLimits::default(), &body, None, 100);
         assert_eq!(reasons.iter().map(ToString::to_string).collect::<Vec<_>>(), expected, "{fork:?}");
     }

@@ -11,9 +11,9 @@ use node_types::wire::{AddressData, HashData};
 use serde::Deserialize;
 use std::time::Duration;
 
-/// The lowest interval of `evm_setIntervalMining` that is taken as milliseconds; lower ones are seconds. Clients of
-/// Hardhat send milliseconds with this method, and clients of anvil seconds.
-const LEAST_MILLISECONDS: u64 = 100;
+/// Multiples of this are milliseconds in `evm_setIntervalMining`, and other numbers seconds. Clients of Hardhat send
+/// milliseconds with this method, and clients of anvil seconds; this tells apart those that tests use.
+const HARDHAT_STEP: u64 = 500;
 
 /// The parameter of evm_mine: a timestamp, or an object.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -106,12 +106,12 @@ fn making() -> Vec<Method> {
         named(
             &["evm_setIntervalMining"],
             &["interval"],
-            "Mines a block at an interval. 100 or more is in milliseconds, as in Hardhat; a smaller number is in seconds, and zero \
-             turns mining off.",
+            "Mines a block at an interval in seconds, as in anvil, unless it is a multiple of 500, which is in milliseconds, as in \
+             Hardhat; zero turns mining off.",
             |scope, (interval,): (Loose<u64>,)| {
                 let interval = match interval.0 {
-                    seconds @ 0..LEAST_MILLISECONDS => Duration::from_secs(seconds),
-                    milliseconds => Duration::from_millis(milliseconds),
+                    milliseconds if milliseconds.is_multiple_of(HARDHAT_STEP) => Duration::from_millis(milliseconds),
+                    seconds => Duration::from_secs(seconds),
                 };
                 scope.control()?.set_interval_mining(interval).map_err(RpcError::from)
             },

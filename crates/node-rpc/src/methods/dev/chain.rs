@@ -194,7 +194,7 @@ pub(super) fn methods() -> Vec<Method> {
 
 fn no_forks() -> RpcError {
     RpcError::server(
-        "there are no chains that begin with the state of another server; a dump can be loaded (anvil_loadState)",
+        "forking is not supported yet: a chain cannot begin with the state of another server; a dump can be loaded (anvil_loadState)",
     )
 }
 

@@ -1,0 +1,196 @@
+//! The rules of development chains that other clients do not have, and the command `anvil`.
+
+use crate::server::{Server, node_server};
+use crate::wallet::{CHAIN_ID, accounts};
+use node_types::U256;
+use node_types::consensus::{LegacyTransaction, PooledTransaction, Transaction, TransactionBody};
+use serde_json::{Value, json};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A day in seconds, far more than a test takes.
+const DAY: u64 = 86_400;
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
+}
+
+fn rpc(server: &Server, method: &str, parameters: Value) -> Value {
+    let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters});
+    server.post("/", request.to_string()).body
+}
+
+/// The result of a request that succeeds.
+fn result(server: &Server, method: &str, parameters: Value) -> Value {
+    let mut response = rpc(server, method, parameters);
+    assert!(response.get("error").is_none(), "{method}: {response}");
+    response["result"].take()
+}
+
+/// The message of a request that fails.
+fn failure(server: &Server, method: &str, parameters: Value) -> String {
+    rpc(server, method, parameters)["error"]["message"].as_str().unwrap().to_owned()
+}
+
+fn number(value: &Value) -> u64 {
+    u64::from_str_radix(value.as_str().unwrap().trim_start_matches("0x"), 16).unwrap()
+}
+
+fn timestamp(server: &Server, block: &str) -> u64 {
+    number(&result(server, "eth_getBlockByNumber", json!([block, false]))["timestamp"])
+}
+
+fn raw(transaction: Transaction) -> Value {
+    json!([format!("0x{}", const_hex::encode(PooledTransaction { transaction, sidecar: None }.encode()))])
+}
+
+/// Signs a transaction of the first account.
+fn signed(nonce: u64, gas_limit: u64, input: Vec<u8>) -> Value {
+    let to = input.is_empty().then(|| accounts()[1].address());
+    raw(accounts()[0].sign(TransactionBody::Legacy(LegacyTransaction {
+        chain_id: Some(CHAIN_ID),
+        nonce,
+        gas_price: U256::from(2_000_000_000),
+        gas_limit,
+        to,
+        input: input.into(),
+        ..Default::default()
+    })))
+}
+
+/// Init code that deploys `length` zero bytes.
+fn deploys(length: u32) -> Vec<u8> {
+    let [_, a, b, c] = length.to_be_bytes();
+    vec![0x62, a, b, c, 0x5f, 0xf3]
+}
+
+#[test]
+fn the_genesis_block_is_as_old_as_the_server() {
+    let before = now();
+    let server = Server::dev_with_contracts();
+    let first = timestamp(&server, "latest");
+    assert!((before..before + DAY).contains(&first), "{first}");
+    result(&server, "evm_increaseTime", json!([400 * DAY]));
+    result(&server, "evm_mine", json!([]));
+    assert!(timestamp(&server, "latest") > first + 399 * DAY);
+    result(&server, "anvil_reset", json!([]));
+    assert_eq!(timestamp(&server, "latest"), first);
+    // The next block is not later than a contract that was written for it expects.
+    result(&server, "evm_mine", json!([]));
+    assert!(timestamp(&server, "latest") < first + DAY);
+
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let data = data.to_str().unwrap();
+    let server = Server::dev(["--data-dir", data, "--chain-id", "7"]);
+    let hash = result(&server, "eth_getBlockByNumber", json!(["0x0", false]))["hash"].take();
+    drop(server);
+    std::thread::sleep(std::time::Duration::from_millis(1_100));
+    let server = Server::dev(["--data-dir", data, "--chain-id", "7"]);
+    assert_eq!(
+        result(&server, "eth_getBlockByNumber", json!(["0x0", false]))["hash"],
+        hash,
+        "the folder keeps the time"
+    );
+
+    let [one, other] = [(); 2].map(|()| Server::dev(["--timestamp", "1700000000"]));
+    let genesis = |server| result(server, "eth_getBlockByNumber", json!(["0x0", false]));
+    assert_eq!(genesis(&one), genesis(&other), "chains can be repeated");
+    assert_eq!(number(&genesis(&one)["timestamp"]), 1_700_000_000);
+}
+
+#[test]
+fn rules_that_other_clients_reject_are_kept_by_the_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let data = data.to_str().unwrap();
+    let strict = Server::dev(["--data-dir", data]);
+    assert!(failure(&strict, "eth_sendRawTransaction", signed(0, (1 << 24) + 1, Vec::new())).contains("EIP-7825"));
+    let hash = result(&strict, "eth_sendRawTransaction", signed(0, 10_000_000, deploys(24_577)));
+    assert_eq!(result(&strict, "eth_getTransactionReceipt", json!([hash]))["status"], "0x0");
+    drop(strict);
+
+    let options = ["--code-size-limit", "40000", "--disable-tx-gas-limit", "--allow-equal-timestamps"];
+    let server = Server::dev([&["--data-dir", data], &options[..]].concat());
+    let created = |server: &Server, nonce, length| {
+        let hash = result(server, "eth_sendRawTransaction", signed(nonce, 20_000_000, deploys(length)));
+        let receipt = result(server, "eth_getTransactionReceipt", json!([hash]));
+        (hash, receipt["status"] == "0x1")
+    };
+    let (hash, succeeded) = created(&server, 1, 40_000);
+    assert!(succeeded);
+    assert!(!created(&server, 2, 40_001).1);
+    // Blocks within a second, and one in the past.
+    result(&server, "anvil_setBlockTimestampInterval", json!([0]));
+    let before = timestamp(&server, "latest");
+    result(&server, "anvil_mine", json!([5]));
+    assert_eq!(timestamp(&server, "latest"), before);
+    result(&server, "anvil_removeBlockTimestampInterval", json!([]));
+    result(&server, "evm_setTime", json!([1_600_000_000]));
+    result(&server, "evm_mine", json!([]));
+    assert!((1_600_000_000..1_600_000_000 + DAY).contains(&timestamp(&server, "latest")));
+    result(&server, "evm_increaseTime", json!([3 * DAY]));
+    result(&server, "evm_mine", json!([]));
+    assert!((1_600_000_000 + 3 * DAY..1_600_000_000 + 4 * DAY).contains(&timestamp(&server, "latest")));
+    drop(server);
+
+    // Without the options, the rules stay.
+    let server = Server::dev(["--data-dir", data]);
+    assert!(created(&server, 3, 30_000).1);
+    let trace = result(&server, "debug_traceTransaction", json!([hash, {"tracer": "callTracer"}]));
+    assert!(trace.get("error").is_none(), "{trace}");
+    drop(server);
+    let run = Server::start(["--data-dir", data, "--api", "eth,debug"]);
+    let trace = result(&run, "debug_traceTransaction", json!([hash, {"tracer": "callTracer"}]));
+    assert!(trace.get("error").is_none(), "{trace}");
+    drop(run);
+    let lower = node_server().args(["dev", "--data-dir", data, "--code-size-limit", "30000"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&lower.stderr).contains("40000"), "{lower:?}");
+    let file = folder.path().join("chain.rlp");
+    let export = node_server().args(["export", "--data-dir", data]).arg(&file).output().unwrap();
+    let message = String::from_utf8_lossy(&export.stderr);
+    assert!(!export.status.success() && !file.exists());
+    for reason in ["other clients would reject the chain", "code of up to 40000 bytes", "EIP-7825", "not later"] {
+        assert!(message.contains(reason), "{message}");
+    }
+    let verified = node_server().args(["verify", "--data-dir", data]).output().unwrap();
+    assert!(verified.status.success(), "{verified:?}");
+}
+
+#[test]
+fn without_the_options_the_rules_are_the_protocols() {
+    let server = Server::dev(["--timestamp", "1700000000"]);
+    result(&server, "anvil_setBlockTimestampInterval", json!([0]));
+    result(&server, "anvil_mine", json!([3]));
+    assert_eq!(timestamp(&server, "latest"), 1_700_000_003);
+    result(&server, "anvil_removeBlockTimestampInterval", json!([]));
+    result(&server, "evm_setTime", json!([1_600_000_000]));
+    result(&server, "evm_mine", json!([]));
+    assert_eq!(timestamp(&server, "latest"), 1_700_000_004);
+    assert!(failure(&server, "eth_sendRawTransaction", signed(0, (1 << 24) + 1, Vec::new())).contains("EIP-7825"));
+}
+
+#[test]
+fn anvil_behaves_as_anvil_does() {
+    let server = Server::anvil(["--gas-price", "0", "--block-base-fee-per-gas", "0", "--steps-tracing"]);
+    let before = now();
+    for nonce in 0..40 {
+        result(&server, "eth_sendRawTransaction", signed(nonce, 25_000_000, Vec::new()));
+    }
+    assert!(timestamp(&server, "latest") <= now() && timestamp(&server, "latest") + DAY > before);
+    // A block that is more than half full, after which the base fee is still zero.
+    let burn = vec![0x5b, 0x5f, 0x56];
+    result(&server, "eth_sendRawTransaction", signed(40, 20_000_000, burn));
+    let block = result(&server, "eth_getBlockByNumber", json!(["latest", false]));
+    assert!(number(&block["gasUsed"]) > 15_000_000, "{block}");
+    result(&server, "evm_mine", json!([]));
+    assert_eq!(result(&server, "eth_getBlockByNumber", json!(["latest", false]))["baseFeePerGas"], "0x0");
+    let page = [("Origin", "https://dapp.example"), ("Host", "anvil:8545"), ("Content-Type", "application/json")];
+    let body = r#"{"jsonrpc":"2.0","id":1,"method":"evm_mine","params":[]}"#;
+    let response = server.send("POST", "/", &page, body);
+    assert_eq!((response.status, response.header("access-control-allow-origin")), (200, Some("*")));
+    assert!(response.body.get("error").is_none(), "{}", response.text);
+    assert_eq!(server.log(), "", "nothing on standard error");
+
+    let server = Server::anvil(["--enable-tx-gas-limit"]);
+    assert!(failure(&server, "eth_sendRawTransaction", signed(0, (1 << 24) + 1, Vec::new())).contains("EIP-7825"));
+}
