@@ -37,6 +37,7 @@ const LEAST_READ_RATE: NonZero<u32> = NonZero::new(16 * 1024).expect("16 KiB is 
 
 /// Proxies close connections that are idle for 30 s or more.
 const STREAM_KEEP_ALIVE: Duration = Duration::from_secs(15);
+const STREAM_WAIT: Duration = Duration::from_secs(30);
 
 /// Requests that wait in a longer queue would exceed their time limit. A refused client can retry or use another
 /// server.
@@ -193,6 +194,10 @@ pub struct RequestLimits {
     /// Interval of keep-alive messages on idle event streams and WebSockets.
     #[cfg_attr(feature = "clap", arg(skip = STREAM_KEEP_ALIVE))]
     pub stream_keep_alive: Duration,
+    /// How long an event stream waits for the block of its last event id. Another server of the same chain may have
+    /// sent the id, and may be ahead.
+    #[cfg_attr(feature = "clap", arg(skip = STREAM_WAIT))]
+    pub stream_wait: Duration,
 }
 
 impl Default for RequestLimits {
@@ -210,6 +215,7 @@ impl Default for RequestLimits {
             body_timeout: ARRIVAL_TIMEOUT,
             write_timeout: WRITE_TIMEOUT,
             stream_keep_alive: STREAM_KEEP_ALIVE,
+            stream_wait: STREAM_WAIT,
         }
     }
 }

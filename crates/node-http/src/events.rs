@@ -25,16 +25,19 @@ use futures_util::future::OptionFuture;
 use node_core::context::Context;
 use node_core::cost::Cost;
 use node_core::logs::PageSize;
-use node_core::node::EventStream;
+use node_core::node::{EventQuery, EventStream, Field, NodeError};
 use node_types::wire::{Event, EventsInput, JsonBuffer, append_json};
 use std::time::Duration;
 use tokio::sync::watch;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep, sleep_until};
 
 const EVENT_STREAM: &str = "text/event-stream";
 
 /// How long a stream waits before it retries when the server is overloaded.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
+
+/// The start of a stream that waits for a block.
+const WAITING: &str = ": waiting for the block of the last event id\n\n";
 
 /// Maximum size of one batch of events, which bounds the memory for a client that does not read.
 const BATCH: PageSize = PageSize { entries: 512, bytes: 256 * 1024 };
@@ -51,33 +54,39 @@ pub(crate) async fn respond(exchange: Exchange, input: Result<EventsInput, HttpE
         Ok(admitted) => admitted,
         Err(error) => return exchange.fail(&error),
     };
-    let changes = changes_for(&input, &service).listen();
-    let opening = service.clone();
+    let mut changes = changes_for(&input, &service).listen();
+    changes.borrow_and_update();
     let query = convert::event::query(input);
-    let open = Box::new(move |context: &Context| Ok(opening.node.events(context, &query)?));
-    let stream = match scheduling::run(&service.pools, Cost::Instant, exchange.context(), open).await {
-        Ok(stream) => stream,
+    let (position, state) = match open(&service, exchange.context(), &query).await {
+        Ok(stream) => (Position::At(stream), State::MustRead),
+        // A browser ends an EventSource for good if the status is not 200.
+        Err(error) if is_unknown_block(&error) => {
+            let until = Instant::now() + service.config.requests.stream_wait;
+            (Position::Unknown { query, until }, State::MustAnnounce)
+        }
         Err(error) => return exchange.fail(&error),
     };
     let mut exchange =
         exchange.with_header(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
     let closing = service.phases.leaving();
     let reporter = exchange.reporter();
-    let body = EventBody {
-        service,
-        sender,
-        grant,
-        stream,
-        reporter,
-        changes,
-        closing,
-        state: State::MustRead,
-        _permit: permit,
-    };
+    let body = EventBody { service, sender, grant, position, reporter, changes, closing, state, _permit: permit };
     let mut response = exchange.start(StatusCode::OK, EVENT_STREAM);
     // No further request follows on a connection of HTTP/1.1, so shutdown need not wait for one.
     exchange.end_connection(&mut response);
     exchange.finish(response.set_body(streaming_body(body, EventBody::next)))
+}
+
+/// Opens a stream.
+async fn open(service: &web::Data<Service>, context: Context, query: &EventQuery) -> Result<EventStream, HttpError> {
+    let (opening, query) = (service.clone(), query.clone());
+    let open = Box::new(move |context: &Context| Ok(opening.node.events(context, &query)?));
+    scheduling::run(&service.pools, Cost::Instant, context, open).await
+}
+
+/// Returns whether a stream could not be opened because the block of its last event id is unknown.
+fn is_unknown_block(error: &HttpError) -> bool {
+    matches!(error, HttpError::Node(NodeError::BlockNotFound { field: Field::LastEventId, .. }))
 }
 
 /// Returns the signal for the changes that concern a stream.
@@ -94,7 +103,7 @@ struct EventBody {
     sender: Sender,
     /// What the token of the client grants; `None` if it needs no token.
     grant: Option<Grant>,
-    stream: EventStream,
+    position: Position,
     reporter: Reporter,
     changes: watch::Receiver<()>,
     closing: Closing,
@@ -103,8 +112,20 @@ struct EventBody {
     _permit: Permit,
 }
 
+enum Position {
+    At(EventStream),
+    /// After an event of a block that this server does not have. It may still arrive, if several servers have the same
+    /// chain, and the client was connected to another one before.
+    Unknown {
+        query: EventQuery,
+        until: Instant,
+    },
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
+    /// Nothing was sent yet, and there is nothing to report until a block arrives.
+    MustAnnounce,
     /// There may be events to send.
     MustRead,
     /// All events up to the last change have been sent.
@@ -139,17 +160,29 @@ impl EventBody {
 
     /// Waits for events, for an error, or until a keep-alive comment is due, and returns the text to send.
     async fn next_text(&mut self) -> Bytes {
+        if self.state == State::MustAnnounce {
+            self.state = State::Idle;
+            return Bytes::from_static(WAITING.as_bytes());
+        }
         loop {
             if self.state == State::Idle {
+                let over = match self.position {
+                    Position::At(_) => None,
+                    Position::Unknown { until, .. } => Some(sleep_until(until)),
+                };
                 tokio::select! {
                     biased;
                     _ = self.changes.changed() => self.state = State::MustRead,
+                    Some(()) = OptionFuture::from(over) => return self.end(&HttpError::UnknownEvent),
                     () = sleep(self.service.config.requests.stream_keep_alive) => return Bytes::from_static(b": keep-alive\n\n"),
                 }
             }
             match self.next_batch().await {
                 Ok(text) if text.is_empty() => self.state = State::Idle,
                 Ok(text) => return text,
+                Err(error) if is_unknown_block(&error) && matches!(self.position, Position::Unknown { .. }) => {
+                    self.state = State::Idle;
+                }
                 // Requests that wait for a response have priority.
                 Err(HttpError::Overloaded | HttpError::Exhausted(_)) => sleep(RETRY_DELAY).await,
                 Err(error) => return self.end(&error),
@@ -161,7 +194,13 @@ impl EventBody {
     async fn next_batch(&mut self) -> Result<Bytes, HttpError> {
         // Marks changes as seen before the read, so that a change during the read wakes the stream again.
         self.changes.borrow_and_update();
-        let (service, client, stream) = (self.service.clone(), self.sender.client.clone(), self.stream.clone());
+        let stream = match &self.position {
+            Position::At(stream) => stream.clone(),
+            Position::Unknown { query, .. } => {
+                open(&self.service, self.service.context(&self.sender.client), query).await?
+            }
+        };
+        let (service, client) = (self.service.clone(), self.sender.client.clone());
         let work = Box::new(move |context: &Context| {
             let (events, stream) = service.node.next_events(context, stream.clone(), BATCH)?;
             let events: Vec<_> = events.into_iter().map(convert::event::event).collect();
@@ -171,7 +210,7 @@ impl EventBody {
         });
         let context = self.service.context(&self.sender.client);
         let (text, stream) = scheduling::run(&self.service.pools, Cost::Brief, context, work).await?;
-        self.stream = stream;
+        self.position = Position::At(stream);
         Ok(text.send(&self.service, &self.sender))
     }
 }

@@ -151,24 +151,19 @@ type Refused<'a> = (&'a str, &'a [(&'a str, &'a str)], u16, &'a [&'a str]);
 fn refuses_invalid_streams() {
     let server = Server::start::<&str>([]);
     let hash = format!("0x{}", "09".repeat(32));
-    let unknown = format!("{hash}:7");
-    let cases: [Refused<'_>; 9] = [
+    let cases: [Refused<'_>; 7] = [
         ("?Stream=all&Topics=1&Address=0x", &[], 422, &["query.Stream", "query.Address", "query.Topics"]),
         ("?Topic0=7&Topic0=8&Topic3=%", &[], 422, &["query.Topic0", "query.Topic0", "query.Topic3"]),
         ("?Stream=blocks&Topic0=7", &[], 422, &["query.Topic0"]),
         ("?FromBlock=2", &[], 422, &["query.FromBlock"]),
         ("?LastEventId=7", &[], 422, &["query.LastEventId"]),
         ("", &[("Last-Event-ID", "é")], 422, &["header.Last-Event-ID"]),
-        ("", &[("Last-Event-ID", &unknown)], 404, &["header.Last-Event-ID"]),
-        ("?Stream=blocks", &[("Last-Event-ID", &hash)], 404, &["header.Last-Event-ID"]),
         ("?Stream=pendingTransactions", &[("Last-Event-ID", &hash)], 422, &["header.Last-Event-ID"]),
     ];
     for (query, headers, status, locations) in cases {
         let response = server.send("GET", &format!("/events/{query}"), headers, "");
         assert_eq!(response.problem_faults(status), Vec::<String>::new(), "{query} {headers:?}: {}", response.text);
         assert_eq!(response.locations(), locations, "{query} {headers:?}");
-        let page = response.body["type"].as_str().unwrap();
-        assert_eq!(page.ends_with("/block-not-found"), status == 404, "{query} {headers:?}: {page}");
     }
     for method in ["HEAD", "POST", "DELETE"] {
         assert_eq!(server.send(method, "/events/", &[], "").status, 405, "{method}");
@@ -267,6 +262,45 @@ fn open_streams_get_events_at_once() {
     reported.iter_mut().for_each(|log| log["Removed"] = true.into());
     assert_eq!(after[..reported.len()], reported);
     assert!(after[reported.len()..].iter().all(|log| log["Removed"] == false) && after.len() > reported.len());
+}
+
+#[test]
+fn a_stream_waits_for_the_block_of_its_last_event_id() {
+    let (chain, url) = importing(HttpConfig::default());
+    let all = blocks(0, 4);
+    let hashes: Vec<_> = all.iter().map(|block| hex(block.header.hash().as_bytes())).collect();
+    let unknown = format!("{}:0", hashes[2]);
+    let mut heads = Events::listen(&format!("{url}/events/?Stream=blocks"), Some(&hashes[2]));
+    let mut logs = Events::listen(&format!("{url}/events/"), Some(&unknown));
+    for events in [&mut heads, &mut logs] {
+        assert_eq!(events.next_line().as_deref(), Some(": waiting for the block of the last event id"));
+    }
+    for block in all {
+        chain.import_block(&Context::unbounded(), block).unwrap();
+    }
+    assert_eq!(data(&heads.up_to(&hashes[3])), [json!(hashes[3])]);
+    let reported = data(&logs.up_to(&hashes[3]));
+    let after: Vec<_> = reported.iter().map(|log| (log["BlockHash"].clone(), log["LogIndex"].clone())).collect();
+    assert_eq!(after[0], (json!(hashes[2]), json!("1")), "the rest of the block, and the next one");
+    assert!(after.iter().any(|(hash, _)| *hash == hashes[3]), "{after:?}");
+}
+
+#[test]
+fn a_stream_whose_block_does_not_arrive_ends() {
+    let stream_wait = Duration::from_millis(50);
+    let requests = RequestLimits { stream_wait, ..Default::default() };
+    let (_chain, url) = importing(HttpConfig { requests, ..HttpConfig::default() });
+    let unknown = format!("0x{}", "09".repeat(32));
+    for query in ["", "?Stream=blocks"] {
+        let mut events = Events::listen(&format!("{url}/events/{query}"), Some(&unknown));
+        let last = events.next_event().unwrap();
+        assert_eq!((last.name.as_str(), &last.data["status"]), ("problem", &json!(503)), "{query}");
+        assert!(last.id.is_none() && events.next_event().is_none(), "the client keeps its id, and connects again");
+    }
+    // A number that another node has assigned to an arrival.
+    let pending = format!("{url}/events/?Stream=pendingTransactions");
+    let first = Events::listen(&pending, Some(&u64::MAX.to_string())).next_event().unwrap();
+    assert_eq!(first, Events::listen(&pending, None).next_event().unwrap(), "from now on");
 }
 
 #[test]

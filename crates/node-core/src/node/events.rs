@@ -93,11 +93,10 @@ pub(super) fn events(node: &Node, context: &Context, query: &EventQuery) -> Resu
             (FilterCriteria::Blocks, Cursor::Chain(start(&snapshot, from)?), from.resumes())
         }
         EventQuery::PendingTransactions { after } => {
-            let next = match after {
-                Some(last) => last.saturating_add(1),
-                None => node.pool.arrivals(u64::MAX, 0).next,
-            };
-            (FilterCriteria::PendingTransactions, Cursor::Arrival(next), after.is_some())
+            let next = node.pool.arrivals(u64::MAX, 0).next;
+            // Another node has assigned the number if it is higher than all here.
+            let resumed = after.and_then(|last| last.checked_add(1)).filter(|after| *after <= next);
+            (FilterCriteria::PendingTransactions, Cursor::Arrival(resumed.unwrap_or(next)), resumed.is_some())
         }
     };
     let last_id = if resumed { id_of(cursor) } else { None };

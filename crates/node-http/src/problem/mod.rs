@@ -106,6 +106,8 @@ pub(crate) enum HttpError {
     TooFast(TooFast),
     #[error("not ready: {0}")]
     NotReady(String),
+    #[error("the block of the last event id is not known here; connect again, or without the id")]
+    UnknownEvent,
     #[error("the server is busy, try again soon")]
     Overloaded,
     #[error("the operation panicked")]
@@ -146,14 +148,21 @@ impl HttpError {
 
     /// Returns whether the error is normal for a server that is starting, busy or shutting down.
     pub(crate) fn is_expected(&self) -> bool {
-        matches!(self, Self::Overloaded | Self::Exhausted(_) | Self::NotReady(_) | Self::Node(NodeError::Importing))
+        matches!(
+            self,
+            Self::Overloaded
+                | Self::Exhausted(_)
+                | Self::NotReady(_)
+                | Self::UnknownEvent
+                | Self::Node(NodeError::Importing)
+        )
     }
 
     /// Returns the seconds after which the client may retry, or `None` if waiting does not help.
     pub(crate) fn retry_after(&self) -> Option<u64> {
         match self {
             Self::TooFast(TooFast { wait, .. }) => Some(wait.as_secs() + 1),
-            Self::NotReady(_) | Self::Node(NodeError::Importing) => Some(5),
+            Self::NotReady(_) | Self::UnknownEvent | Self::Node(NodeError::Importing) => Some(5),
             Self::Node(NodeError::TooManyFilters { .. }) => Some(60),
             busy if busy.is_expected() => Some(1),
             _ => None,
@@ -258,7 +267,7 @@ fn classify(error: &HttpError) -> (StatusCode, Option<ProblemPage>) {
         HttpError::MediaType | HttpError::ContentEncoding => blank(StatusCode::UNSUPPORTED_MEDIA_TYPE),
         HttpError::BodyTooLarge { .. } => blank(StatusCode::PAYLOAD_TOO_LARGE),
         HttpError::BodyTimeout | HttpError::HeadersTimeout => blank(StatusCode::REQUEST_TIMEOUT),
-        HttpError::Overloaded | HttpError::Exhausted(_) | HttpError::NotReady(_) => {
+        HttpError::Overloaded | HttpError::Exhausted(_) | HttpError::NotReady(_) | HttpError::UnknownEvent => {
             blank(StatusCode::SERVICE_UNAVAILABLE)
         }
         HttpError::Panicked | HttpError::Encode(_) => blank(StatusCode::INTERNAL_SERVER_ERROR),

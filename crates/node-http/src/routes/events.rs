@@ -5,7 +5,7 @@ use crate::convert;
 use crate::events;
 use crate::exchange::Exchange;
 use crate::exchange::parameters::Parameters;
-use crate::problem::page::ProblemPage::{BlockNotFound, LimitExceeded};
+use crate::problem::page::ProblemPage::LimitExceeded;
 use actix_web::{HttpRequest, HttpResponse};
 use node_types::BlockNumberOrTag;
 use node_types::wire::{AddressFilter, ErrorDetail, EventsInput, RequestLimits, TopicFilter, schema};
@@ -18,7 +18,8 @@ pub(super) fn operations() -> Vec<Operation> {
             "Receive events as they happen",
             "A stream of Server-Sent Events: logs, blocks or transactions, as a filter reports them, without polling. Each event has an id. \
              A client that reconnects with the id of the last event misses nothing, and learns what a reorganization removed. `data` is an \
-             element of the result of getFilterChanges. An event `problem` ends the stream.",
+             element of the result of getFilterChanges. An event `problem` ends the stream. If the block of an id is not known, the stream \
+             waits 30 s for it before it ends.",
         )
         .limits(
             "256 streams at a time (`max-streams`), 64 MiB of addresses and topics of all filters and streams (`max-filter-bytes`).",
@@ -48,7 +49,7 @@ pub(super) fn operations() -> Vec<Operation> {
         )
         .content(Content::Text(&["text/event-stream"]))
         .no_store()
-        .problems(&[BlockNotFound, LimitExceeded])
+        .problems(&[LimitExceeded])
         .handler(stream_events),
     ]
 }
