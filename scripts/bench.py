@@ -54,7 +54,7 @@ SCENARIOS = {
     "memory": Scenario(memory, "20,000 blocks; --count sends", "run and dev, in memory", "proofs, storage, calls, logs", "the chain in a folder",
                        "0.95; 200 MB, 350 MB"),
     "dev": Scenario(dev.dev, "--count sends", "dev, folder", "sends; storage beside endless calls", "--anvil", "25 s, 1.3; p99 20 ms; p99 10 ms"),
-    "limits": Scenario(limits.limits, "genesis", "dev", "slow, greedy and deaf clients, a stop", "", "1 GiB; p99 below twice; 50 ms"),
+    "limits": Scenario(limits.limits, "genesis", "dev", "slow, greedy, deaf and heavy clients, a stop", "--before PROGRAM", "1 GiB; p99 below twice; 50 ms; 5, 50 ms"),
     "bursts": Scenario(bursts.bursts, "150 logs of 1.3 MB; a pool of 214 MB", "dev", "subscriptions, logs, the pool, gzip", "", "512 MiB; 64 MiB after"),
 }
 
@@ -71,7 +71,7 @@ def arguments(parser):
     add("--only", action="append", metavar="NAME", help="only requests, benchmarks, or parts of `dev`, `limits` and `bursts`, whose names begin so")
     add("--chain", type=lambda path: (Path(f"{path}.genesis.json"), Path(f"{path}.rlp")), help="FOLDER/NAME of NAME.genesis.json and NAME.rlp")
     add("--server-options", default="", help="more options of the server of `http`, such as '--workers 4'")
-    add("--before", type=Path, help="the program that `versions` compares with")
+    add("--before", type=Path, help="the program that `versions` and `limits` compare with")
     add("--reth", type=Path, help="reth, for `import`, `growth` and `compute`")
     add("--anvil", action="store_true", help="measure anvil as well")
 

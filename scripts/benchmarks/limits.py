@@ -219,9 +219,70 @@ def endless(options):
     check(max(health) < 0.05, f"/health within {max(health) * 1e3:.1f} ms at most of {len(health)}, {statistics.median(health) * 1e3:.2f} ms usually")
 
 
+# Two requests that occupy a thread for long, each as long as the limits allow: code, and a proof of 1,024 slots.
+HEAVY = {
+    "calls": message("eth_call", {"data": ENDLESS, "gas": "0x2faf080"}, "latest"),
+    "proofs": message("eth_getProof", LOGGER, [hex(slot) for slot in range(1_024)], "latest"),
+}
+
+
+def neighbours(options):
+    """A trivial call while 8 and 64 clients of other addresses send heavy requests one after the other; --before measures another program as well."""
+    trivial = post_bytes("/", json.dumps(message("eth_call", {"to": ALICE, "data": "0x"}, "latest")))
+    limit = {8: 5, 64: 50}
+    for program in filter(None, (options.before, options.server)):
+        for kind, request in HEAVY.items():
+            with Server(program, "dev", "--rate-limit", "off", "--log", "warn") as server:
+                for slot in range(1_024):
+                    server.rpc("anvil_setStorageAt", LOGGER, f"0x{slot:064x}", f"0x{slot + 1:064x}")
+                server.rpc("anvil_mine")
+                alone = trivial_times(server, trivial, options.seconds)
+                for count in (8, 64):
+                    beside = beside_heavy(server, request, count, lambda: trivial_times(server, trivial, options.seconds))
+                    median, late = statistics.median(beside) * 1e3, statistics.quantiles(beside, n=100)[98] * 1e3
+                    holds = program != options.server or median < limit[count]
+                    check(holds, f"{program.parent.name}/{program.name}: a trivial call beside {count} clients with {kind}: median {median:.2f} ms, p99 {late:.1f} ms, "
+                                 f"{statistics.median(alone) * 1e3:.2f} ms without")
+
+
+def trivial_times(server, request, seconds):
+    """The times of requests that a client of its own address sends one after the other."""
+    connection, times, ends = server.connect("127.0.1.1"), [], time.monotonic() + seconds
+    while time.monotonic() < ends:
+        began = time.monotonic()
+        if connection.send(request)[0] != 200:
+            raise Failure("a trivial call was refused")
+        times.append(time.monotonic() - began)
+        time.sleep(0.005)
+    connection.socket.close()
+    return times
+
+
+def beside_heavy(server, request, count, measure):
+    """Returns what `measure` returns while clients of `count` addresses send a request again and again."""
+    over, body = threading.Event(), post_bytes("/", json.dumps(request))
+
+    def client(index):
+        connection = server.connect(f"127.0.2.{index + 1}")
+        with contextlib.suppress(OSError):
+            while not over.is_set():
+                connection.send(body)
+
+    clients = [threading.Thread(target=client, args=(index,)) for index in range(count)]
+    for each in clients:
+        each.start()
+    time.sleep(1)
+    try:
+        return measure()
+    finally:
+        over.set()
+        for each in clients:
+            each.join()
+
+
 def limits(options):
     """All of these; --only chooses some."""
-    for part in (deaf, subscribers, slow, endless, ending):
+    for part in (deaf, subscribers, slow, endless, neighbours, ending):
         if part.__name__.startswith(tuple(options.only or [""])):
             print(f" {part.__name__}: {part.__doc__}", flush=True)
             part(options)

@@ -9,6 +9,9 @@ use node_types::{BlockId, BlockNumberOrTag};
 /// Maximum number of storage slots whose proofs are quick.
 const FEW_SLOTS: usize = 4;
 
+/// Number of storage slots from which on proofs take milliseconds.
+const MANY_SLOTS: usize = 64;
+
 /// Length of a request, in bytes, up to which preparing its call takes microseconds.
 const SHORT_CALL: usize = 4 << 10;
 
@@ -19,11 +22,17 @@ pub enum Cost {
     Instant,
     /// Usually short. The operation checks its context, so it can be interrupted and restarted on another thread.
     Brief,
+    /// A search for logs: usually short, but sometimes much longer than other requests should wait. It can be
+    /// interrupted and restarted as well.
+    Search,
     /// Execution of code that clients supply, usually short. It can be interrupted and restarted as well.
     BriefCode,
     /// Possibly long.
     Long,
-    /// As long as the execution of code that clients supply: calls, estimates, and building the pending block.
+    /// Reading so much that other requests should come first: proofs of many slots, and searches that are not short.
+    Bulk,
+    /// As long as the execution of code that clients supply: calls, estimates, and building the pending block. Other
+    /// requests come first.
     Code,
 }
 
@@ -33,7 +42,7 @@ impl Cost {
     /// Creating, polling or removing a filter.
     pub const FILTER: Self = Self::Long;
     /// Searching logs of mined blocks.
-    pub const LOGS: Self = Self::Brief;
+    pub const LOGS: Self = Self::Search;
     /// Reading all transactions in the pool.
     pub const POOL_CONTENT: Self = Self::Long;
     /// Sending a transaction, including the wait for the disk.
@@ -71,7 +80,11 @@ impl Cost {
     /// Returns the cost of proving an account and `slots` of its storage slots. `quick` is whether the backend proves
     /// within microseconds.
     pub fn of_proof(quick: bool, slots: usize) -> Self {
-        if quick && slots <= FEW_SLOTS { Self::Instant } else { Self::Long }
+        match slots {
+            ..=FEW_SLOTS if quick => Self::Instant,
+            ..MANY_SLOTS => Self::Long,
+            MANY_SLOTS.. => Self::Bulk,
+        }
     }
 
     /// Returns the cost of the same work where it must not be restarted because it takes long, as in a batch whose other
@@ -79,6 +92,7 @@ impl Cost {
     pub fn without_restart(self) -> Self {
         match self {
             Self::Brief => Self::Long,
+            Self::Search => Self::Bulk,
             Self::BriefCode => Self::Code,
             cost => cost,
         }

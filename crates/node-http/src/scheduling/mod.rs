@@ -9,24 +9,28 @@
 //!
 //! Code that clients supply can run for any time. It has its own pool, whose threads have a low scheduling priority:
 //! endless calls use only CPU time that nothing else needs, and do not delay reads, transactions, filters or blocks.
-//! Most calls are short, so while that pool is idle, a call starts on the receiving thread as well.
+//! Most calls are short, so a call starts on the receiving thread as well, unless its client keeps that pool busy: calls
+//! of other clients do not wait for it. Long searches and proofs of many slots have such a pool, too.
 
+mod heavy;
 mod pool;
 pub(crate) mod priority;
 pub(crate) mod signal;
 
 use crate::config::HttpConfig;
 use crate::problem::HttpError;
+use crate::scheduling::heavy::{HeavyClients, HeavyJob};
 use crate::scheduling::pool::{Pool, PoolUsage};
 use node_core::context::Context;
 use node_core::cost::Cost;
 use node_core::waiting::without_waiting;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// How long work of [`Cost::Brief`] may delay other requests on its thread. This is much longer than a search for
+/// How long work of [`Cost::Brief`] or [`Cost::Search`] may delay other requests on its thread. This is much longer than a search for
 /// rare logs takes, and much shorter than the work for which the pools exist.
 const SLICE: Duration = Duration::from_micros(300);
 
@@ -37,7 +41,10 @@ const CODE_SLICE: Duration = Duration::from_micros(100);
 pub(crate) struct Pools {
     work: Pool,
     disk: Pool,
+    bulk: Pool,
     code: Pool,
+    /// Clients whose work occupies threads of the last two pools, or did so recently.
+    heavy: Arc<HeavyClients>,
 }
 
 /// Number of threads for reads of the disk. They hardly use the processor, and disks serve many reads at once.
@@ -46,26 +53,26 @@ const DISK_THREADS: usize = 16;
 impl Pools {
     /// Starts the threads that `config` specifies.
     pub(crate) fn new(config: &HttpConfig) -> io::Result<Self> {
+        let [threads, call_threads] =
+            [config.performance.pool_threads, config.performance.call_threads].map(HttpConfig::threads);
+        let queue = config.performance.pool_queue;
         Ok(Self {
-            work: Pool::new(
-                "work",
-                HttpConfig::threads(config.performance.pool_threads),
-                config.performance.pool_queue,
-                || {},
-            )?,
-            disk: Pool::new("disk", DISK_THREADS, config.performance.pool_queue, || {})?,
-            code: Pool::new(
-                "call",
-                HttpConfig::threads(config.performance.call_threads),
-                config.performance.pool_queue,
-                priority::lower,
-            )?,
+            work: Pool::new("work", threads, queue, || {})?,
+            disk: Pool::new("disk", DISK_THREADS, queue, || {})?,
+            bulk: Pool::new("bulk", threads, queue, priority::lower)?,
+            code: Pool::new("call", call_threads, queue, priority::lower)?,
+            heavy: Arc::default(),
         })
     }
 
     /// Returns the usage of each pool with its name.
-    pub(crate) fn usage(&self) -> [(&'static str, PoolUsage); 3] {
-        [("work", self.work.usage()), ("disk", self.disk.usage()), ("call", self.code.usage())]
+    pub(crate) fn usage(&self) -> [(&'static str, PoolUsage); 4] {
+        [
+            ("work", self.work.usage()),
+            ("disk", self.disk.usage()),
+            ("bulk", self.bulk.usage()),
+            ("call", self.code.usage()),
+        ]
     }
 }
 
@@ -88,6 +95,7 @@ pub(crate) async fn run<T: Send + 'static>(
     context: Context,
     work: Work<T>,
 ) -> Result<T, HttpError> {
+    let client = context.client();
     let pool = match cost {
         Cost::Instant => match without_waiting(|| catch_panic(|| work(&context))) {
             None => &pools.disk,
@@ -97,28 +105,40 @@ pub(crate) async fn run<T: Send + 'static>(
             None => &pools.work,
             Some(done) => return done,
         },
-        // Code that takes longer is running in the pool. More of it may come, and must not cost a slice each time.
-        Cost::BriefCode if pools.code.usage().busy > 0 => &pools.code,
+        Cost::Search => match run_in_slice(&context, SLICE, &work) {
+            None => &pools.bulk,
+            Some(done) => return done,
+        },
+        // Code of this client that takes longer is in the pool. More of it may come, and must not cost a slice each
+        // time.
+        Cost::BriefCode if pools.heavy.contains(client) => &pools.code,
         Cost::BriefCode => match run_in_slice(&context, CODE_SLICE, &work) {
             None => &pools.code,
             Some(done) => return done,
         },
         Cost::Long => &pools.work,
+        Cost::Bulk => &pools.bulk,
         Cost::Code => &pools.code,
     };
     let (sender, receiver) = oneshot::channel();
-    let client = context.client();
     let guard = CancelOnDrop(context.clone());
+    let is_heavy = pools.heavy.contains(client);
+    let heavy =
+        matches!(cost, Cost::BriefCode | Cost::Code | Cost::Search | Cost::Bulk).then(|| pools.heavy.begin(client));
     let job = move || {
+        let mut heavy = heavy;
+        heavy.iter_mut().for_each(HeavyJob::start);
         // If the deadline passes in the queue, the server is overloaded; the work itself is not too long.
         let result = match context.check() {
             Ok(()) => catch_panic(|| work(&context)),
             Err(_) => Err(HttpError::Overloaded),
         };
+        // Before the client can send its next request.
+        drop(heavy);
         // The receiver is gone if the client has disconnected.
         let _ = sender.send(result);
     };
-    pool.submit(client, Box::new(job)).map_err(|_| HttpError::Overloaded)?;
+    pool.submit(client, is_heavy, Box::new(job)).map_err(|_| HttpError::Overloaded)?;
     // If the job was dropped, it has lost its place in the queue to a job of another client.
     let result = receiver.await.unwrap_or(Err(HttpError::Overloaded));
     drop(guard);
@@ -148,6 +168,7 @@ impl Drop for CancelOnDrop {
 mod tests {
     use super::*;
     use crate::config::PerformanceOptions;
+    use node_core::context::ClientId;
     use node_core::node::NodeError;
     use node_core::waiting;
     use std::num::NonZero;
@@ -180,8 +201,10 @@ mod tests {
         let costs = [
             (Cost::Instant, true),
             (Cost::Brief, true),
+            (Cost::Search, true),
             (Cost::BriefCode, true),
             (Cost::Long, false),
+            (Cost::Bulk, false),
             (Cost::Code, false),
         ];
         for (cost, same) in costs {
@@ -208,7 +231,7 @@ mod tests {
                 }
             }
         };
-        for cost in [Cost::Brief, Cost::BriefCode] {
+        for cost in [Cost::Brief, Cost::Search, Cost::BriefCode] {
             assert_eq!(run(&pools, cost, Context::unbounded(), Box::new(work.clone())).await.unwrap(), 7);
             assert_eq!(begun.swap(0, Ordering::SeqCst), 2);
         }
@@ -224,7 +247,7 @@ mod tests {
     async fn work_that_has_to_wait_starts_again_in_the_pool() {
         let pools = pools(1, 0);
         let here = thread::current().id();
-        for cost in [Cost::Instant, Cost::Brief, Cost::BriefCode] {
+        for cost in [Cost::Instant, Cost::Brief, Cost::Search, Cost::BriefCode] {
             let work = |_: &Context| {
                 if !waiting::is_allowed() {
                     waiting::refuse();
@@ -268,33 +291,52 @@ mod tests {
     }
 
     #[actix_web::test]
-    async fn code_does_not_delay_other_work() {
+    async fn code_delays_only_code_of_its_client() {
         let pools = Arc::new(pools(1, 0));
         let (release, blocked) = std::sync::mpsc::channel::<()>();
         let busy = pools.clone();
+        let [greedy, other] = [1, 2].map(|client| Context::unbounded().on_behalf_of(ClientId(client)));
+        let context = greedy.clone();
         let endless = actix_web::rt::spawn(async move {
             let blocked = Mutex::new(blocked);
             let work = Box::new(move |_: &Context| Ok(blocked.lock().unwrap().recv().is_ok()));
-            run(&busy, Cost::Code, Context::unbounded(), work).await
+            run(&busy, Cost::Code, context, work).await
         });
         while pools.code.usage().busy == 0 {
             actix_web::rt::time::sleep(Duration::from_millis(1)).await;
         }
-        // Brief code does not start on this thread while longer code is running.
-        for cost in [Cost::Code, Cost::BriefCode] {
-            let refused = run(&pools, cost, Context::unbounded(), value(1)).await;
+        // Brief code of the client does not start on this thread while longer code of it is running.
+        for (cost, context) in [(Cost::Code, &other), (Cost::Code, &greedy), (Cost::BriefCode, &greedy)] {
+            let refused = run(&pools, cost, context.clone(), value(1)).await;
             assert!(matches!(refused, Err(HttpError::Overloaded)), "{refused:?}");
         }
-        assert_eq!(run(&pools, Cost::Long, Context::unbounded(), value(2)).await.unwrap(), 2);
+        let here = thread::current().id();
+        let work = Box::new(|_: &Context| Ok(thread::current().id()));
+        assert_eq!(run(&pools, Cost::BriefCode, other, work).await.unwrap(), here);
+        for cost in [Cost::Long, Cost::Bulk] {
+            assert_eq!(run(&pools, cost, greedy.clone(), value(2)).await.unwrap(), 2);
+        }
         release.send(()).unwrap();
         assert!(endless.await.unwrap().unwrap());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[actix_web::test]
+    async fn long_searches_and_code_have_a_low_priority() {
+        let pools = pools(1, 0);
+        let niceness = |_: &Context| Ok(rustix::process::getpriority_process(None).unwrap());
+        let normal = niceness(&Context::unbounded()).unwrap();
+        for (cost, is_low) in [(Cost::Long, false), (Cost::Bulk, true), (Cost::Code, true)] {
+            let found = run(&pools, cost, Context::unbounded(), Box::new(niceness)).await.unwrap();
+            assert_eq!(found > normal, is_low, "{cost:?}");
+        }
     }
 
     #[actix_web::test]
     async fn a_panic_fails_only_its_request() {
         // The thread may still be busy when the next request is submitted, hence a queue of one.
         let pools = pools(1, 1);
-        for cost in [Cost::Instant, Cost::Brief, Cost::BriefCode, Cost::Long, Cost::Code] {
+        for cost in [Cost::Instant, Cost::Brief, Cost::Search, Cost::BriefCode, Cost::Long, Cost::Bulk, Cost::Code] {
             let result = run::<u32>(&pools, cost, Context::unbounded(), Box::new(|_| panic!("a defect"))).await;
             assert!(matches!(result, Err(HttpError::Panicked)), "{cost:?}: {result:?}");
             assert_eq!(run(&pools, cost, Context::unbounded(), value(1)).await.unwrap(), 1, "{cost:?}");

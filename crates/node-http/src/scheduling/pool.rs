@@ -26,8 +26,13 @@ type Job = Box<dyn FnOnce() + Send>;
 struct Queued {
     /// The client of the job; `None` for a job of the server itself.
     client: Option<ClientId>,
+    /// Whether the client had long jobs recently.
+    is_heavy: bool,
     job: Job,
 }
+
+/// Number of threads of a pool from which on one of them is for clients that are not heavy.
+const MIN_RESERVING: usize = 4;
 
 /// Duration of a job after which its thread is replaced. Allocators keep memory for a thread as long as it lives, and
 /// such a job may have used much.
@@ -36,7 +41,8 @@ const LONG: Duration = Duration::from_secs(1);
 /// Threads that run jobs. Dropping the pool ends them once the queue is empty.
 ///
 /// The next job is the oldest one of the clients with the fewest running jobs, but not of the same client twice in a
-/// row. A client may occupy as many threads as it leaves idle for others, and at least one. If the queue is full, a
+/// row. A client may occupy as many threads as it leaves idle for others, and at least one. Heavy clients together leave
+/// one thread to others, so that these do not wait until a long job ends. If the queue is full, a
 /// new job takes the place of a job of the client that has the most in the queue, unless that is the same client.
 pub(crate) struct Pool {
     shared: Arc<Shared>,
@@ -57,6 +63,8 @@ struct Queue {
     latest: Option<ClientId>,
     /// Number of threads without a job.
     idle: usize,
+    /// Number of threads that heavy clients leave idle.
+    reserved: usize,
     /// The idle threads that sleep. The last one to fall asleep is woken first, because its data is still in the
     /// processor's caches.
     asleep: Vec<Thread>,
@@ -73,6 +81,7 @@ impl Pool {
             running: HashMap::new(),
             latest: None,
             idle: threads,
+            reserved: usize::from(threads >= MIN_RESERVING),
             asleep: Vec::new(),
             refused: 0,
             closed: false,
@@ -94,19 +103,19 @@ impl Pool {
         PoolUsage { threads, busy, queued: queue.jobs.len() - taken, refused: queue.refused }
     }
 
-    /// Queues a job of `client`.
+    /// Queues a job of `client`, which is heavy if it had long jobs recently.
     ///
     /// # Errors
     /// [`QueueFull`] if the client may not have another thread, the queue is full, and no other client has enough
     /// queued jobs to be displaced. A job that loses its place to another one is dropped.
-    pub(crate) fn submit(&self, client: Option<ClientId>, job: Job) -> Result<(), QueueFull> {
+    pub(crate) fn submit(&self, client: Option<ClientId>, is_heavy: bool, job: Job) -> Result<(), QueueFull> {
         let mut queue = self.shared.lock();
         let mut displaced = None;
         if queue.jobs.len() >= queue.idle + self.shared.capacity {
             queue.refused += 1;
             displaced = Some(queue.displace_for(client).ok_or(QueueFull)?);
         }
-        queue.jobs.push_back(Queued { client, job });
+        queue.jobs.push_back(Queued { client, is_heavy, job });
         let woken = queue.asleep.pop();
         drop(queue);
         // Dropping a job may run code of the request, which must not hold the lock.
@@ -137,7 +146,7 @@ impl Drop for Pool {
 impl Queue {
     /// Takes the next job, or returns `None` if no client with a queued job may have another thread.
     fn next(&mut self) -> Option<Queued> {
-        let candidates = self.jobs.iter().enumerate().filter(|(_, queued)| self.may_run(queued.client));
+        let candidates = self.jobs.iter().enumerate().filter(|(_, queued)| self.may_run(queued));
         let (at, _) =
             candidates.min_by_key(|(_, queued)| (self.running(queued.client), queued.client == self.latest))?;
         let next = self.jobs.remove(at)?;
@@ -149,10 +158,15 @@ impl Queue {
         self.running.get(&client).copied().unwrap_or(0)
     }
 
-    /// Returns whether `client` may have another thread, if one is idle.
-    fn may_run(&self, client: Option<ClientId>) -> bool {
-        let fair = || is_fair_share(self.running(client) + 1, self.idle - 1);
-        self.idle > 0 && (self.closed || client.is_none() || fair())
+    /// Returns whether the client of a job may have another thread, if one is idle.
+    fn may_run(&self, queued: &Queued) -> bool {
+        self.closed && self.idle > 0 || self.is_fair(queued, self.idle, self.running(queued.client))
+    }
+
+    /// Returns whether a client with this number of running jobs may have another one of `idle` threads.
+    fn is_fair(&self, Queued { client, is_heavy, .. }: &Queued, idle: usize, running: usize) -> bool {
+        let reserved = if *is_heavy { self.reserved } else { 0 };
+        idle > reserved && (client.is_none() || is_fair_share(running + 1, idle - 1))
     }
 
     fn ended(&mut self, client: Option<ClientId>) {
@@ -167,9 +181,9 @@ impl Queue {
     /// Returns the number of queued jobs that idle threads will take immediately.
     fn runnable(&self) -> usize {
         let (mut idle, mut running) = (self.idle, self.running.clone());
-        for Queued { client, .. } in &self.jobs {
-            let held = running.entry(*client).or_default();
-            if idle > 0 && (client.is_none() || is_fair_share(*held + 1, idle - 1)) {
+        for queued in &self.jobs {
+            let held = running.entry(queued.client).or_default();
+            if self.is_fair(queued, idle, *held) {
                 *held += 1;
                 idle -= 1;
             }
@@ -205,7 +219,7 @@ impl Shared {
     fn work(&self) -> bool {
         let mut queue = self.lock();
         loop {
-            if let Some(Queued { client, job }) = queue.next() {
+            if let Some(Queued { client, job, .. }) = queue.next() {
                 queue.idle -= 1;
                 *queue.running.entry(client).or_default() += 1;
                 drop(queue);
@@ -248,7 +262,7 @@ mod tests {
                 thread::sleep(duration);
                 sender.send(thread::current().id()).unwrap();
             };
-            pool.submit(None, Box::new(job)).unwrap();
+            pool.submit(None, false, Box::new(job)).unwrap();
         }
         let [first, second, third] = [(); 3].map(|()| receiver.recv().unwrap());
         assert!(first == second && second != third);
@@ -256,6 +270,8 @@ mod tests {
 
     const FIRST: Option<ClientId> = Some(ClientId(1));
     const SECOND: Option<ClientId> = Some(ClientId(2));
+    /// The first of those that are heavy.
+    const HEAVY: Option<u128> = Some(100);
 
     /// Submits a job that runs until the returned sender is dropped, and then sends `name`.
     fn occupy(pool: &Pool, client: Option<ClientId>, name: u32, ended: &Sender<u32>) -> Result<Sender<()>, QueueFull> {
@@ -265,7 +281,7 @@ mod tests {
             let _ = blocked.recv();
             let _ = ended.send(name);
         };
-        pool.submit(client, Box::new(job))?;
+        pool.submit(client, client.map(|id| id.0) >= HEAVY, Box::new(job))?;
         Ok(release)
     }
 
@@ -287,6 +303,21 @@ mod tests {
         let mut rest: Vec<_> = (0..6).map(|_| received(&jobs)).collect();
         rest.sort_unstable();
         assert_eq!(rest, [0, 1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn heavy_clients_leave_a_thread_to_others() {
+        let pool = Pool::new("test", 4, 8, || {}).unwrap();
+        let (ended, jobs) = channel();
+        let heavy = |client| occupy(&pool, Some(ClientId(client)), 0, &ended).unwrap();
+        let long: Vec<_> = (100..105).map(heavy).collect();
+        assert_eq!(pool.usage(), PoolUsage { threads: 4, busy: 3, queued: 2, refused: 0 });
+        for name in 1..4 {
+            drop(occupy(&pool, FIRST, name, &ended).unwrap());
+            assert_eq!(received(&jobs), name, "it does not wait");
+        }
+        drop(long);
+        assert_eq!([(); 5].map(|()| received(&jobs)), [0; 5]);
     }
 
     #[test]
