@@ -85,7 +85,10 @@ impl StoreError {
 
 impl From<StoreError> for BackendError {
     fn from(error: StoreError) -> Self {
-        Self::Storage(Box::new(error))
+        match error {
+            StoreError::Folder(FolderError::Locked { path }) => Self::Locked { path },
+            error => Self::Storage(Box::new(error)),
+        }
     }
 }
 

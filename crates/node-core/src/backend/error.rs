@@ -4,6 +4,7 @@ use crate::block::BlockRef;
 use crate::context::Interrupted;
 use node_types::{BlockNumber, H256};
 use std::io;
+use std::path::PathBuf;
 
 /// Why a backend could not read or change its chain.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +35,9 @@ pub enum BackendError {
     /// The thread that produces blocks at intervals.
     #[error("cannot start the thread that produces blocks")]
     NoThread(#[source] io::Error),
+    /// Another process, or another part of this process, has opened the folder.
+    #[error("the folder is in use by another process")]
+    Locked { path: PathBuf },
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
     #[error("storage failure")]

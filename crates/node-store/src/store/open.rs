@@ -59,7 +59,7 @@ impl Store {
     /// Opens the chain in `path` with the given genesis block, or creates it if the folder is empty.
     ///
     /// # Errors
-    /// Fails if another process has opened the folder, if it contains another chain or an unsupported layout, or if
+    /// [`BackendError::Locked`] if another process has opened the folder. Fails as well if it contains another chain or an unsupported layout, or if
     /// files are damaged. In these cases the chain in the folder is not changed.
     pub fn open(path: impl AsRef<Path>, genesis: ExecutedBlock, options: Options) -> Result<Self, BackendError> {
         let folder = DiskFolder::open(path.as_ref()).map_err(StoreError::from)?;
