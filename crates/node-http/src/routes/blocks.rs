@@ -13,8 +13,8 @@ use node_rpc::{BlockKey, Interface};
 use node_types::BlockId as Id;
 use node_types::wire::{
     BlockHashInput, BlockNumberInput, Data, GetBlockByHashInput, GetBlockByHashOutput, GetBlockByNumberInput,
-    GetBlockByNumberOutput, GetBlockReceiptsOutput, GetHeaderOutput, GetRawReceiptsOutput, GetRawTransactionOutput,
-    Quantity, TransactionCountOutput, UncleCountOutput,
+    GetBlockByNumberOutput, GetBlockReceiptsOutput, GetHeaderOutput, GetRawBlockOutput, GetRawHeaderOutput,
+    GetRawReceiptsOutput, Quantity, TransactionCountOutput, UncleCountOutput,
 };
 
 /// Problems of operations that may have to execute the pending block.
@@ -80,7 +80,7 @@ pub(super) fn operations() -> Vec<Operation> {
         .problems(PENDING)
         .parameters(cost, |node, context, input| {
             let header = node.get_header(context, input.block_number)?;
-            Ok(GetRawTransactionOutput { data: header.map(|sealed| Data(sealed.header.encode().into())) })
+            Ok(GetRawHeaderOutput { data: header.map(|sealed| Data(sealed.header.encode().into())) })
         }),
         Operation::get(
             "/getRawBlock/{BlockNumber}/",
@@ -92,7 +92,7 @@ pub(super) fn operations() -> Vec<Operation> {
             whole_cost,
             |node, context, input| {
                 let block = node.get_block(context, input.block_number)?;
-                Ok(GetRawTransactionOutput { data: block.map(|block| Data(block.encode().into())) })
+                Ok(GetRawBlockOutput { data: block.map(|block| Data(block.encode().into())) })
             },
         ),
         Operation::get(

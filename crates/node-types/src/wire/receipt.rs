@@ -49,6 +49,18 @@ wire_objects! {
         transaction_type: Quantity64,
     }
 
+    /// The response of getRawHeader.
+    response GetRawHeaderOutput {
+        /// The header as RLP; null if it does not exist.
+        data: Option<BytesData>,
+    }
+
+    /// The response of getRawBlock.
+    response GetRawBlockOutput {
+        /// The block as RLP; null if it does not exist.
+        data: Option<BytesData>,
+    }
+
     /// The response of getRawReceipts.
     response GetRawReceiptsOutput {
         /// The encoded receipts (EIP-2718) in block order.

@@ -45,6 +45,8 @@ proptest! {
         survives(fees);
         survives(CallOutput { data: data.clone() });
         survives(GetRawTransactionOutput { data: Some(data.clone()) });
+        survives(GetRawHeaderOutput { data: Some(data.clone()) });
+        survives(GetRawBlockOutput { data: Some(data.clone()) });
         survives(GetCodeOutput { bytecode: data });
         survives(SendRawTransactionOutput { transaction_hash: hash });
         survives(EstimateGasOutput { estimated_gas: small });
@@ -153,6 +155,8 @@ fn responses_have_the_documented_properties() {
     has_keys(&TransactionOutput::default(), "Transaction");
     has_keys(&GetTransactionReceiptOutput::default(), "TransactionReceipt");
     has_keys(&GetRawTransactionOutput::default(), "Data");
+    has_keys(&GetRawHeaderOutput::default(), "Data");
+    has_keys(&GetRawBlockOutput::default(), "Data");
     has_keys(&GetTransactionStatusOutput { status: TransactionStatus::Unknown, reason: None }, "Status");
     let dropped = GetTransactionStatusOutput { status: TransactionStatus::Dropped, reason: Some("full".to_owned()) };
     has_keys(&dropped, "Status, Reason");
