@@ -8,20 +8,23 @@
 //! an actix-web application, and `NodeService` is a `tower::Service` for servers such as axum.
 //!
 //! * [`HttpConfig`] defines the options; [`values`] parses them from text.
-//! * [`ProblemResponse`] is the response to an error, for use in your own routes.
+//! * [`Routes::run`] and `NodeService::run` call the node in your own routes without blocking them, and return
+//!   [`ProblemResponse`], the response to an error.
 //! * [`openapi`] returns the document that describes the interface.
 //!
 //! # Examples
 //! ```
 //! use node_core::node::Node;
-//! use node_http::{HttpConfig, ServeError, Shutdown, serve};
+//! use node_http::{HttpConfig, Shutdown, serve};
+//! use std::error::Error;
 //! use std::sync::Arc;
 //!
-//! fn run(node: Arc<Node>) -> Result<(), ServeError> {
+//! fn run(node: Arc<Node>) -> Result<(), Box<dyn Error>> {
 //!     serve(node, HttpConfig::default(), Shutdown::on_signals()?, |address| {
 //!         println!("listening on {address}");
 //!         Ok(())
-//!     })
+//!     })?;
+//!     Ok(())
 //! }
 //! ```
 //!
@@ -68,6 +71,7 @@ pub use metrics::server::{MetricsError, MetricsServer};
 pub use openapi::openapi;
 pub use problem::report::ProblemResponse;
 pub use scheduling::priority::lower as lower_priority;
+pub use transport::embedded::RequestHead;
 pub use transport::mount::{Routes, check, configure};
 pub use transport::phase::Starting;
 pub use transport::server::{Handle, ServeError, Server, serve};

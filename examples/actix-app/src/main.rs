@@ -7,17 +7,14 @@ use actix_web::body::MessageBody;
 use actix_web::dev::{ServiceFactory, ServiceRequest, ServiceResponse};
 use actix_web::middleware::DefaultHeaders;
 use actix_web::{App, Error, HttpServer, web};
-use node_core::context::Context;
-use node_core::node::Node;
 use node_dev::DevNode;
 use node_http::{HttpConfig, ProblemResponse, Routes};
-use std::sync::Arc;
 
 #[actix_web::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let (node, routes) = parts()?;
+    let routes = routes()?;
     let closing = routes.clone();
-    let server = HttpServer::new(move || app(node.clone(), routes.clone()));
+    let server = HttpServer::new(move || app(routes.clone()));
     let server = server.bind("127.0.0.1:8080")?.disable_signals().run();
     let handle = server.handle();
     actix_web::rt::spawn(async move {
@@ -30,17 +27,16 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(server.await?)
 }
 
-/// The parts that all workers share.
-fn parts() -> Result<(Arc<Node>, Routes), Box<dyn std::error::Error>> {
+/// The routes of the node, which all workers share.
+fn routes() -> Result<Routes, Box<dyn std::error::Error>> {
     let chain = DevNode::spawn()?;
     let mut options = HttpConfig::default();
     options.listen.base_path = "/node".parse()?;
-    Ok((chain.node().clone(), node_http::configure(chain.node().clone(), options)?))
+    Ok(node_http::configure(chain.node().clone(), options)?)
 }
 
 /// Everything that a worker serves.
 fn app(
-    node: Arc<Node>,
     routes: Routes,
 ) -> App<
     impl ServiceFactory<
@@ -52,15 +48,16 @@ fn app(
     >,
 > {
     App::new()
-        .app_data(web::Data::from(node))
+        .app_data(web::Data::new(routes.clone()))
         .route("/height", web::get().to(height))
         .configure(|app| routes.add_to(app))
         .wrap(DefaultHeaders::new().add(("x-served-by", "example")))
 }
 
-/// Reading the head takes microseconds; calls and other long work belong into `web::block`.
-async fn height(node: web::Data<Node>) -> Result<String, ProblemResponse> {
-    Ok(node.block_number(&Context::unbounded())?.to_string())
+/// Operations of a node block, so they run on a thread of the node's pool.
+async fn height(routes: web::Data<Routes>) -> Result<String, ProblemResponse> {
+    let height = routes.run(|node, context| node.block_number(context)).await?;
+    Ok(height.to_string())
 }
 
 #[cfg(test)]

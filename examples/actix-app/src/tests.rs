@@ -6,8 +6,7 @@ use actix_web::test::{TestRequest, call_service, init_service, read_body};
 
 #[actix_web::test]
 async fn own_routes_stand_beside_those_of_the_node() {
-    let (node, routes) = parts().unwrap();
-    let app = init_service(app(node, routes)).await;
+    let app = init_service(app(routes().unwrap())).await;
     for (path, status, part) in [
         ("/height", StatusCode::OK, "0"),
         ("/node/blockNumber/", StatusCode::OK, r#""BlockNumber":"0""#),

@@ -7,11 +7,10 @@ use axum::extract::{Path, State};
 use axum::{Router, routing::get};
 use example_sqlite_backend::SqliteBackend;
 use node_core::backend::{MemoryBackend, StateBackend};
-use node_core::{context::Context, node::Node};
 use node_dev::{AccountOptions, Accounts, DevGenesis};
 use node_http::{HttpConfig, NodeService, ProblemResponse};
 use node_types::{Address, BlockId};
-use std::{error::Error, net::SocketAddr, panic::resume_unwind, sync::Arc};
+use std::{error::Error, net::SocketAddr, sync::Arc};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -36,15 +35,14 @@ fn router(path: Option<String>) -> Result<(Router, NodeService), Box<dyn Error>>
     let node = Arc::new(node_evm::builder(backend, genesis.spec).open()?);
     let mut options = HttpConfig::default();
     options.listen.base_path = "/node".parse()?;
-    let service = NodeService::new(node.clone(), options)?;
+    let service = NodeService::new(node, options)?;
     let router = Router::new().route("/balance/{address}", get(balance)).nest_service("/node", service.clone());
-    Ok((router.with_state(node), service))
+    Ok((router.with_state(service.clone()), service))
 }
 
-/// Returns the balance of an account in wei. Operations of a node block, so they run on a thread for blocking work.
-async fn balance(State(node): State<Arc<Node>>, Path(of): Path<Address>) -> Result<String, ProblemResponse> {
-    let read = move || node.get_balance(&Context::unbounded(), of, BlockId::latest());
-    let balance = tokio::task::spawn_blocking(read).await.unwrap_or_else(|error| resume_unwind(error.into_panic()))?;
+/// Returns the balance of an account in wei. Operations of a node block, so they run on a thread of the node's pool.
+async fn balance(State(service): State<NodeService>, Path(of): Path<Address>) -> Result<String, ProblemResponse> {
+    let balance = service.run(move |node, context| node.get_balance(context, of, BlockId::latest())).await?;
     Ok(balance.to_string())
 }
 

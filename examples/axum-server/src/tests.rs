@@ -46,6 +46,34 @@ async fn every_backend_is_served_beside_own_routes() {
     }
 }
 
+/// What a handler returns if the node refuses: problems with pages below the base path, and of the request if it is given.
+#[tokio::test]
+async fn handlers_have_the_problems_of_the_service() {
+    let chain = node_dev::DevNode::spawn().unwrap();
+    let mut options = HttpConfig::default();
+    options.listen.base_path = "/node".parse().unwrap();
+    let service = NodeService::new(chain.node().clone(), options).unwrap();
+    let height = service.run(|node, context| node.block_number(context)).await.unwrap();
+    assert_eq!(height, 0);
+    let missing = BlockId::number(7);
+    let error =
+        service.run(move |node, context| node.get_balance(context, Address::zero(), missing)).await.unwrap_err();
+    assert_eq!((error.status, error.problem_type.as_str()), (404, "/node/problems/block-not-found"));
+    assert_eq!(error.errors[0].location, "body.BlockNumber");
+
+    let context = node_core::context::Context::unbounded();
+    let error = chain.get_balance(&context, Address::zero(), missing).unwrap_err();
+    let request = Request::get("/balance?BlockNumber=7").header("x-request-id", "a-7").body(()).unwrap();
+    let problem = service.problem_of(&request, error);
+    assert_eq!(
+        (problem.instance.as_str(), problem.errors[0].location.as_str()),
+        ("urn:request-id:a-7", "query.BlockNumber")
+    );
+    assert_eq!(problem.errors[0].value.as_ref().map(|value| value.0.get()), Some("\"7\""));
+    let problem = service.problem(node_core::node::NodeError::FilterNotFound);
+    assert_eq!(problem.problem_type, "/node/problems/filter-not-found");
+}
+
 #[tokio::test]
 async fn event_streams_are_sent_as_they_are_read() {
     let (mut router, service) = router(None).unwrap();

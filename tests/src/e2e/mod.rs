@@ -12,6 +12,7 @@ mod dashboard;
 mod dev_chain;
 mod documents;
 mod durable;
+mod embedding;
 mod events;
 mod examples;
 mod faults;

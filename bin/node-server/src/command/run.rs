@@ -14,7 +14,7 @@ use node_chain::{BlockImporter, FileError, ImportSummary, dev_genesis, import_fi
 use node_core::backend::StateBackend;
 use node_core::context::Context;
 use node_core::node::{Finality, Node};
-use node_http::{HttpConfig, Metrics, Shutdown, check, serve};
+use node_http::{HttpConfig, Metrics, ServeError, Shutdown, check, serve};
 use node_types::{BlockNumber, H256};
 use std::fs::File;
 use std::net::SocketAddr;
@@ -85,7 +85,8 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), CommandError> {
             serve(node, http.clone(), shutdown, |address| {
                 announce(&http, address);
                 Ok(())
-            })
+            })?;
+            Ok(())
         })
     } else {
         serve_during_import(options, &wiring, node(options, &wiring, false)?, http, shutdown)
@@ -130,7 +131,7 @@ fn serve_during_import(
         serve(served, serving, shutdown, |address| {
             // Sending cannot fail, because the receiver waits for the address.
             let _ = sender.send(address);
-            Ok::<_, CommandError>(())
+            Ok(())
         })
     };
     let server = thread::Builder::new().name("server".to_owned()).spawn(serve).map_err(CommandError::Thread)?;
@@ -164,8 +165,8 @@ fn serve_during_import(
 }
 
 /// Waits for the end of the server.
-fn join(server: JoinHandle<Result<(), CommandError>>) -> Result<(), CommandError> {
-    server.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+fn join(server: JoinHandle<Result<(), ServeError>>) -> Result<(), CommandError> {
+    Ok(server.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?)
 }
 
 /// Returns the highest block number in the chain files, or 0 if they have no blocks. Skips pipes, which cannot be read

@@ -29,7 +29,7 @@ use node_core::clock::{Clock, SystemClock};
 use node_core::context::Context;
 use node_core::pool::PoolLimits;
 use node_dev::{AccountOptions, Accounts, DevGenesis, DevNode, DevNodeError};
-use node_http::{AllowedOrigin, Origin, Shutdown, check, serve};
+use node_http::{AllowedOrigin, Origin, ServeError, Shutdown, check, serve};
 use node_store::SyncPolicy;
 use state_file::StateFile;
 use std::sync::Arc;
@@ -118,7 +118,7 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
         let url = format!("{scheme}://{}{}", reachable(address), base_path.as_str());
         let summary = Summary::new(chain.accounts(), chain.genesis(), gas_price, folder, url);
         if let Some(path) = &options.output.config_out {
-            summary.write(path)?;
+            summary.write(path).map_err(|error| ServeError::Ready(error.into()))?;
         }
         let silent = options.output.silent;
         let banner = match (silent, options.is_anvil) {
@@ -135,7 +135,7 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
             logging::announce(&banner, &listening);
         }
         notify::ready(address);
-        Ok::<_, CommandError>(())
+        Ok(())
     })?;
     drop((following, writing));
     dumped.map_or(Ok(()), |file| file.write())?;

@@ -72,6 +72,24 @@ use resolve::RequestView;
 use std::sync::{Arc, OnceLock};
 
 /// An Ethereum execution node. All methods may be called from any thread.
+///
+/// **Methods block**: for microseconds if they read a header or an account, and up to the deadline of their [`Context`] if
+/// they execute code, search logs or make proofs. In asynchronous programs, call them on a thread that may block.
+///
+/// | To | Methods |
+/// |---|---|
+/// | read the head and fees | [`head`](Self::head), [`block_number`](Self::block_number), [`gas_price`](Self::gas_price), [`max_priority_fee_per_gas`](Self::max_priority_fee_per_gas), [`next_base_fee`](Self::next_base_fee), [`blob_base_fee`](Self::blob_base_fee), [`fee_history`](Self::fee_history), [`fork_configs`](Self::fork_configs) |
+/// | read blocks | [`get_header`](Self::get_header), [`get_block`](Self::get_block), [`get_block_hash`](Self::get_block_hash), [`get_body`](Self::get_body), [`get_receipts`](Self::get_receipts) |
+/// | read transactions | [`get_transaction`](Self::get_transaction), [`get_transaction_at`](Self::get_transaction_at), [`get_transaction_status`](Self::get_transaction_status), [`get_receipt`](Self::get_receipt), [`pool_content`](Self::pool_content) |
+/// | read the state as of a block | [`get_balance`](Self::get_balance), [`get_storage_at`](Self::get_storage_at), [`get_code`](Self::get_code), [`get_transaction_count`](Self::get_transaction_count), [`get_account`](Self::get_account), [`get_proof`](Self::get_proof) |
+/// | search logs | [`get_logs`](Self::get_logs), [`get_logs_page`](Self::get_logs_page), [`visit_logs`](Self::visit_logs) |
+/// | follow the chain | [`subscribe`](Self::subscribe), [`events`](Self::events), [`next_events`](Self::next_events), [`new_filter`](Self::new_filter), [`get_filter_changes`](Self::get_filter_changes) |
+/// | execute | [`call`](Self::call), [`estimate_gas`](Self::estimate_gas), [`simulate`](Self::simulate), [`create_access_list`](Self::create_access_list), [`trace_call`](Self::trace_call), [`trace_transaction`](Self::trace_transaction), [`trace_block`](Self::trace_block) |
+/// | send | [`send_transaction`](Self::send_transaction), [`fill_transaction`](Self::fill_transaction), [`sign_transaction`](Self::sign_transaction), [`build_block`](Self::build_block) |
+/// | control a development chain | [`mine`](Self::mine), [`revert`](Self::revert), [`control`](Self::control) for time, snapshots and edits, [`set_token_balance`](Self::set_token_balance) |
+/// | tell clients about an import | [`begin_import`](Self::begin_import), [`end_import`](Self::end_import), [`import_progress`](Self::import_progress) |
+///
+/// [`Node::builder`] opens one. A node ends when it is dropped; the backend then holds everything that was acknowledged.
 pub struct Node {
     backend: Arc<dyn StateBackend>,
     executor: Arc<dyn Executor>,

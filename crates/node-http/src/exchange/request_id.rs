@@ -27,7 +27,12 @@ impl RequestId {
 
     /// Returns the id in `headers` if it is valid, and otherwise generates a new one.
     pub(crate) fn of(headers: &HeaderMap) -> Self {
-        let sent = headers.get(REQUEST_ID).and_then(|id| id.to_str().ok()).filter(|id| is_valid(id));
+        Self::from_header(headers.get(REQUEST_ID).map(HeaderValue::as_bytes))
+    }
+
+    /// Returns the id in the value of the header if it is valid, and otherwise generates a new one.
+    pub(crate) fn from_header(value: Option<&[u8]>) -> Self {
+        let sent = value.and_then(|id| str::from_utf8(id).ok()).filter(|id| is_valid(id));
         sent.map_or_else(Self::new, |id| Self::Sent(id.into()))
     }
 

@@ -34,21 +34,36 @@ pub(crate) struct Sent {
     body: Option<Bytes>,
 }
 
+/// Returns the decoded parameters of a query.
+fn decoded(query: &str) -> Vec<(String, String)> {
+    let decode = |text| parameters::decode_lossy(text, true);
+    let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    pairs.map(|(name, value)| (decode(name), decode(value))).collect()
+}
+
 impl Sent {
     /// Reads the content of a request whose body may have `properties`. `body` is its body, if it was read.
     pub(crate) fn new(properties: &'static [&'static str], request: &HttpRequest, body: Option<Bytes>) -> Self {
         let header = request.headers().get(LAST_EVENT_ID).map(|id| String::from_utf8_lossy(id.as_bytes()).into_owned());
-        let decode = |text| parameters::decode_lossy(text, true);
-        let query = request.query_string().split('&').filter_map(|pair| pair.split_once('='));
         Self {
             path: PathParameters::default(),
-            query: query.map(|(name, value)| (decode(name), decode(value))).collect(),
+            query: decoded(request.query_string()),
             query_string: request.query_string().to_owned(),
             last_event_id: header.filter(|id| !id.is_empty()),
             reads_query: matches!(*request.method(), Method::GET | Method::HEAD),
             object: properties.contains(&"FilterObject").then_some("FilterObject"),
             has_transaction: properties.contains(&"Transaction"),
             body,
+        }
+    }
+
+    /// Returns a request that has only this query, unless it is empty.
+    pub(crate) fn of_query(query: &str) -> Self {
+        Self {
+            query: decoded(query),
+            query_string: query.to_owned(),
+            reads_query: !query.is_empty(),
+            ..Self::default()
         }
     }
 

@@ -3,6 +3,7 @@
 
 mod bare;
 mod connection;
+pub(crate) mod embedded;
 mod framing;
 pub(crate) mod handle;
 mod listen;

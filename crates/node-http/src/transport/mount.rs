@@ -133,6 +133,10 @@ impl Routes {
         self.service.phases.enter(Phase::Closing);
     }
 
+    pub(crate) fn service(&self) -> &web::Data<Service> {
+        &self.service
+    }
+
     fn scope(&self, prefix: &str) -> impl HttpServiceFactory + use<> {
         let service = self.service.clone();
         let table = Rc::new(Table::new(service.node.producer().is_some()));

@@ -18,6 +18,7 @@ use actix_web::dev::{AppConfig, ServiceResponse};
 use actix_web::rt::time::sleep;
 use actix_web::{App, Error, rt, web};
 use node_core::node::Node;
+use std::error::Error as StdError;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::rc::Rc;
@@ -209,27 +210,29 @@ pub(crate) fn app(
 /// once the server listens; if it fails, nothing is served.
 ///
 /// # Errors
-/// Those of [`Server::bind`] and [`Server::run`], and the error of `ready`.
+/// Those of [`Server::bind`] and [`Server::run`], and the error of `ready`, which can be [`ServeError::Ready`].
 ///
 /// # Examples
 /// ```
 /// use node_core::node::Node;
-/// use node_http::{HttpConfig, ServeError, Shutdown, serve};
+/// use node_http::{HttpConfig, Shutdown, serve};
+/// use std::error::Error;
 /// use std::sync::Arc;
 ///
-/// fn run(node: Arc<Node>) -> Result<(), ServeError> {
+/// fn run(node: Arc<Node>) -> Result<(), Box<dyn Error>> {
 ///     serve(node, HttpConfig::default(), Shutdown::on_signals()?, |address| {
 ///         println!("listening on {address}");
 ///         Ok(())
-///     })
+///     })?;
+///     Ok(())
 /// }
 /// ```
-pub fn serve<E: From<ServeError>>(
+pub fn serve(
     node: Arc<Node>,
     config: HttpConfig,
     mut shutdown: Shutdown,
-    ready: impl FnOnce(SocketAddr) -> Result<(), E>,
-) -> Result<(), E> {
+    ready: impl FnOnce(SocketAddr) -> Result<(), ServeError>,
+) -> Result<(), ServeError> {
     rt::System::new().block_on(async move {
         let delay = config.lifecycle.shutdown_delay;
         let server = Server::bind(node, config)?;
@@ -245,7 +248,7 @@ pub fn serve<E: From<ServeError>>(
             handle.stop(true).await;
         });
         ready(server.address())?;
-        Ok(server.run().await?)
+        server.run().await
     })
 }
 
@@ -272,6 +275,9 @@ pub enum ServeError {
         "{name:?} is neither one of the namespaces {namespaces}, nor a JSON-RPC method, nor a REST operation; see `api`"
     )]
     UnknownApi { name: String, namespaces: String },
+    /// What the program does once the server listens has failed.
+    #[error(transparent)]
+    Ready(Box<dyn StdError + Send + Sync>),
     /// Signal handlers cannot be installed.
     #[error("cannot listen for signals")]
     Signal(#[source] io::Error),

@@ -81,6 +81,10 @@ impl NodeService {
         Ok(Self { service, workers: workers.map_err(ServeError::Start)?, next: Arc::default() })
     }
 
+    pub(crate) fn service(&self) -> &web::Data<Service> {
+        &self.service
+    }
+
     /// Ends all event streams, and new ones as soon as they are opened, so that the enclosing server can shut down.
     pub fn close(&self) {
         self.service.phases.enter(Phase::Closing);
