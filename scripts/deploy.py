@@ -8,12 +8,15 @@ nginx and Prometheus run as processes of this machine, with the command, the var
 """
 
 import gzip
+import http.server
 import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import tempfile
+import threading
 import time
 import urllib.parse
 from pathlib import Path
@@ -52,8 +55,7 @@ def files(options):
         print(f"  compose.yaml: {len(services)} services, {len(node['environment'])} variables")
 
         config = folder / "nginx.conf"
-        # nginx resolves names when it reads its settings.
-        config.write_text((DEPLOY / "compose/nginx.conf").read_text().replace("server node:8545", "server 127.0.0.1:8545"))
+        shutil.copy(DEPLOY / "compose/nginx.conf", config)
         run("nginx", "-t", "-p", folder, "-c", config, "-e", f"{folder}/error.log", "-g", f"pid {folder}/pid;")
         for path in ("compose/prometheus.yml", "alerts.yml"):
             shutil.copy(DEPLOY / path, folder)
@@ -65,6 +67,7 @@ def files(options):
         load(DEPLOY / "compose/dashboards.yml")
         print("  nginx.conf, prometheus.yml and alerts.yml: accepted by nginx and promtool")
         unit(options, folder)
+        moving(folder)
     socket_activation(options)
 
 
@@ -74,9 +77,63 @@ def unit(options, folder):
     service = folder / "ethnode.service"
     # The program is not installed here.
     service.write_text((DEPLOY / "ethnode.service").read_text().replace("/usr/bin/ethnode", str(options.server)))
-    done = subprocess.run(["systemd-analyze", "verify", "--man=no", service, shutil.copy(DEPLOY / "ethnode.socket", folder)], capture_output=True, text=True)
-    expect("complaints of systemd", [line for line in done.stderr.splitlines() if "ethnode.s" in line], [])
-    print("  ethnode.service, ethnode.socket and ethnode.toml: accepted by systemd-analyze and the server")
+    backup = folder / "ethnode-backup.service"
+    backup.write_text((DEPLOY / "ethnode-backup.service").read_text().replace("/usr/lib/ethnode/backup", str(DEPLOY / "backup.sh")))
+    others = [shutil.copy(DEPLOY / name, folder) for name in ("ethnode.socket", "ethnode-backup.timer")]
+    done = subprocess.run(["systemd-analyze", "verify", "--man=no", service, backup, *others], capture_output=True, text=True)
+    expect("complaints of systemd", [line for line in done.stderr.splitlines() if "ethnode" in line], [])
+    print("  the units and ethnode.toml: accepted by systemd-analyze and the server")
+
+
+def moving(folder):
+    """nginx.conf in front of a name whose address changes."""
+    address, port, name_port = ["127.0.0.2"], free_port(), free_port()
+
+    def names():
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+            server.bind(("127.0.0.1", name_port))
+            while address[0]:
+                query, sender = server.recvfrom(512)
+                # The question repeated, and one address for it, with a time to live of a second.
+                end = query.index(b"\0", 12) + 5
+                answer = b"\xc0\x0c\0\x01\0\x01\0\0\0\x01\0\x04" + socket.inet_aton(address[0] or "0.0.0.0")
+                server.sendto(query[:2] + b"\x81\x80\0\x01\0\x01\0\0\0\0" + query[12:end] + answer, sender)
+
+    class Where(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            body = f"{self.server.server_address[0]}{self.path}".encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    text, site = (DEPLOY / "compose/nginx.conf").read_text(), free_port()
+    for old, new in (("listen 8080", f"listen 127.0.0.1:{site}"), ("http {", f"http {{ {nginx_paths(folder)}"), ("node:8545", f"node.test:{port}"),
+                     ("127.0.0.11 valid=5s", f"127.0.0.1:{name_port} valid=1s")):
+        expect(f"{old} in nginx.conf", text.count(old), 1)
+        text = text.replace(old, new)
+    config = folder / "moving.conf"
+    config.write_text(text)
+    threading.Thread(target=names, daemon=True).start()
+    servers = [http.server.ThreadingHTTPServer((at, port), Where) for at in ("127.0.0.2", "127.0.0.3")]
+    for server in servers:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+    nginx = subprocess.Popen(["nginx", "-p", folder, "-c", config, "-e", folder / "moving.log", "-g", f"daemon off; pid {folder}/moving.pid;"])
+    try:
+        for address[0] in ("127.0.0.2", "127.0.0.3"):
+            found = f"{address[0]}/events/?Stream=blocks"
+            wait_for(f"requests reach {found}", lambda: fetch(f"http://127.0.0.1:{site}/node/events/?Stream=blocks")[1] == found)
+    finally:
+        address[0] = None
+        nginx.terminate()
+        nginx.wait(20)
+        for server in servers:
+            server.shutdown()
+            server.server_close()
+    print("  nginx.conf: requests follow a name whose address changes")
 
 
 def socket_activation(options):
@@ -100,12 +157,14 @@ def socket_activation(options):
 
 # Systemd reads units again after they change, and a removed service is stopped; not if the package is installed below another root.
 SYSTEMD = '#!/bin/sh\nset -e\n[ -z "$DPKG_ROOT" ] && [ -d /run/systemd/system ] || exit 0\n'
+# The user and the folder are made in images without a running systemd as well.
+USER = '#!/bin/sh\nset -e\n[ -z "$DPKG_ROOT" ] || exit 0\nsystemd-sysusers ethnode.conf\n[ -d /run/systemd/system ] || exit 0\n'
 CONTROL = """Package: ethnode
 Version: {version}
 Architecture: {architecture}
 Maintainer: the authors of ethnode <nobody@example.org>
 Installed-Size: {size}
-Depends: {depends}
+Depends: {depends}, systemd | systemd-standalone-sysusers | systemd-sysusers
 Section: net
 Priority: optional
 Description: Ethereum execution node with REST and JSON-RPC
@@ -129,8 +188,10 @@ def libraries(program):
 def content(server):
     """Yields the paths of the package's files with what is in them: bytes, text, or the path of a file."""
     yield "usr/bin/ethnode", server
-    for name in ("ethnode.service", "ethnode.socket"):
+    for name in ("ethnode.service", "ethnode.socket", "ethnode-backup.service", "ethnode-backup.timer"):
         yield f"lib/systemd/system/{name}", DEPLOY / name
+    yield "usr/lib/sysusers.d/ethnode.conf", DEPLOY / "ethnode.sysusers"
+    yield "usr/lib/ethnode/backup", DEPLOY / "backup.sh"
     yield "etc/ethnode/ethnode.toml", DEPLOY / "ethnode.toml"
     for shell, path in (("bash", BASH_COMPLETION), ("zsh", "usr/share/zsh/vendor-completions/_ethnode"),
                         ("fish", "usr/share/fish/vendor_completions.d/ethnode.fish")):
@@ -148,21 +209,24 @@ def content(server):
     yield f"{documents}/changelog.gz", gzip.compress((ROOT / "CHANGELOG.md").read_bytes(), mtime=0)
     yield f"{documents}/copyright", "MIT or Apache-2.0, at your option.\nOn Debian systems, the Apache License is in /usr/share/common-licenses/Apache-2.0.\n"
     yield "DEBIAN/conffiles", "/etc/ethnode/ethnode.toml\n"
-    yield "DEBIAN/postinst", SYSTEMD + 'systemctl daemon-reload\nif [ "$1" = configure ] && [ -n "$2" ]; then systemctl try-restart ethnode; fi\n'
-    yield "DEBIAN/prerm", SYSTEMD + 'if [ "$1" = remove ]; then systemctl disable --now ethnode.socket ethnode; fi\n'
+    yield "DEBIAN/postinst", USER + 'systemctl daemon-reload\nif [ "$1" = configure ] && [ -n "$2" ]; then systemctl try-restart ethnode; fi\n'
+    yield "DEBIAN/prerm", SYSTEMD + 'if [ "$1" = remove ]; then systemctl disable --now ethnode-backup.timer ethnode.socket ethnode; fi\n'
     yield "DEBIAN/postrm", SYSTEMD + "systemctl daemon-reload\n"
 
 
 def package(options):
     """the Debian package: it is made, installed in an empty folder, used and removed; --output keeps it"""
     need("dpkg-deb", "objdump", "strip")
+    features = re.search(r"^features: (.*)$", run(options.server, "--version"), re.M).group(1)
+    if "tls" not in features.split(", "):
+        raise Failure(f"a program for others needs TLS, and this one was built with these features: {features}; build it with --all-features")
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "package"
         for name, value in content(options.server):
             path = root / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(value.read_bytes() if isinstance(value, Path) else value if isinstance(value, bytes) else value.encode())
-            path.chmod(0o755 if name.startswith("usr/bin") or re.search(r"DEBIAN/p", name) else 0o644)
+            path.chmod(0o755 if name.startswith(("usr/bin", "usr/lib/ethnode")) or re.search(r"DEBIAN/p", name) else 0o644)
         run("strip", root / "usr/bin/ethnode")
         size = sum(path.stat().st_size for path in root.rglob("*") if path.is_file()) // 1024
         version, architecture = run(options.server, "--version").split()[1], run("dpkg", "--print-architecture").strip()

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 #[command(
     name = "ethnode",
     version,
-    long_version = concat!(env!("CARGO_PKG_VERSION"), " (commit ", env!("COMMIT"), ")"),
+    long_version = concat!(env!("CARGO_PKG_VERSION"), " (commit ", env!("COMMIT"), ")\nfeatures: ", env!("FEATURES")),
     propagate_version = true,
     override_usage = "ethnode [dev] [OPTIONS]\n       ethnode <COMMAND> [OPTIONS]",
     after_help = "The default command is dev: `ethnode --port 9000` is short for `ethnode dev --port 9000`."

@@ -9,11 +9,13 @@ use node_core::protocol::Relaxations;
 pub(crate) use node_core::sources::Sources;
 use node_dev::DevNodeError;
 use node_http::{InvalidTls, InvalidTokens, MetricsError, ServeError};
-use node_store::{BackupError, Difference};
+use node_store::{BackupError, Difference, StoreError};
 use node_types::BlockNumber;
 use std::error::Error;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
 
 /// Why a command failed or ended early.
 #[derive(Debug, thiserror::Error)]
@@ -101,6 +103,33 @@ pub(crate) enum CommandError {
 }
 
 impl CommandError {
+    /// Returns the exit status of a server: 2, as for invalid settings, if starting it again would fail in the same
+    /// way, so that a supervisor need not try.
+    pub(crate) fn exit_code_of_server(&self) -> ExitCode {
+        if self.is_permanent() { ExitCode::from(2) } else { ExitCode::FAILURE }
+    }
+
+    /// Returns whether the error persists until somebody changes the settings, or files that they mention.
+    fn is_permanent(&self) -> bool {
+        let source: &(dyn Error + 'static) = match self {
+            Self::NoHome | Self::InMemory { .. } | Self::AboveHead { .. } | Self::Genesis { .. } => return true,
+            Self::Tokens { .. } | Self::Tls { .. } | Self::Socket(_) => return true,
+            Self::Dev(DevNodeError::Backend(BackendError::Storage(source))) | Self::Store { source, .. } => {
+                source.as_ref()
+            }
+            Self::Dev(DevNodeError::Backend(error)) => error,
+            Self::Dev(_) | Self::Producer(_) | Self::Head(_) => self,
+            Self::Read { source, .. } | Self::Write { source, .. } => source,
+            Self::Import { source, .. } => source,
+            Self::Serve(ServeError::Ready(error)) => error.as_ref(),
+            Self::Serve(error) => error,
+            Self::Metrics(error) => error,
+            _ => return false,
+        };
+        let mut causes = std::iter::successors(Some(source), |error: &&(dyn Error + 'static)| (*error).source());
+        !causes.any(is_temporary)
+    }
+
     /// Returns the error for a store at `path` that failed with `error`.
     pub(crate) fn store(path: &Path, error: BackendError) -> Self {
         let source = match error {
@@ -109,5 +138,65 @@ impl CommandError {
             other => Box::new(other),
         };
         Self::Store { path: path.to_owned(), source }
+    }
+}
+
+/// Returns whether an error may be over by the next start: it does not come from settings or the content of files.
+fn is_temporary(error: &(dyn Error + 'static)) -> bool {
+    let shared = || error.downcast_ref::<Arc<io::Error>>().map(Arc::as_ref);
+    if let Some(error) = error.downcast_ref::<io::Error>().or_else(shared) {
+        return !matches!(
+            error.kind(),
+            ErrorKind::NotFound
+                | ErrorKind::PermissionDenied
+                | ErrorKind::NotADirectory
+                | ErrorKind::IsADirectory
+                | ErrorKind::ReadOnlyFilesystem
+                | ErrorKind::InvalidData
+                | ErrorKind::InvalidInput
+                | ErrorKind::FileTooLarge
+        );
+    }
+    matches!(error.downcast_ref(), Some(BackendError::Locked { .. } | BackendError::Interrupted(_)))
+        || matches!(
+            error.downcast_ref(),
+            Some(StoreError::Unwritable { .. } | StoreError::Poisoned | StoreError::Closed)
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use node_store::files::FolderError;
+
+    #[test]
+    fn a_server_ends_with_2_if_starting_it_again_does_not_help() {
+        let path = || PathBuf::from("/data");
+        let read = |kind: ErrorKind| CommandError::Read { path: path(), source: kind.into() };
+        let bind = |kind: ErrorKind| {
+            CommandError::Serve(ServeError::Bind { address: ([127, 0, 0, 1], 80).into(), source: kind.into() })
+        };
+        let store = |error: StoreError| CommandError::store(&path(), error.into());
+        let disk = |kind: ErrorKind| StoreError::Folder(FolderError::Io { path: path(), source: kind.into() });
+        let cases = [
+            (read(ErrorKind::NotFound), true),
+            (read(ErrorKind::PermissionDenied), true),
+            (read(ErrorKind::Other), false),
+            (bind(ErrorKind::PermissionDenied), true),
+            (bind(ErrorKind::AddrInUse), false),
+            (CommandError::Serve(ServeError::Zero("max-logs")), true),
+            (store(StoreError::NoManifest), true),
+            (store(StoreError::UnsupportedLayout { found: 2, supported: 1 }), true),
+            (store(disk(ErrorKind::PermissionDenied)), true),
+            (store(disk(ErrorKind::StorageFull)), false),
+            (store(StoreError::Folder(FolderError::Locked { path: path() })), false),
+            (store(StoreError::Poisoned), false),
+            (CommandError::Dev(DevNodeError::Backend(StoreError::NoManifest.into())), true),
+            (CommandError::Dev(DevNodeError::Backend(BackendError::Locked { path: path() })), false),
+            (CommandError::Stopped { head: 7 }, false),
+        ];
+        for (error, expected) in cases {
+            assert_eq!(error.is_permanent(), expected, "{error:?}");
+        }
     }
 }

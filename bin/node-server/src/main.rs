@@ -49,7 +49,7 @@ fn main() -> ExitCode {
         Err(error) => {
             let (status, message, is_error) = (error.exit_code(), error.message(), error.is_error());
             match is_error {
-                true if logging::is_json() => logging::print(Level::ERROR, &message),
+                true if logging::is_structured() => logging::print(Level::ERROR, &message),
                 true => logging::bounded("usage", move || error.print()),
                 // A pager may block.
                 false => error.print(),
@@ -98,7 +98,7 @@ fn main() -> ExitCode {
             if command.json() && !matches!((&command, &error), (Command::Verify(_), CommandError::Difference(_))) {
                 report::error(Sources(&error));
             }
-            ExitCode::FAILURE
+            if server.is_some() { error.exit_code_of_server() } else { ExitCode::FAILURE }
         }
     }
 }

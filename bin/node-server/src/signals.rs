@@ -4,7 +4,7 @@
 use crate::cli::{Command, CommandLine};
 use crate::error::CommandError;
 use crate::logging;
-use crate::server::reload::reload;
+use crate::server::reload;
 use crate::settings::{self, Request};
 use node_http::UnixSignal;
 use rustix::process::{Signal, getpid, kill_process};
@@ -36,12 +36,12 @@ pub(crate) fn handle(serves: bool) -> Result<(), CommandError> {
 fn read_again() {
     match settings::read(env::args_os()) {
         Ok(Request::Execute(CommandLine { command: Command::Dev(options), .. }, settings)) => {
-            reload(&options.server, options.log(), &settings);
+            reload::reload(&options.server, options.log(), &settings);
         }
         Ok(Request::Execute(CommandLine { command: Command::Run(options), .. }, settings)) => {
-            reload(&options.server, options.server.operation.log.targets.clone(), &settings);
+            reload::reload(&options.server, options.server.operation.log.targets.clone(), &settings);
         }
         Ok(_) => {}
-        Err(error) => tracing::error!("SIGHUP: nothing was reloaded: {}", error.message()),
+        Err(error) => reload::failed(&error),
     }
 }

@@ -275,7 +275,7 @@ fn an_import_that_fails_ends_a_server_that_serves_meanwhile() {
     drop(file);
     let ended = child.wait_with_output().unwrap();
     let text = String::from_utf8_lossy(&ended.stderr);
-    assert_eq!(ended.status.code(), Some(1), "{text}");
+    assert_eq!(ended.status.code(), Some(2), "{text}");
     assert!(
         text.starts_with("error: chain file /dev/stdin was not imported completely; the head is block 127: "),
         "{text}"
@@ -534,7 +534,7 @@ fn failed_starts_report_the_reason() {
     for (arguments, named) in cases {
         let output = run_to_end(arguments);
         let text = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {text}");
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {text}");
         assert!(named.iter().all(|name| text.contains(name)), "{arguments:?}: {text}");
         assert_eq!(output.stdout, b"", "{arguments:?}");
     }
@@ -729,7 +729,7 @@ fn check_blocks_before_a_fault(genesis: &[String], name: &str, bytes: &[u8]) {
 
     let failed = run_to_end(arguments().chain(["--strict"]));
     let text = String::from_utf8_lossy(&failed.stderr);
-    assert_eq!(failed.status.code(), Some(1), "{name}: {text}");
+    assert_eq!(failed.status.code(), Some(2), "{name}: {text}");
     let kept = text.split("the head is block ").nth(1).and_then(|rest| rest.split(':').next()).unwrap_or_default();
 
     let server = Server::start(arguments());

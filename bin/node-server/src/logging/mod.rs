@@ -4,12 +4,14 @@
 //! some are dropped, and their number is reported at the end. Nothing waits for a reader that has stopped reading.
 
 mod fields;
+mod journal;
 mod requests;
 
 pub(crate) use requests::{EndedRequest, RequestLayer};
 
 use clap::ValueEnum;
 use fields::PlainFields;
+use journal::Prioritized;
 use parking_lot::Mutex;
 use serde_json::json;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -123,7 +125,8 @@ impl Logs {
         let (writer, worker) = builder.finish(Batched(BufWriter::with_capacity(1 << 16, stream.open())));
         // There is one log, because tracing accepts one subscriber.
         let _ = DROPPED.set(writer.error_counter());
-        let lines = tracing_subscriber::fmt::layer().with_writer(writer);
+        let lines =
+            tracing_subscriber::fmt::layer().with_writer(Prioritized { writer, is_journal: journal::is_stderr() });
         let lines = match format {
             LogFormat::Text if stream.is_terminal() => lines.with_ansi(true).boxed(),
             LogFormat::Text => lines.with_ansi(false).fmt_fields(PlainFields).boxed(),
@@ -180,17 +183,26 @@ impl LineFilter {
 impl FromStr for LineFilter {
     type Err = InvalidLineFilter;
 
-    /// Refuses a word that is not a level: [`Targets`] would interpret it as a target and log only that target.
+    /// Refuses a word that is not a level: [`Targets`] would interpret it as a target and log only that target. Errors
+    /// are logged unless the filter says `off`; an empty filter is the default one.
     fn from_str(text: &str) -> Result<Self, InvalidLineFilter> {
-        let is_level = |word: &str| word.is_empty() || word.contains('=') || word.parse::<LevelFilter>().is_ok();
-        if let Some(word) = text.split(',').map(str::trim).find(|word| !is_level(word)) {
-            return Err(InvalidLineFilter::NotALevel(word.to_owned()));
+        let is_level = |word: &&str| word.parse::<LevelFilter>().is_ok();
+        // [`Targets`] would interpret an empty word as a target, too.
+        let mut words: Vec<_> = text.split(',').map(str::trim).filter(|word| !word.is_empty()).collect();
+        if let Some(word) = words.iter().find(|word| !word.contains('=') && !is_level(word)) {
+            return Err(InvalidLineFilter::NotALevel((*word).to_owned()));
         }
+        if words.is_empty() {
+            words.push(DEFAULT_LOG);
+        } else if !words.iter().any(is_level) {
+            words.push("error");
+        }
+        let text = words.join(",");
         let mut targets: Targets = text.parse()?;
         if !text.contains("actix") {
             targets = without_connections(targets);
         }
-        Ok(Self { text: text.to_owned(), targets })
+        Ok(Self { text, targets })
     }
 }
 
@@ -237,7 +249,7 @@ pub(crate) fn dropped_lines() -> u64 {
 /// panics.
 pub(crate) fn set_format(format: LogFormat) {
     JSON.store(format == LogFormat::Json, Ordering::Relaxed);
-    if format == LogFormat::Json {
+    if is_structured() {
         panic::set_hook(Box::new(|panic| print(Level::ERROR, &panic.to_string().replace('\n', " "))));
     }
 }
@@ -247,10 +259,15 @@ pub(crate) fn is_json() -> bool {
     JSON.load(Ordering::Relaxed)
 }
 
+/// Returns whether a message must be on one line: as JSON, or because the journal stores each line with its priority.
+pub(crate) fn is_structured() -> bool {
+    is_json() || journal::is_stderr()
+}
+
 /// Prints a line of `level` to standard error, for use before the log starts or after it ends. Gives up if nothing
 /// reads it.
 pub(crate) fn print(level: Level, message: &str) {
-    let line = line(level, message, is_json());
+    let line = format!("{}{}", journal::prefix(&level, journal::is_stderr()), line(level, message, is_json()));
     bounded("last-words", move || eprintln!("{line}"));
 }
 
@@ -339,7 +356,23 @@ mod tests {
             assert!(matches!(filter.parse::<LineFilter>(), Err(InvalidLineFilter::NotALevel(_))), "{filter}");
         }
         assert!(matches!("info,node=loud".parse::<LineFilter>(), Err(InvalidLineFilter::Parse(_))));
-        assert!("info, request=off,".parse::<LineFilter>().is_ok());
+    }
+
+    #[test]
+    fn no_filter_but_off_silences_errors() {
+        for filter in
+            ["info,", ",info", " info , ,", "info, request=off,", "request=off", "request=info", "", ",", "error"]
+        {
+            let targets = filter.parse::<LineFilter>().unwrap().targets;
+            for target in ["node_http", "node_server", "actix_server"] {
+                assert!(targets.would_enable(target, &Level::ERROR), "{filter:?}");
+            }
+        }
+        assert!("".parse::<LineFilter>().unwrap().is_default());
+        for filter in ["off", "off,", "request=info,off"] {
+            let targets = filter.parse::<LineFilter>().unwrap().targets;
+            assert!(!targets.would_enable("node", &Level::ERROR), "{filter:?}");
+        }
     }
 
     #[test]

@@ -3,9 +3,11 @@
 use crate::error::{CommandError, Sources};
 use crate::logging;
 use crate::options::ServerOptions;
-use node_http::{HttpConfig, Tls, Tokens};
+use crate::settings::UsageError;
+use node_http::{HttpConfig, Metrics, Tls, Tokens};
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
+use std::time::{SystemTime, UNIX_EPOCH};
 use tracing_subscriber::filter::Targets;
 
 /// The settings at startup that are not defaults.
@@ -20,11 +22,30 @@ static USED: OnceLock<Used> = OnceLock::new();
 struct Used {
     tls: Option<Tls>,
     tokens: Option<Tokens>,
+    metrics: Metrics,
 }
 
-/// Makes certificate and tokens of `http` replaceable.
+/// Makes certificate and tokens of `http` replaceable. Warns if the certificate has expired.
 pub(crate) fn register(http: &HttpConfig) {
-    let _ = USED.set(Used { tls: http.listen.tls.clone(), tokens: http.access.tokens.clone() });
+    let (tls, tokens, metrics) = (http.listen.tls.clone(), http.access.tokens.clone(), http.metrics.clone());
+    metrics.set_reloaded(true);
+    tls.iter().for_each(warn_if_expired);
+    let _ = USED.set(Used { tls, tokens, metrics });
+}
+
+/// Warns if the certificate has expired. Clients that check it refuse the connection.
+fn warn_if_expired(tls: &Tls) {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let expiry = tls.expiry();
+    if let Some(seconds) = i64::try_from(now).ok().and_then(|now| now.checked_sub(expiry)).filter(|over| *over > 0) {
+        tracing::warn!(expiry, "the certificate (--tls-cert) expired {} days ago: clients refuse it", seconds / 86_400);
+    }
+}
+
+/// Records that the settings could not be read again.
+pub(crate) fn failed(error: &UsageError) {
+    tracing::error!("SIGHUP: nothing was reloaded: {}", error.message());
+    USED.get().iter().for_each(|used| used.metrics.set_reloaded(false));
 }
 
 /// Records the settings, for comparison with those that are read later.
@@ -50,6 +71,7 @@ pub(crate) fn reload(options: &ServerOptions, log: Targets, settings: &[String])
     }
     logging::set_filter(log);
     let failures = USED.get().map_or_else(Vec::new, |used| used.replace(options));
+    USED.get().iter().for_each(|used| used.metrics.set_reloaded(failures.is_empty()));
     for error in &failures {
         tracing::error!("SIGHUP: a file was not reloaded: {}", Sources(error));
     }
@@ -64,9 +86,16 @@ impl Used {
         let (tls, tokens) = (options.tls(), options.tokens());
         if let (Some(old), Ok(Some(new))) = (&self.tokens, &tokens) {
             old.replace(new);
+            for role in old.orphaned_roles() {
+                tracing::warn!(
+                    "SIGHUP: no token has the role {role} any more, so what requires it is refused until one has it again, or \
+                     the next start"
+                );
+            }
         }
         if let (Some(old), Ok(Some(new))) = (&self.tls, &tls) {
             old.replace(new);
+            warn_if_expired(old);
         }
         for (option, old, new) in [
             ("--tls-cert", self.tls.is_some(), tls.as_ref().map(Option::is_some)),

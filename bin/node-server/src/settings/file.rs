@@ -58,9 +58,12 @@ impl SettingsFile {
         Reader { path, text, root }.read()
     }
 
-    /// Returns the value of an option of `command`; `None` if the file does not set it.
+    /// Returns the value of an option of `command`; `None` if the file does not set it. `health` looks for the server
+    /// where `run` listens.
     pub(super) fn setting(&self, command: &str, long: &str) -> Option<&Setting> {
-        self.sections.get(command).and_then(|section| section.get(long)).or_else(|| self.shared.get(long))
+        let in_section = |name: &str| self.sections.get(name).and_then(|section| section.get(long));
+        let of_server = || in_section("run").filter(|_| command == "health");
+        in_section(command).or_else(of_server).or_else(|| self.shared.get(long))
     }
 }
 

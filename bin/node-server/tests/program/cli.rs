@@ -23,6 +23,20 @@ fn help_shows_the_default_command() {
 }
 
 #[test]
+fn the_long_version_lists_the_features() {
+    let text = String::from_utf8(run(&["--version"]).stdout).expect("UTF-8");
+    let features = text.lines().find_map(|line| line.strip_prefix("features: ")).unwrap_or_else(|| panic!("{text}"));
+    for (name, enabled) in [
+        ("compression", cfg!(feature = "compression")),
+        ("fast-crypto", cfg!(feature = "fast-crypto")),
+        ("tls", cfg!(feature = "tls")),
+    ] {
+        assert_eq!(features.split(", ").any(|known| known == name), enabled, "{text}");
+    }
+    assert_eq!(String::from_utf8_lossy(&run(&["-V"]).stdout).lines().count(), 1);
+}
+
+#[test]
 fn errors_name_the_invalid_option() {
     let cases: [(&[&str], &str); 21] = [
         (&["run", "--port", "65536"], "--port"),

@@ -94,6 +94,39 @@ fn the_log_is_text_or_json_and_whole_at_the_end() {
     }
 }
 
+/// Standard error is the file that systemd announces, so lines begin with priorities, also those before the log starts.
+#[test]
+fn lines_for_the_journal_have_priorities() {
+    use std::os::unix::fs::MetadataExt;
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    let found = file.as_file().metadata().expect("it exists");
+    let journal = format!("{}:{}", found.dev(), found.ino());
+    let write = || std::fs::OpenOptions::new().append(true).open(file.path()).expect("it can be written");
+    let mut server = run();
+    server.env("JOURNAL_STREAM", &journal).stdout(Stdio::piped()).stderr(write());
+    let mut child = server.spawn().expect("it starts");
+    let mut lines = BufReader::new(child.stdout.as_mut().expect("stdout is piped")).lines().map_while(Result::ok);
+    let url = lines.find_map(|line| Some(line.split_once("listening on ")?.1.to_owned())).expect("it listens");
+    assert!(
+        Command::new(env!("CARGO_BIN_EXE_ethnode")).args(["health", &url]).output().expect("it runs").status.success()
+    );
+    assert!(stop(child).status.success());
+    for arguments in [&["--port", "70000"][..], &["--genesis", "/nowhere"]] {
+        let mut server = run();
+        server.args(arguments).env("JOURNAL_STREAM", &journal).stderr(write());
+        assert_eq!(server.status().expect("it runs").code(), Some(2), "{arguments:?}");
+    }
+    let text = std::fs::read_to_string(file.path()).expect("UTF-8");
+    let of = |word: &str| text.lines().filter(|line| line.contains(word)).map(|line| &line[..3]).collect::<Vec<_>>();
+    assert!(text.lines().all(|line| line.starts_with('<')), "{text}");
+    assert_eq!(of("the chain is kept in memory"), ["<6>"], "{text}");
+    assert_eq!(of(" request:"), ["<7>"], "{text}");
+    assert_eq!(of("error: "), ["<3>"; 2], "{text}");
+    // The variable is inherited by programs whose standard error is something else.
+    let other = run().args(["--port", "70000"]).env("JOURNAL_STREAM", &journal).output().expect("it runs");
+    assert!(other.stderr.starts_with(b"error: "), "{other:?}");
+}
+
 #[test]
 fn the_log_precedes_the_error_of_a_failed_start() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -101,7 +134,7 @@ fn the_log_precedes_the_error_of_a_failed_start() {
     std::fs::write(&chain, [0xff; 100]).expect("it can be written");
     let output = run().args(["--strict", "--import"]).arg(&chain).output().expect("it runs");
     let log = String::from_utf8(output.stderr).expect("UTF-8");
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(2), "the file stays invalid");
     let importing = log.find("importing ").unwrap_or_else(|| panic!("{log}"));
     assert!(importing < log.find("error: ").unwrap_or_else(|| panic!("{log}")), "{log}");
 }

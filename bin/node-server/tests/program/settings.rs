@@ -227,6 +227,24 @@ fn arguments_after_two_dashes_keep_their_meaning() {
 }
 
 #[test]
+fn health_looks_for_the_server_where_run_listens() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("node.toml");
+    let settings = |content: &str| {
+        fs::write(&file, content).expect("it can be written");
+        text(program().args(["config", "health", "--config"]).arg(&file).output().expect("it runs"))
+    };
+    let of_run =
+        "[run]\nhost = \"0.0.0.0\"\nport = 9000\nbase-path = \"/node\"\ntls-cert = \"a.crt\"\ntls-key = \"a.key\"\n";
+    let found = settings(&format!("port = 7\n{of_run}"));
+    for expected in ["host = \"0.0.0.0\"", "port = 9000", "base-path = \"/node\"", "tls-cert = \"a.crt\""] {
+        assert!(found.lines().any(|line| line.starts_with(expected)), "{expected}: {found}");
+    }
+    let own = settings(&format!("{of_run}[health]\nport = 1\n"));
+    assert_eq!(shown(&own, "port").0, "port = 1");
+}
+
+#[test]
 fn the_sample_configuration_file_is_valid() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/ethnode.toml");
     for command in ["run", "dev"] {

@@ -16,6 +16,9 @@ pub struct BackendHealth {
     pub is_merging: bool,
     /// Bytes that merging has written since the backend was opened.
     pub merged_bytes: u64,
+    /// Bytes of the files that are being merged, or will be merged next. This much space must be free, because they are
+    /// removed only after they are merged. 0 if there is nothing to merge.
+    pub next_merge_bytes: u64,
 }
 
 /// The size of a cache, and the number of lookups since it was created.

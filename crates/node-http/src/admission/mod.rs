@@ -113,7 +113,7 @@ pub(crate) fn may_control(request: &HttpRequest, service: &Service, sender: &Sen
     if config.access.control_listen.is_some() && !sender.is_at_control {
         return Err(HttpError::ControlOnOtherAddress);
     }
-    if let Some(tokens) = config.access.tokens.as_ref().filter(|tokens| tokens.have(Role::Control)) {
+    if let Some(tokens) = config.access.tokens.as_ref().filter(|tokens| tokens.reserve(Role::Control)) {
         let may = granted(request, tokens) == Some(Role::Control);
         return if may { Ok(()) } else { Err(HttpError::RoleMissing("control")) };
     }

@@ -1,7 +1,7 @@
 //! Bearer tokens (RFC 6750).
 
 use node_types::{H256, keccak256};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::future;
 use std::sync::Arc;
@@ -27,6 +27,11 @@ impl Role {
     const NAMES: [(&str, Self); 4] =
         [("metrics", Self::Metrics), ("read", Self::Read), ("send", Self::Send), ("control", Self::Control)];
 
+    /// Returns whether nobody else may do what it allows, once a token has it.
+    fn protects(self) -> bool {
+        matches!(self, Self::Metrics | Self::Control)
+    }
+
     fn named(name: &str) -> Option<Self> {
         Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, role)| *role)
     }
@@ -39,7 +44,18 @@ impl Role {
 #[derive(Clone)]
 pub struct Tokens(Arc<watch::Sender<Roles>>);
 
-type Roles = HashMap<H256, Role>;
+#[derive(Clone)]
+struct Roles {
+    by_token: HashMap<H256, Role>,
+    /// The roles that a token has or had. What they protect stays protected when the last such token is removed.
+    reserved: BTreeSet<Role>,
+}
+
+impl Roles {
+    fn of(&self, token: &H256) -> Option<Role> {
+        self.by_token.get(token).copied()
+    }
+}
 
 impl Tokens {
     /// Reads tokens, one per line, each alone or followed by a space and its role: `metrics`, `read`, `send` (the
@@ -69,20 +85,36 @@ impl Tokens {
                 return Err(InvalidTokens::Repeated { line });
             }
         }
-        if tokens.is_empty() { Err(InvalidTokens::None) } else { Ok(Self(Arc::new(watch::Sender::new(tokens)))) }
+        if tokens.is_empty() {
+            return Err(InvalidTokens::None);
+        }
+        let reserved = tokens.values().copied().collect();
+        Ok(Self(Arc::new(watch::Sender::new(Roles { by_token: tokens, reserved }))))
     }
 
     /// Replaces the tokens, including those of clones, with those of `other`, for all further requests. Ends the
     /// WebSockets and event streams whose tokens lose their rights.
+    ///
+    /// If the last token with the role `metrics` or `control` is removed, nobody may read metrics or control the chain,
+    /// instead of everybody.
     pub fn replace(&self, other: &Self) {
-        let tokens = other.0.borrow().clone();
-        self.0.send_replace(tokens);
+        let mut roles = other.0.borrow().clone();
+        roles.reserved.extend(&self.0.borrow().reserved);
+        self.0.send_replace(roles);
+    }
+
+    /// Returns the names of roles that a token had, but no token has any more.
+    pub fn orphaned_roles(&self) -> Vec<&'static str> {
+        let roles = self.0.borrow();
+        let has = |role: Role| roles.by_token.values().any(|known| *known == role);
+        let orphaned = Role::NAMES.iter().filter(|(_, role)| role.protects() && roles.reserved.contains(role));
+        orphaned.filter(|(_, role)| !has(*role)).map(|(name, _)| *name).collect()
     }
 
     /// Returns the role of the token in `header`, the value of an `Authorization` header, or `None` if it contains
     /// none of the tokens.
     pub(crate) fn role(&self, header: &[u8]) -> Option<Role> {
-        self.0.borrow().get(&hash_of(header)?).copied()
+        self.0.borrow().of(&hash_of(header)?)
     }
 
     /// Returns what the token in `header` grants from now on, or `None` like [`role`](Self::role).
@@ -90,24 +122,21 @@ impl Tokens {
         let (token, mut tokens) = (hash_of(header)?, self.0.subscribe());
         let (role, controls) = {
             let roles = tokens.borrow_and_update();
-            (*roles.get(&token)?, have(&roles, Role::Control))
+            (roles.of(&token)?, roles.reserved.contains(&Role::Control))
         };
         Some(Grant { tokens, token, role, controls })
     }
 
     /// Returns whether reading the metrics requires a token.
     pub fn protects_metrics(&self) -> bool {
-        self.have(Role::Metrics)
+        self.reserve(Role::Metrics)
     }
 
-    /// Returns whether one of the tokens has `role`.
-    pub(crate) fn have(&self, role: Role) -> bool {
-        have(&self.0.borrow(), role)
+    /// Returns whether only tokens with `role` may do what it allows: whether one of the tokens has it, or had it before
+    /// it was replaced.
+    pub(crate) fn reserve(&self, role: Role) -> bool {
+        self.0.borrow().reserved.contains(&role)
     }
-}
-
-fn have(roles: &Roles, role: Role) -> bool {
-    roles.values().any(|known| *known == role)
 }
 
 /// Returns the hash of the token in `header`, the value of an `Authorization` header.
@@ -122,7 +151,7 @@ pub(crate) struct Grant {
     /// The hash of the token.
     token: H256,
     role: Role,
-    /// Whether any token had the role `Control`, which is then required for control.
+    /// Whether the role `Control` was required for control.
     controls: bool,
 }
 
@@ -130,13 +159,13 @@ impl Grant {
     /// Returns when the token has other rights than at first. May be cancelled and called again.
     pub(crate) async fn changed(&mut self) {
         let (token, before) = (self.token, (Some(self.role), self.controls));
-        self.wait(|roles| (roles.get(&token).copied(), have(roles, Role::Control)) != before).await;
+        self.wait(|roles| (roles.of(&token), roles.reserved.contains(&Role::Control)) != before).await;
     }
 
     /// Returns when the token does not allow reading any more. May be cancelled and called again.
     pub(crate) async fn withdrawn(&mut self) {
         let token = self.token;
-        self.wait(|roles| roles.get(&token).is_none_or(|role| *role < Role::Read)).await;
+        self.wait(|roles| roles.of(&token) < Some(Role::Read)).await;
     }
 
     async fn wait(&mut self, is_over: impl FnMut(&Roles) -> bool) {
@@ -149,7 +178,7 @@ impl Grant {
 
 impl fmt::Debug for Tokens {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Tokens({})", self.0.borrow().len())
+        write!(f, "Tokens({})", self.0.borrow().by_token.len())
     }
 }
 
@@ -204,7 +233,7 @@ mod tests {
             ("0123456789abcdef read\n\n0123456789abcdef control", Err(InvalidTokens::Repeated { line: 3 })),
         ];
         for (text, expected) in cases {
-            assert_eq!(Tokens::parse(text).map(|tokens| tokens.0.borrow().len()), expected, "{text:?}");
+            assert_eq!(Tokens::parse(text).map(|tokens| tokens.0.borrow().by_token.len()), expected, "{text:?}");
         }
     }
 
@@ -231,5 +260,20 @@ mod tests {
         clone.replace(&Tokens::parse("fedcba9876543210").unwrap());
         assert_eq!(tokens.role(b"Bearer fedcba9876543210"), Some(Role::Send));
         assert_eq!(tokens.role(b"Bearer 0123456789abcdef"), None);
+    }
+
+    #[test]
+    fn what_tokens_protect_stays_protected_without_them() {
+        let of = |text: &str| Tokens::parse(text).unwrap();
+        let tokens = of("0123456789abcdef metrics\nABCDEFGHIJKLMNOP control\nfedcba9876543210");
+        assert!(tokens.orphaned_roles().is_empty());
+        tokens.replace(&of("fedcba9876543210 read"));
+        assert_eq!(tokens.orphaned_roles(), ["metrics", "control"]);
+        assert!(tokens.protects_metrics() && tokens.reserve(Role::Control));
+        tokens.replace(&of("fedcba9876543210 metrics"));
+        assert_eq!(tokens.orphaned_roles(), ["control"]);
+        let never = of("0123456789abcdef");
+        never.replace(&of("fedcba9876543210 read"));
+        assert!(!never.protects_metrics() && never.orphaned_roles().is_empty());
     }
 }

@@ -33,6 +33,9 @@ pub(crate) struct Gauges {
     pub(crate) storage_files: Gauge,
     pub(crate) storage_merging: Gauge,
     pub(crate) storage_merged: Counter,
+    pub(crate) storage_next_merge: Gauge,
+    pub(crate) blocks_expected: Gauge,
+    pub(crate) certificate_expiry: Gauge,
 }
 
 impl Gauges {
@@ -54,6 +57,13 @@ impl Gauges {
         gauge("storage_free_bytes", "Free space of the data folder's file system", &self.storage_free);
         gauge("storage_files", "Immutable files that have the chain", &self.storage_files);
         gauge("storage_merging", "Whether such files are being merged, 1 or 0", &self.storage_merging);
+        gauge("storage_next_merge_bytes", "Free space that the next merge needs", &self.storage_next_merge);
+        gauge("blocks_expected", "Whether new blocks should arrive regularly, 1 or 0", &self.blocks_expected);
+        gauge(
+            "tls_certificate_expiry_seconds",
+            "End of the certificate's validity, in Unix seconds",
+            &self.certificate_expiry,
+        );
         registry.register("storage_merged_bytes", "Bytes that merging has written", self.storage_merged.clone());
         let mut gauges = |name, help, gauges: &LabeledGauges| registry.register(name, help, gauges.clone());
         gauges("executor_threads", "Threads of a pool", &self.executor_threads);

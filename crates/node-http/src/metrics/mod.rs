@@ -60,6 +60,7 @@ struct Inner {
     blocks_removed: Counter,
     reorganizations: Counter,
     log_lines_dropped: Counter,
+    reloaded: Gauge,
     build: Family<[(&'static str, String); 2], Gauge>,
     gauges: Gauges,
     /// The data folder; `None` if the chain is in memory.
@@ -123,6 +124,7 @@ impl Default for Metrics {
                 "log_lines_dropped",
                 "Log lines dropped because the output was not read in time",
             ),
+            reloaded: add(registry, "last_reload_successful", "Whether the last SIGHUP was applied, 1 or 0"),
             build: add(registry, "build_info", "Version and commit of the server"),
             gauges,
             gauge_source: Mutex::default(),
@@ -156,6 +158,11 @@ impl Metrics {
     /// Sets the function that returns the number of dropped log lines. Only the first one is used.
     pub fn set_dropped_log_lines(&self, source: fn() -> u64) {
         let _ = self.0.dropped_log_lines.set(source);
+    }
+
+    /// Sets whether the last reload of certificates, tokens and settings was applied as a whole.
+    pub fn set_reloaded(&self, successful: bool) {
+        self.0.reloaded.set(i64::from(successful));
     }
 
     /// Returns all metrics in the OpenMetrics 1.0 text format.

@@ -2,6 +2,7 @@
 
 use crate::metrics::{Counter, Gauges, Metrics};
 use crate::service::Service;
+use crate::transport::tls::Tls;
 use actix_web::web;
 use node_core::backend::CacheUse;
 use node_core::context::Context;
@@ -60,6 +61,10 @@ fn read(service: &Service, gauges: &Gauges) {
     gauges.storage_files.set(signed(health.files));
     gauges.storage_merging.set(i64::from(health.is_merging));
     set(&gauges.storage_merged, health.merged_bytes);
+    gauges.storage_next_merge.set(signed(health.next_merge_bytes));
+    let has_interval = service.node.producer().is_some_and(|producer| producer.mining().interval().is_some());
+    gauges.blocks_expected.set(i64::from(has_interval));
+    gauges.certificate_expiry.set(service.tls.as_ref().map_or(0, Tls::expiry));
     match service.node.head(&Context::unbounded().with_timeout(HEAD_TIMEOUT)) {
         Ok(head) => {
             let header = &head.header;

@@ -144,7 +144,7 @@ impl Server {
         if let Some((address, listener)) = control.transpose()? {
             tracing::info!("control of the chain on {scheme}://{address}");
             if !address.ip().is_loopback()
-                && !settings.access.tokens.as_ref().is_some_and(|tokens| tokens.have(Role::Control))
+                && !settings.access.tokens.as_ref().is_some_and(|tokens| tokens.reserve(Role::Control))
             {
                 tracing::warn!("everyone who can reach {address} can control the chain: no token has the role control");
             }

@@ -46,6 +46,7 @@ impl Shared {
             files: self.chain().rows.tables.parts().count() as u64,
             is_merging: self.archive.is_merging(),
             merged_bytes: self.archive.merged_bytes(),
+            next_merge_bytes: self.archive.plan().map_or(0, |plan| plan.bytes()),
         }
     }
 

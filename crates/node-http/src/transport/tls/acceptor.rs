@@ -1,6 +1,6 @@
 //! TLS by rustls.
 
-use super::{Encrypted, InvalidTls};
+use super::{Encrypted, InvalidTls, validity};
 use actix_web::rt::net::TcpStream;
 use parking_lot::RwLock;
 use rustls::ServerConfig;
@@ -15,7 +15,14 @@ use tokio_rustls::server::TlsStream;
 
 /// A configuration for TLS 1.2 and 1.3, for HTTP/1.1. Clones share it.
 #[derive(Clone)]
-pub struct Tls(Arc<RwLock<TlsAcceptor>>);
+pub struct Tls(Arc<RwLock<Current>>);
+
+#[derive(Clone)]
+struct Current {
+    acceptor: TlsAcceptor,
+    /// When the server's own certificate expires, in Unix seconds.
+    expiry: i64,
+}
 
 impl Tls {
     /// Reads a PEM certificate chain, with the server's own certificate first, and its PEM private key.
@@ -26,27 +33,31 @@ impl Tls {
         let certificates: Vec<_> = CertificateDer::pem_slice_iter(certificates)
             .collect::<Result<_, _>>()
             .map_err(|error| InvalidTls::Certificate(error.into()))?;
-        if certificates.is_empty() {
-            return Err(InvalidTls::NoCertificate);
-        }
+        let first = certificates.first().ok_or(InvalidTls::NoCertificate)?;
+        let expiry = validity::expiry(first).ok_or(InvalidTls::NoExpiry)?;
         let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| InvalidTls::Key(error.into()))?;
         let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .and_then(|builder| builder.with_no_client_auth().with_single_cert(certificates, key))
             .map_err(|error| InvalidTls::Refused(error.into()))?;
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(Self(Arc::new(RwLock::new(TlsAcceptor::from(Arc::new(config))))))
+        Ok(Self(Arc::new(RwLock::new(Current { acceptor: TlsAcceptor::from(Arc::new(config)), expiry }))))
     }
 
     /// Replaces certificate and key, including those of clones, with those of `other`, for all further connections.
     pub fn replace(&self, other: &Self) {
-        let acceptor = other.0.read().clone();
-        *self.0.write() = acceptor;
+        let current = other.0.read().clone();
+        *self.0.write() = current;
+    }
+
+    /// Returns when the server's own certificate expires, in Unix seconds.
+    pub fn expiry(&self) -> i64 {
+        self.0.read().expiry
     }
 
     /// Completes the handshake of a new connection.
     pub(crate) async fn accept(&self, socket: TcpStream) -> io::Result<Box<dyn Encrypted>> {
-        let acceptor = self.0.read().clone();
+        let acceptor = self.0.read().acceptor.clone();
         Ok(Box::new(acceptor.accept(socket).await?))
     }
 }

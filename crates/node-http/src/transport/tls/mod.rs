@@ -2,6 +2,8 @@
 
 #[cfg(feature = "tls")]
 mod acceptor;
+#[cfg(feature = "tls")]
+mod validity;
 
 #[cfg(feature = "tls")]
 pub use acceptor::Tls;
@@ -26,6 +28,9 @@ pub enum InvalidTls {
     /// The certificate file is empty.
     #[error("the certificate file contains no certificate")]
     NoCertificate,
+    /// The certificate does not say when it expires.
+    #[error("the certificate does not say when it expires")]
+    NoExpiry,
     /// The key is not PEM, or missing.
     #[error("the key is not PEM")]
     Key(#[source] Box<dyn Error + Send + Sync>),
@@ -54,6 +59,11 @@ impl Tls {
 
     /// Cannot be called, because this type has no values.
     pub fn replace(&self, _other: &Self) {
+        match *self {}
+    }
+
+    /// Cannot be called, because this type has no values.
+    pub fn expiry(&self) -> i64 {
         match *self {}
     }
 
