@@ -40,6 +40,8 @@ pub(crate) enum CommandError {
     InMemory { needed_by: &'static str },
     #[error("data folder {}", .path.display())]
     Store { path: PathBuf, source: Box<dyn Error + Send + Sync> },
+    #[error("data folder {} must have a chain (--existing)", .path.display())]
+    Absent { path: PathBuf, source: Box<BackendError> },
     #[error("chain file {} was not imported completely; the head is block {head}", .path.display())]
     Import { path: PathBuf, head: BlockNumber, source: FileError },
     #[error("chain file {}: blocks up to {durable} are durable, later ones may be lost", .path.display())]

@@ -6,6 +6,7 @@ use crate::admission::forwarded::{ProxyHeaders, ProxyNetwork};
 use crate::admission::hosts::AllowedHost;
 use crate::admission::rate::RateLimit;
 use crate::admission::tokens::Tokens;
+use crate::completeness::Incomplete;
 use crate::metrics::Metrics;
 use crate::transport::phase::Starting;
 use crate::transport::tls::Tls;
@@ -13,6 +14,7 @@ use crate::url::{BasePath, PublicUrl};
 #[cfg(feature = "clap")]
 use crate::values;
 use node_rpc::{RpcLimits, SessionLimits};
+use node_types::{BlockNumber, H256};
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::num::NonZero;
 use std::sync::Arc;
@@ -65,6 +67,9 @@ pub struct HttpConfig {
     /// The progress of a startup task that runs before requests are served.
     #[cfg_attr(feature = "clap", arg(skip))]
     pub starting: Starting,
+    /// Why the chain lacks blocks, if it does.
+    #[cfg_attr(feature = "clap", arg(skip))]
+    pub incomplete: Incomplete,
     /// Whether requests are served even while the server is starting. The node must then refuse operations that it
     /// cannot perform yet; see [`Node::begin_import`](node_core::node::Node::begin_import).
     #[cfg_attr(feature = "clap", arg(skip))]
@@ -302,6 +307,13 @@ pub struct LifecycleOptions {
     /// Maximum age of the head; /ready returns 503 if the head is older [default: no limit]
     #[cfg_attr(feature = "clap", arg(long, value_name = "TIME", value_parser = values::time))]
     pub max_head_age: Option<Duration>,
+    /// Least number of the head; /ready returns 503 as long as the head is below it [default: no limit]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "BLOCK"))]
+    pub min_head: Option<BlockNumber>,
+    /// Hash of a block that the chain must have, as the head or below it; /ready returns 503 as long as it does not
+    /// [default: none]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "HASH"))]
+    pub expect_head: Option<H256>,
     /// How long requests are still served after the signal to shut down, while /ready returns 503; load balancers
     /// need this time to notice
     #[cfg_attr(feature = "clap", arg(long, value_name = "TIME", value_parser = values::duration, default_value = values::text(Self::default().shutdown_delay)))]
@@ -313,7 +325,13 @@ pub struct LifecycleOptions {
 
 impl Default for LifecycleOptions {
     fn default() -> Self {
-        Self { max_head_age: None, shutdown_delay: Duration::ZERO, shutdown_timeout: Duration::from_secs(10) }
+        Self {
+            max_head_age: None,
+            min_head: None,
+            expect_head: None,
+            shutdown_delay: Duration::ZERO,
+            shutdown_timeout: Duration::from_secs(10),
+        }
     }
 }
 

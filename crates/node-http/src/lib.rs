@@ -40,6 +40,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod admission;
+mod completeness;
 mod config;
 mod convert;
 mod events;
@@ -63,6 +64,7 @@ pub use admission::forwarded::{InvalidNetwork, ProxyHeaders, ProxyNetwork};
 pub use admission::hosts::{AllowedHost, InvalidHost};
 pub use admission::rate::{InvalidRate, RateLimit};
 pub use admission::tokens::{InvalidTokens, Tokens};
+pub use completeness::Incomplete;
 pub use config::{
     AccessOptions, ClientLimits, HttpConfig, LifecycleOptions, ListenOptions, PerformanceOptions, RequestLimits,
 };

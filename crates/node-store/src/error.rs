@@ -36,6 +36,9 @@ pub enum StoreError {
     /// The folder is empty, or is not a data folder.
     #[error("there is no chain in the folder")]
     NoChain,
+    /// A chain was to be created in a folder that has other files: most likely, the path is wrong.
+    #[error("there is no chain in the folder, but the file {file}; a chain is created only in an empty folder")]
+    OtherFiles { file: String },
     /// The manifest of the folder is missing: it was removed or not copied, or the first start was interrupted.
     #[error("the folder has runs, but no manifest, which lists them; {REMEDY}")]
     NoManifest,

@@ -718,8 +718,8 @@ fn check_damaged_chain(genesis: &[String], file: &[u8]) {
     check_blocks_before_a_fault(genesis, "flipped", &flipped);
 }
 
-/// Imports a damaged chain file: with `--strict` the server fails to start, without it the blocks before the damage are
-/// served.
+/// Imports a damaged chain file: the server fails to start. With `--strict=false` the blocks before the damage are
+/// served, but the server is not ready.
 fn check_blocks_before_a_fault(genesis: &[String], name: &str, bytes: &[u8]) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
@@ -727,13 +727,20 @@ fn check_blocks_before_a_fault(genesis: &[String], name: &str, bytes: &[u8]) {
     let path = path.display().to_string();
     let arguments = || genesis.iter().map(String::as_str).chain(["--import", &path]);
 
-    let failed = run_to_end(arguments().chain(["--strict"]));
+    let failed = run_to_end(arguments());
     let text = String::from_utf8_lossy(&failed.stderr);
     assert_eq!(failed.status.code(), Some(2), "{name}: {text}");
     let kept = text.split("the head is block ").nth(1).and_then(|rest| rest.split(':').next()).unwrap_or_default();
 
-    let server = Server::start(arguments());
+    let metrics = free_port();
+    let address = format!("127.0.0.1:{metrics}");
+    let server = Server::start(arguments().chain(["--strict=false", "--metrics-addr", &address]));
     let head = server.get("/blockNumber/");
     assert_eq!(head.field("BlockNumber"), kept, "{name}: {text}");
     assert_ne!(kept, "0", "{name}");
+    let ready = server.get("/ready");
+    assert_eq!(ready.status, 503, "{name}");
+    assert!(ready.text.contains(&format!("the head is block {kept}")), "{name}: {}", ready.text);
+    let measured = Server::at(([127, 0, 0, 1], metrics).into()).get("/metrics").text;
+    assert!(measured.contains("\nethnode_chain_incomplete 1\n"), "{name}: {measured}");
 }

@@ -6,6 +6,7 @@ mod backup;
 mod bad_input;
 mod blocktest;
 mod commands;
+mod completeness;
 mod control;
 mod control_faults;
 mod dashboard;

@@ -3,7 +3,7 @@
 use crate::error::CommandError;
 use crate::files;
 use crate::options::data_dir::{DataDir, default_folder};
-use crate::options::{CacheOptions, ExistingChain, StorageOptions};
+use crate::options::{CacheOptions, CreationOptions, ExistingChain, StorageOptions};
 use crate::server::notify::{self, LongStart};
 use node_chain::genesis::{ContinueError, Continued, ForkChange, LargeGenesis};
 use node_chain::{Genesis, dev_genesis};
@@ -94,7 +94,16 @@ impl Start {
 
 /// Returns the genesis of the chain to open: that of the file; without a file, the one recorded in the folder;
 /// without a record, the built-in development genesis.
-pub(crate) fn start(file: Option<&Path>, storage: &StorageOptions, context: &Context) -> Result<Start, CommandError> {
+pub(crate) fn start(
+    file: Option<&Path>,
+    storage: &StorageOptions,
+    creation: &CreationOptions,
+    context: &Context,
+) -> Result<Start, CommandError> {
+    // Before a large genesis is read.
+    if let Some(DataDir::Folder(folder)) = &storage.data_dir {
+        creation.check(Some(folder))?;
+    }
     match (file, &storage.data_dir) {
         (None, Some(DataDir::Folder(folder))) => {
             Ok(recorded_genesis(folder, &storage.caches)?.unwrap_or_else(dev_genesis).into())
@@ -163,13 +172,20 @@ fn check_side_blocks(store: &Store, view: &dyn View, changes: &[ForkChange]) -> 
     Ok(())
 }
 
-/// Returns the data folder of the chain with this genesis; `None` for a chain in memory.
-pub(crate) fn folder(options: &StorageOptions, genesis: &Genesis) -> Result<Option<PathBuf>, CommandError> {
-    match &options.data_dir {
-        Some(DataDir::Memory) => Ok(None),
-        Some(DataDir::Folder(path)) => Ok(Some(path.clone())),
-        None => default_folder(genesis.block().header.hash).map(Some),
-    }
+/// Returns the data folder of the chain with this genesis, which has a chain or may get one; `None` for a chain in
+/// memory.
+pub(crate) fn folder(
+    options: &StorageOptions,
+    creation: &CreationOptions,
+    genesis: &Genesis,
+) -> Result<Option<PathBuf>, CommandError> {
+    let folder = match &options.data_dir {
+        Some(DataDir::Memory) => None,
+        Some(DataDir::Folder(path)) => Some(path.clone()),
+        None => Some(default_folder(genesis.block().header.hash)?),
+    };
+    creation.check(folder.as_deref())?;
+    Ok(folder)
 }
 
 /// Logs which chain was opened.
@@ -222,6 +238,7 @@ pub(crate) fn create_store(
         SyncPolicy::OnDemand => store_options(caches),
     };
     let open = || {
+        Store::check_usable(path)?;
         let folder = DiskFolder::open(path).map_err(StoreError::from)?;
         let store = start.open(Arc::new(folder), context, options)?;
         continue_with(&store, &start.genesis)?;

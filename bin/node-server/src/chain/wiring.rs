@@ -30,7 +30,11 @@ impl Wiring {
         caches: &CacheOptions,
         context: &Context,
     ) -> Result<Self, CommandError> {
+        let created = folder.filter(|folder| !Store::exists(folder));
         let store = open::store(folder, &start, caches, SyncPolicy::OnDemand, context)?;
+        if let Some(folder) = created {
+            tracing::warn!("{} had no chain, so one was created there; --existing refuses that", folder.display());
+        }
         open::log_chain(folder, &start.genesis, &*store)?;
         let spec = Arc::new(start.genesis.spec);
         let evm = open::evm(&spec, caches);

@@ -6,7 +6,7 @@ use crate::command::prune::{check_floor, prune};
 use crate::command::report::{self, Report};
 use crate::error::CommandError;
 use crate::files::{self, Unpacked};
-use crate::options::{GenesisOptions, OutputOptions, PruneBefore, StorageOptions};
+use crate::options::{CreationOptions, GenesisOptions, OutputOptions, PruneBefore, StorageOptions};
 use clap::Args;
 use node_chain::{BlockImporter, ImportSummary, Progress, import_file};
 use node_core::backend::{BackendError, StateBackend};
@@ -31,6 +31,8 @@ pub(crate) struct ImportOptions {
     pub(crate) genesis: GenesisOptions,
     #[command(flatten)]
     pub(crate) storage: StorageOptions,
+    #[command(flatten)]
+    creation: CreationOptions,
     /// Number of blocks after which the import is made durable; a crash loses at most this many [default: 1000 blocks
     /// or a second, whichever is first]
     #[arg(long, value_name = "BLOCKS", help_heading = "Storage")]
@@ -50,9 +52,10 @@ const SYNC_INTERVAL: Duration = Duration::from_secs(1);
 pub(crate) fn run(options: &ImportOptions) -> Result<(), CommandError> {
     let shutdown = Shutdown::on_signals()?;
     options.files.iter().try_for_each(|path| files::check(path))?;
-    let start = open::start(options.genesis.genesis.as_deref(), &options.storage, shutdown.context())?;
-    let folder =
-        open::folder(&options.storage, &start.genesis)?.ok_or(CommandError::InMemory { needed_by: "import" })?;
+    let genesis = options.genesis.genesis.as_deref();
+    let start = open::start(genesis, &options.storage, &options.creation, shutdown.context())?;
+    let folder = open::folder(&options.storage, &options.creation, &start.genesis)?
+        .ok_or(CommandError::InMemory { needed_by: "import" })?;
     let caches = &options.storage.caches;
     let store = Arc::new(open::create_store(&folder, &start, caches, SyncPolicy::OnDemand, shutdown.context())?);
     let spec = Arc::new(start.genesis.spec);

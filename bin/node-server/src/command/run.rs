@@ -7,9 +7,9 @@ use crate::command::prune::{check_floor, prune};
 use crate::error::{CommandError, Sources};
 use crate::files::{self, Input, Unpacked};
 use crate::logging;
-use crate::options::{GenesisOptions, PruneBefore, ServerOptions, StorageOptions};
+use crate::options::{CreationOptions, GenesisOptions, PruneBefore, ServerOptions, StorageOptions};
 use crate::server::{metrics, notify, reload, write_failure};
-use clap::Args;
+use clap::{ArgAction, Args};
 use node_chain::{BlockImporter, FileError, ImportSummary, dev_genesis, import_file};
 use node_core::backend::StateBackend;
 use node_core::context::Context;
@@ -33,6 +33,8 @@ pub(crate) struct RunOptions {
     #[command(flatten)]
     pub(crate) storage: StorageOptions,
     #[command(flatten)]
+    creation: CreationOptions,
+    #[command(flatten)]
     pub(crate) prune: PruneBefore,
     #[command(flatten)]
     pub(crate) server: ServerOptions,
@@ -54,8 +56,10 @@ pub(crate) struct ChainOptions {
     /// Block to make the head after the import, if the files contain several branches
     #[arg(long, value_name = "HASH")]
     pub(crate) head: Option<H256>,
-    /// Fail if a chain file is truncated or contains an invalid block, instead of serving the blocks before it
-    #[arg(long)]
+    /// Whether to fail if a chain file is truncated or contains an invalid block; otherwise the blocks before it are
+    /// served, and /ready returns 503
+    #[arg(long, value_name = "BOOL", action = ArgAction::Set, num_args = 0..=1, require_equals = true)]
+    #[arg(default_value_t = true, default_missing_value = "true")]
     pub(crate) strict: bool,
 }
 
@@ -72,8 +76,8 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), CommandError> {
     reload::register(&http);
     let _metrics = metrics::serve(&options.server, &http)?;
     let genesis_file = options.chain.genesis.genesis.as_deref();
-    let start = open::start(genesis_file, &options.storage, shutdown.context())?;
-    let folder = open::folder(&options.storage, &start.genesis)?;
+    let start = open::start(genesis_file, &options.storage, &options.creation, shutdown.context())?;
+    let folder = open::folder(&options.storage, &options.creation, &start.genesis)?;
     metrics::include_folder(&http, folder.as_deref());
     let is_built_in = genesis_file.is_none() && start.genesis == dev_genesis();
     let wiring = Wiring::open(start, folder.as_deref(), &options.storage.caches, shutdown.context())?;
@@ -212,8 +216,15 @@ fn import(
                 match write_failure::outlast(error, failed_writes, backend, &http.starting, context) {
                     // Imports the file again. Known blocks are skipped.
                     Ok(()) => continue,
-                    Err(error) if options.strict => return Err(error),
-                    Err(error) => tracing::error!("{}", Sources(&error)),
+                    Err(error) if options.strict => {
+                        tracing::error!("--strict=false would serve the blocks before the fault");
+                        return Err(error);
+                    }
+                    Err(error) => {
+                        let error = Sources(&error).to_string();
+                        tracing::error!("{error}");
+                        http.incomplete.set(error);
+                    }
                 }
             }
         }

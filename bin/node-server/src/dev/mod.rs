@@ -51,6 +51,7 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
     reload::register(&http);
     let _metrics = metrics::serve(&options.server, &http)?;
     let folder = options.folder();
+    options.storage.creation.check(folder)?;
     metrics::include_folder(&http, folder);
     let caches = &options.storage.caches;
     let recorded = folder.map(|folder| open::recorded_genesis(folder, caches)).transpose()?.flatten();

@@ -5,7 +5,7 @@ use super::state_file;
 use super::terminal::{Terminal, Traces};
 use crate::logging::{self, LogFormat};
 use crate::options::data_dir::DataDir;
-use crate::options::{CacheOptions, OperationOptions, ServerOptions};
+use crate::options::{CacheOptions, CreationOptions, OperationOptions, ServerOptions};
 use clap::{ArgAction, Args, ValueEnum};
 use node_core::pool::TransactionOrder;
 use node_core::producer::Mining;
@@ -140,6 +140,8 @@ pub(crate) struct DevStorageOptions {
     /// Folder that stores chain, pool and filters [default: :memory:]
     #[arg(long, value_name = "DIR", value_parser = DataDir::parser())]
     pub(crate) data_dir: Option<DataDir>,
+    #[command(flatten)]
+    pub(crate) creation: CreationOptions,
     #[command(flatten)]
     pub(crate) state_files: StateFileOptions,
     #[command(flatten)]

@@ -1,10 +1,11 @@
 //! Options for the chain on which a command operates, its storage, and the format of the result.
 
 use super::data_dir::DataDir;
+use crate::error::CommandError;
 use clap::Args;
-use node_store::Options;
+use node_store::{Options, Store};
 use node_types::BlockNumber;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The genesis of the chain.
 #[derive(Args, Debug)]
@@ -44,6 +45,28 @@ pub(crate) struct StorageOptions {
     pub(crate) data_dir: Option<DataDir>,
     #[command(flatten)]
     pub(crate) caches: CacheOptions,
+}
+
+/// Whether a command may create a chain.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Storage")]
+pub(crate) struct CreationOptions {
+    /// Fail if the folder has no chain, instead of creating one: because a volume is not mounted, or the path is wrong
+    #[arg(long)]
+    existing: bool,
+}
+
+impl CreationOptions {
+    /// Checks that `folder` has a chain, or that one may be created there. `None` means memory.
+    pub(crate) fn check(&self, folder: Option<&Path>) -> Result<(), CommandError> {
+        match folder {
+            None if self.existing => Err(CommandError::InMemory { needed_by: "--existing" }),
+            None => Ok(()),
+            Some(path) if self.existing => Store::check_exists(path)
+                .map_err(|source| CommandError::Absent { path: path.to_owned(), source: Box::new(source) }),
+            Some(path) => Store::check_usable(path).map_err(|error| CommandError::store(path, error)),
+        }
+    }
 }
 
 /// The memory for caches.

@@ -5,6 +5,7 @@ pub(crate) mod data_dir;
 mod server;
 
 pub(crate) use chain::{
-    CacheOptions, ExistingChain, GenesisOptions, InspectOptions, OutputOptions, PruneBefore, StorageOptions,
+    CacheOptions, CreationOptions, ExistingChain, GenesisOptions, InspectOptions, OutputOptions, PruneBefore,
+    StorageOptions,
 };
 pub(crate) use server::{OperationOptions, ServerOptions};

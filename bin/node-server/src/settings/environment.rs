@@ -1,6 +1,7 @@
 //! Environment variables: the values of flags, and names that are not settings.
 
 use super::error::nearest;
+use super::source::is_boolean;
 use clap::builder::{BoolishValueParser, OsStr, Resettable, TypedValueParser};
 use clap::{Arg, ArgAction, Command};
 use std::env;
@@ -31,8 +32,11 @@ pub(super) fn ignore_services(argument: Arg) -> Arg {
 }
 
 /// Makes a flag accept all usual booleans from its variable, and ignore the variable if it is false, so that the flag
-/// does not conflict with other options.
+/// does not conflict with other options. An option whose value is a boolean accepts them as well.
 pub(super) fn accept_booleans(argument: Arg) -> Arg {
+    if is_boolean(&argument) {
+        return argument.value_parser(BoolishValueParser::new());
+    }
     if !matches!(argument.get_action(), ArgAction::SetTrue) {
         return argument;
     }

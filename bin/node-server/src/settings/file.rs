@@ -1,7 +1,7 @@
 //! The settings file: TOML with the long names of options as keys.
 
 use super::error::{Hint, SettingsFileError, nearest};
-use super::source::options;
+use super::source::{is_boolean, options};
 use crate::files;
 use clap::{Arg, ArgAction, Command};
 use std::collections::BTreeMap;
@@ -150,13 +150,16 @@ fn value_of(option: &Arg, value: &DeValue<'_>) -> Result<Value, (&'static str, &
     let is_list = matches!(option.get_action(), ArgAction::Append);
     let expected = match option.get_action() {
         ArgAction::SetTrue => "true or false",
+        _ if is_boolean(option) => "true or false",
         _ if is_list => "a string, a number, or a list of them",
         _ => "a string or a number",
     };
     let wrong = |value: &DeValue<'_>| (described(value), expected);
     match (option.get_action(), value) {
         (ArgAction::SetTrue, DeValue::Boolean(flag)) => Ok(Value::Flag(*flag)),
+        (_, DeValue::Boolean(flag)) if is_boolean(option) => Ok(Value::List(vec![flag.to_string()])),
         (ArgAction::SetTrue, _) => Err(wrong(value)),
+        _ if is_boolean(option) => Err(wrong(value)),
         (_, DeValue::Array(values)) if is_list => {
             let texts = values.iter().map(|value| text(value.get_ref()).ok_or_else(|| wrong(value.get_ref())));
             texts.collect::<Result<_, _>>().map(Value::List)

@@ -1,6 +1,6 @@
 //! `ethnode config`: prints the settings of a command as a settings file.
 
-use super::source::{Source, Sources, options};
+use super::source::{Source, Sources, is_boolean, options};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use std::fmt::Write;
 use toml::Value;
@@ -47,6 +47,9 @@ fn value(option: &Arg, matches: &ArgMatches) -> Shown {
     let id = option.get_id().as_str();
     if matches!(option.get_action(), ArgAction::SetTrue) {
         return Shown::Value(matches.get_flag(id).into());
+    }
+    if is_boolean(option) {
+        return matches.get_one::<bool>(id).map_or(Shown::Unset, |value| Shown::Value((*value).into()));
     }
     let Some(values) = matches.get_raw(id) else { return Shown::Unset };
     let values: Vec<_> = values.collect();

@@ -1,6 +1,7 @@
 //! The configurable options, and where their values come from.
 
 use clap::{Arg, ArgAction, Command};
+use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
@@ -37,4 +38,9 @@ pub(super) fn options(command: &Command) -> impl Iterator<Item = (&Arg, &str)> {
     command.get_arguments().filter_map(with_name).filter(|(option, long)| {
         *long != FILE_OPTION && matches!(option.get_action(), ArgAction::Set | ArgAction::Append | ArgAction::SetTrue)
     })
+}
+
+/// Returns whether an option's value is `true` or `false`, unlike that of a flag, which is true if it is given.
+pub(super) fn is_boolean(option: &Arg) -> bool {
+    matches!(option.get_action(), ArgAction::Set) && option.get_value_parser().type_id() == TypeId::of::<bool>()
 }

@@ -1,6 +1,6 @@
 //! Tests of the settings file, and of the table of options in the documentation.
 
-use super::source::options;
+use super::source::{is_boolean, options};
 use super::{Request, UsageError, commands, read};
 use clap::{Arg, ArgAction, Command};
 use std::collections::BTreeMap;
@@ -185,7 +185,7 @@ fn row(option: &Arg, long: &str) -> String {
     let default = if matches!(option.get_action(), ArgAction::SetTrue) { "false".into() } else { default };
     let mut meaning = option.get_help().map(ToString::to_string).unwrap_or_default();
     let possible = option.get_possible_values();
-    if !possible.is_empty() && !matches!(option.get_action(), ArgAction::SetTrue) {
+    if !possible.is_empty() && !matches!(option.get_action(), ArgAction::SetTrue) && !is_boolean(option) {
         let names: Vec<_> = possible.iter().map(|value| format!("`{}`", value.get_name())).collect();
         meaning += &format!(": {}", names.join(", "));
     }

@@ -76,6 +76,8 @@ fn sample(row: &Row) -> String {
         "ORIGIN" => "https://page.example".to_owned(),
         "HOST:PORT" | "ADDRESS" => "127.0.0.1:9".to_owned(),
         "" => "true".to_owned(),
+        // The default is true.
+        "BOOL" => "false".to_owned(),
         _ => "7".to_owned(),
     }
 }
@@ -125,7 +127,7 @@ fn every_option_can_be_set_by_every_source() {
         assert!(!default.contains(&expected.0), "{argument} is the default");
 
         assert_eq!(row.key, *long);
-        let quoted = if flag { value.clone() } else { format!("{value:?}") };
+        let quoted = if flag || row.value_name == "BOOL" { value.clone() } else { format!("{value:?}") };
         for (content, line) in [(format!("{long} = {quoted}"), 1), (format!("[{command}]\n{long} = {quoted}"), 2)] {
             fs::write(&file, content).expect("it can be written");
             let got = shown(&text(base(&["--config", file_text]).output().expect("it runs")), long);

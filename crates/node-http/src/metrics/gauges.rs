@@ -19,6 +19,7 @@ pub(crate) struct Gauges {
     pub(crate) head_base_fee: Gauge,
     pub(crate) head_gas_used: Gauge,
     pub(crate) head_gas_limit: Gauge,
+    pub(crate) chain_incomplete: Gauge,
     pub(crate) pool_transactions: LabeledGauges,
     pub(crate) pool_bytes: Gauge,
     pub(crate) filters: Gauge,
@@ -51,6 +52,8 @@ impl Gauges {
         gauge("head_base_fee_wei", "Base fee of the head block, in wei per gas", &self.head_base_fee);
         gauge("head_gas_used", "Gas used by the head block", &self.head_gas_used);
         gauge("head_gas_limit", "Gas limit of the head block", &self.head_gas_limit);
+        let incomplete = "Whether the chain lacks blocks that it should have, 1 or 0";
+        gauge("chain_incomplete", incomplete, &self.chain_incomplete);
         gauge("txpool_bytes", "Bytes of the transactions in the pool", &self.pool_bytes);
         gauge("filters", "Installed filters", &self.filters);
         gauge("storage_bytes", "Disk usage of the data folder", &self.storage_bytes);

@@ -65,6 +65,9 @@ fn read(service: &Service, gauges: &Gauges) {
     let has_interval = service.node.producer().is_some_and(|producer| producer.mining().interval().is_some());
     gauges.blocks_expected.set(i64::from(has_interval));
     gauges.certificate_expiry.set(service.tls.as_ref().map_or(0, Tls::expiry));
+    let missing = service.node.backend().view().and_then(|view| service.config.lifecycle.missing(&*view));
+    let is_incomplete = service.config.incomplete.reason().is_some() || missing.is_ok_and(|missing| missing.is_some());
+    gauges.chain_incomplete.set(i64::from(is_incomplete));
     match service.node.head(&Context::unbounded().with_timeout(HEAD_TIMEOUT)) {
         Ok(head) => {
             let header = &head.header;

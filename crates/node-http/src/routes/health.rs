@@ -8,6 +8,7 @@ use actix_web::HttpResponse;
 use node_core::backend::BackendHealth;
 use node_core::context::Context;
 use node_core::cost::Cost;
+use node_core::node::NodeError;
 use node_core::sources::Sources;
 use node_types::wire::{HealthOutput, HealthStatus, Quantity, ReadyOutput};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -21,11 +22,13 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::get(
             "/ready",
             "Check that the server is ready",
-            "200 if the storage can be read and written, a valid block can follow the head, and the head is recent enough; \
-             otherwise, and while the server shuts \
-             down, 503 with the reason.",
+            "200 if the storage can be read and written, the chain has the blocks that it should have, a valid block can \
+             follow the head, and the head is recent enough; otherwise, and while the server shuts down, 503 with the \
+             reason.",
         )
-        .limits("unlimited age of the head, unless the operator sets one (`max-head-age`).")
+        .limits(
+            "any head of any age, unless the operator expects more (`max-head-age`, `min-head`, `expect-head`).",
+        )
         .no_store()
         .probe()
         .output::<ReadyOutput>()
@@ -40,11 +43,16 @@ async fn ready(exchange: Exchange) -> HttpResponse {
     if let Some(progress) = exchange.config().starting.current() {
         return exchange.fail(&HttpError::NotReady(progress));
     }
+    if let Some(reason) = exchange.config().incomplete.reason() {
+        return exchange.fail(&HttpError::NotReady(reason));
+    }
     let max_age = exchange.config().lifecycle.max_head_age;
     let service = exchange.service().clone();
     let read = Box::new(move |context: &Context| {
         let obstacle = service.node.producer().and_then(|producer| producer.obstacle());
-        Ok((service.node.head(context)?, obstacle))
+        let view = service.node.backend().view().map_err(NodeError::from)?;
+        let missing = service.config.lifecycle.missing(&*view).map_err(NodeError::from)?;
+        Ok((service.node.head(context)?, obstacle, missing))
     });
     let service = exchange.service();
     let read = scheduling::run(&service.pools, Cost::Long, exchange.context(), read).await;
@@ -56,7 +64,8 @@ async fn ready(exchange: Exchange) -> HttpResponse {
         return exchange.fail(&HttpError::NotReady(format!("a part of the storage cannot be read: {reason}")));
     }
     let (head, obstacle) = match read {
-        Ok(read) => read,
+        Ok((_, _, Some(missing))) => return exchange.fail(&HttpError::NotReady(missing)),
+        Ok((head, obstacle, None)) => (head, obstacle),
         Err(HttpError::Overloaded) => return exchange.fail(&HttpError::Overloaded),
         Err(error) => {
             tracing::error!(error = %Sources(&error), "not ready");

@@ -10,7 +10,7 @@ use crate::caches::Caches;
 use crate::chain::ChainVersion;
 use crate::codec::Malformed;
 use crate::error::StoreError;
-use crate::files::{DiskFolder, Folder, MemoryFolder, Nowhere};
+use crate::files::{DiskFolder, Folder, LOCK_FILE, MemoryFolder, Nowhere};
 use crate::journal::{LoggedChange, kind_of};
 use crate::keys::{Key, Table};
 use crate::rows::{PRESENT, Tables};
@@ -41,27 +41,55 @@ struct Start<'a> {
 /// Maximum number of accounts in a genesis state that is written in parts: storage tries are numbered with 24 bits.
 const MAX_GENESIS_ACCOUNTS: u32 = 1 << 24;
 
+/// The folder in which Linux file systems put what they recover. A volume has it from the beginning.
+const LOST_AND_FOUND: &str = "lost+found";
+
 /// Fails if there is no chain in a folder, or if the folder cannot be read.
 fn require_chain(path: &Path) -> Result<(), StoreError> {
     let files = match std::fs::read_dir(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(StoreError::NoChain),
         files => files?,
     };
-    let names: Vec<_> = files.filter_map(|file| file.ok()?.file_name().into_string().ok()).collect();
+    let names: Vec<_> = files.filter_map(|file| Some(file.ok()?.file_name().to_string_lossy().into_owned())).collect();
     if names.iter().any(|name| manifest::number_of(name).is_some()) {
         return Ok(());
     }
+    refuse_other_files(&names)?;
     let has_runs = names.iter().any(|name| RunId::of_file_name(name).is_some());
     Err(if has_runs { StoreError::NoManifest } else { StoreError::NoChain })
+}
+
+/// Fails if a folder has runs that an interrupted start cannot have left: it creates the log before the first run.
+fn refuse_unlisted_runs(path: &Path) -> Result<(), StoreError> {
+    let mut files = std::fs::read_dir(path)?.filter_map(|file| file.ok()?.file_name().into_string().ok());
+    if files.any(|name| wal::is_log_file(&name)) { Ok(()) } else { Err(StoreError::NoManifest) }
+}
+
+/// Fails if a folder without a chain has other files than those that an interrupted start leaves. It is not the folder
+/// of a chain then, but somebody else's, and a chain created there would hide that.
+fn refuse_other_files(names: &[String]) -> Result<(), StoreError> {
+    let is_ours = |name: &str| {
+        [LOCK_FILE, PROBE, LOST_AND_FOUND].contains(&name)
+            || wal::is_log_file(name)
+            || RunId::of_file_name(name).is_some()
+            || manifest::number_of(name).is_some()
+    };
+    // The first one in alphabetical order, so that the error is the same each time.
+    match names.iter().filter(|name| !is_ours(name)).min() {
+        Some(file) => Err(StoreError::OtherFiles { file: file.clone() }),
+        None => Ok(()),
+    }
 }
 
 impl Store {
     /// Opens the chain in `path` with the given genesis block, or creates it if the folder is empty.
     ///
     /// # Errors
-    /// [`BackendError::Locked`] if another process has opened the folder. Fails as well if it contains another chain or an unsupported layout, or if
-    /// files are damaged. In these cases the chain in the folder is not changed.
+    /// [`BackendError::Locked`] if another process has opened the folder. Also fails if it contains another chain or an
+    /// unsupported layout, if files are damaged, or if it has no chain but other files. In these cases the folder is not
+    /// changed.
     pub fn open(path: impl AsRef<Path>, genesis: ExecutedBlock, options: Options) -> Result<Self, BackendError> {
+        Self::check_usable(path.as_ref())?;
         let folder = DiskFolder::open(path.as_ref()).map_err(StoreError::from)?;
         Self::open_in(Arc::new(folder), genesis, options)
     }
@@ -127,6 +155,28 @@ impl Store {
         let folder = SnapshotFolder::open(path.as_ref()).map_err(StoreError::File)?;
         // Merged runs would be kept in memory, which may take as much as the size of the folder.
         Self::open_or_begin(Arc::new(folder), None, Options { merge: false, ..options })
+    }
+
+    /// Checks that the folder `path` has a chain or could get one: that it does not exist, is empty, or has only files
+    /// of an interrupted start. Does not change it, unlike [`DiskFolder::open`], which creates a file.
+    ///
+    /// # Errors
+    /// [`StoreError::OtherFiles`]; [`StoreError::NoManifest`] if there are only runs; and errors of reading the folder.
+    pub fn check_usable(path: impl AsRef<Path>) -> Result<(), BackendError> {
+        match require_chain(path.as_ref()) {
+            Ok(()) | Err(StoreError::NoChain) => Ok(()),
+            Err(StoreError::NoManifest) => Ok(refuse_unlisted_runs(path.as_ref())?),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Checks that there is a chain in `path`.
+    ///
+    /// # Errors
+    /// [`StoreError::NoChain`], [`StoreError::NoManifest`] or [`StoreError::OtherFiles`] if there is none, and errors of
+    /// reading the folder.
+    pub fn check_exists(path: impl AsRef<Path>) -> Result<(), BackendError> {
+        Ok(require_chain(path.as_ref())?)
     }
 
     /// Returns whether there is a chain in `path`. Returns false if the folder cannot be read.

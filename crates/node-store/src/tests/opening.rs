@@ -34,6 +34,42 @@ fn a_folder_can_be_opened_by_one_process_only() {
 }
 
 #[test]
+fn a_chain_is_not_created_among_other_files() {
+    let root = tempfile::tempdir().unwrap();
+    let genesis = Random(1).chain(0).head().clone();
+    let open = |path: &Path| Store::open(path, genesis.clone(), Options::default());
+    let names = |path: &Path| fs::read_dir(path).unwrap().map(|file| file.unwrap().file_name()).collect::<Vec<_>>();
+    for other in ["notes.txt", ".profile", "a\u{301}"] {
+        let path = root.path().join("folder");
+        fs::create_dir(&path).unwrap();
+        fs::write(path.join(other), "").unwrap();
+        let refused = store_error(open(&path));
+        assert!(matches!(&refused, StoreError::OtherFiles { file } if file == other), "{refused:?}");
+        assert!(refused.to_string().contains(other), "{refused}");
+        assert!(matches!(store_error(Store::open_existing(&path, Options::default())), StoreError::OtherFiles { .. }));
+        assert_eq!(names(&path), [other], "nothing was created");
+        fs::remove_dir_all(&path).unwrap();
+    }
+    // A new volume, and what an interrupted start leaves.
+    for name in ["lost+found", "lock", "room"] {
+        let path = root.path().join(name);
+        fs::create_dir(&path).unwrap();
+        fs::create_dir_all(path.join("lost+found")).unwrap();
+        fs::write(path.join("lock"), "").unwrap();
+        drop(open(&path).unwrap());
+        // The chain stays usable if somebody adds a file.
+        fs::write(path.join("notes.txt"), "").unwrap();
+        drop(open(&path).unwrap());
+    }
+    // Runs whose manifest and log were not copied.
+    let path = root.path().join("runs");
+    fs::create_dir(&path).unwrap();
+    fs::write(path.join("run-000000000001.rows"), "rows").unwrap();
+    assert!(matches!(store_error(open(&path)), StoreError::NoManifest));
+    assert_eq!(fs::read(path.join("run-000000000001.rows")).unwrap(), b"rows");
+}
+
+#[test]
 fn a_folder_that_cannot_be_read_is_not_one_without_a_chain() {
     let folder = tempfile::tempdir().unwrap();
     let open = |path: &Path| store_error(Store::open_snapshot(path, Options::default()));
