@@ -44,6 +44,8 @@ pub(crate) enum CommandError {
     Absent { path: PathBuf, source: Box<BackendError> },
     #[error("chain file {} was not imported completely; the head is block {head}", .path.display())]
     Import { path: PathBuf, head: BlockNumber, source: FileError },
+    #[error("following {} ended; the head is block {head}", .path.display())]
+    Follow { path: PathBuf, head: BlockNumber, source: FileError },
     #[error("chain file {}: blocks up to {durable} are durable, later ones may be lost", .path.display())]
     NotDurable { path: PathBuf, durable: BlockNumber, source: FileError },
     #[error("a signal ended the import at block {head}")]

@@ -6,7 +6,8 @@ use node_core::context::Context;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::{self, BufWriter, Cursor, ErrorKind, Read, Write};
+use std::io::{self, BufWriter, Cursor, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
@@ -114,6 +115,22 @@ pub(crate) fn open(path: &Path, context: &Context) -> Result<(Input, u64), Comma
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(unreadable)?;
     let length = file.metadata().map_err(unreadable)?.len();
     Ok((Input { file, context: context.clone() }, length))
+}
+
+/// Opens standard input, to be read until `context` is cancelled.
+pub(crate) fn standard_input(context: &Context) -> io::Result<Input> {
+    let file = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+    Ok(Input { file, context: context.clone() })
+}
+
+/// Like [`open`], to be read from the byte `offset` on.
+pub(crate) fn open_at(path: &Path, offset: u64, context: &Context) -> Result<(Input, u64), CommandError> {
+    let (mut input, length) = open(path, context)?;
+    if offset > 0 {
+        let sought = input.file.seek(SeekFrom::Start(offset));
+        sought.map_err(|source| CommandError::Read { path: path.to_owned(), source })?;
+    }
+    Ok((input, length))
 }
 
 /// Who may read and write a new file.

@@ -4,6 +4,7 @@
 //! * [`validation`] checks all rules for a valid block under each fork, except proof-of-work seals.
 //! * [`BlockImporter`] imports single blocks on any branch.
 //! * [`import_file`] and [`export_blocks`] read and write chain files, in the RLP format of other clients.
+//! * [`BlockSplitter`] finds the blocks in bytes that arrive in pieces.
 //!
 //! ```
 //! use node_chain::{BlockImporter, dev_genesis, import_file};
@@ -36,6 +37,7 @@ mod import_error;
 mod importer;
 mod pipeline;
 mod prepared;
+mod splitter;
 mod stream;
 #[cfg(test)]
 mod test_support;
@@ -45,7 +47,8 @@ pub use export::{ExportError, export_blocks};
 pub use genesis::{Genesis, GenesisError, dev_genesis};
 pub use import_error::ImportError;
 pub use importer::{BlockImporter, Imported};
-pub use pipeline::{FileError, ImportSummary, Progress, import_file};
+pub use pipeline::{FileError, ImportSummary, Progress, import_file, import_rest};
 pub use prepared::{PreparedBlock, SignedTransaction};
+pub use splitter::BlockSplitter;
 pub use stream::{BlockStream, MAX_BLOCK_LENGTH, RawBlock, StreamError, highest_block};
 pub use validation::BlockError;

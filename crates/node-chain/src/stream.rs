@@ -1,7 +1,7 @@
 //! Reading chain files (concatenated RLP-encoded blocks) as a stream.
 
 use node_core::context::{Context, Interrupted};
-use node_types::BlockNumber;
+use node_types::{BlockNumber, H256, keccak256};
 use rlp::{PayloadInfo, Rlp};
 use std::io::{self, BufReader, Read, Seek};
 
@@ -28,6 +28,24 @@ pub struct RawBlock {
     /// Offset in the stream, in bytes.
     pub offset: u64,
     pub bytes: Vec<u8>,
+}
+
+impl RawBlock {
+    /// Returns the offset of what follows the block.
+    pub fn end(&self) -> u64 {
+        self.offset.saturating_add(self.bytes.len() as u64)
+    }
+
+    /// Returns the hash of the block, or `None` if the bytes are not those of one block. Decodes only the RLP around the
+    /// header.
+    pub fn hash(&self) -> Option<H256> {
+        let block = Rlp::new(&self.bytes);
+        let is_whole = block.payload_info().is_ok_and(|info| info.total() == self.bytes.len());
+        if !is_whole {
+            return None;
+        }
+        block.at(0).ok().map(|header| keccak256(header.as_raw()))
+    }
 }
 
 /// Why a stream has no further block.
@@ -65,7 +83,12 @@ pub struct BlockStream<R> {
 impl<R: Read> BlockStream<R> {
     /// Reads from `reader`, which should be buffered.
     pub fn new(reader: R) -> Self {
-        Self { reader, offset: 0, limit: MAX_BLOCK_LENGTH, ended: false }
+        Self::starting_at(reader, 0)
+    }
+
+    /// Reads the rest of a stream, from the byte `offset` on, where a block begins.
+    pub fn starting_at(reader: R, offset: u64) -> Self {
+        Self { reader, offset, limit: MAX_BLOCK_LENGTH, ended: false }
     }
 
     /// Returns the next block, or `None` at the end of the stream.
@@ -190,6 +213,16 @@ mod tests {
         }
         stream.finalize_unbounded_list();
         stream.out().to_vec()
+    }
+
+    #[test]
+    fn the_hash_is_that_of_the_header() {
+        let header = Header { number: 7, ..Header::default() };
+        let mut block = RawBlock { offset: 0, bytes: numbered(7, 100) };
+        assert_eq!(block.hash(), Some(header.hash()));
+        assert_eq!(RawBlock { offset: 0, bytes: block.bytes[..50].to_vec() }.hash(), None);
+        block.bytes.push(0);
+        assert_eq!(block.hash(), None);
     }
 
     #[test]

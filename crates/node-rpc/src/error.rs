@@ -74,6 +74,7 @@ impl RpcError {
             | ErrorKind::ExecutionFailed
             | ErrorKind::ControlRefused
             | ErrorKind::UnknownAccount
+            | ErrorKind::ReadOnly
             | ErrorKind::NotTraceable => Self::SERVER,
             // A test ensures that every other kind is listed.
             _ => Self::INTERNAL,

@@ -51,6 +51,9 @@ pub enum StoreError {
         version that wrote it, and import it into a new folder"
     )]
     UnsupportedLayout { found: u64, supported: u64 },
+    /// The chain is written by another process; see [`StoreReader`](crate::StoreReader).
+    #[error("the chain is open for reading only")]
+    ReadOnly,
     /// The store was closed.
     #[error("the store was closed")]
     Closed,

@@ -127,6 +127,7 @@ pub(crate) fn kind_byte(kind: RecordKind) -> u8 {
         RecordKind::EditedBlock => 3,
         RecordKind::Snapshot => 4,
         RecordKind::ChainId => 5,
+        RecordKind::ImportedFile => 6,
     }
 }
 

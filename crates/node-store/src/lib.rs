@@ -3,7 +3,8 @@
 //!
 //! [`Store`] is a [`StateBackend`](node_core::backend::StateBackend). The newest blocks are in memory, and in a
 //! [write-ahead log](wal) that is synced before a change is acknowledged. Later they are moved to runs: immutable
-//! sorted files that are merged in the background. `docs/storage.md` describes the format of the files.
+//! sorted files that are merged in the background. `docs/storage.md` describes the format of the files. [`StoreReader`]
+//! reads a folder that another process writes, and switches to newer views of it.
 //!
 //! | Module | Contents |
 //! |---|---|
@@ -68,6 +69,6 @@ pub use codec::Malformed;
 pub use error::StoreError;
 pub use keys::Table;
 pub use store::{
-    Backup, BackupError, BackupProgress, Difference, Options, RowFault, Stats, Store, SyncPolicy, TableStats, Verified,
-    check_outside,
+    Backup, BackupError, BackupProgress, Difference, Options, Refreshing, RowFault, Stats, Store, StoreReader, SyncPolicy,
+    TableStats, Verified, check_outside,
 };

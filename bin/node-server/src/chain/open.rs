@@ -12,7 +12,7 @@ use node_core::context::Context;
 use node_core::protocol::ChainSpec;
 use node_evm::EvmExecutor;
 use node_store::files::{DiskFolder, Folder, MemoryFolder};
-use node_store::{Options, Store, StoreError, SyncPolicy};
+use node_store::{Options, Store, StoreError, StoreReader, SyncPolicy};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -138,15 +138,7 @@ pub(crate) fn genesis_of(store: &Store) -> Result<Option<Genesis>, BackendError>
 /// are scheduled differently than before, which are all after the head.
 fn continue_with(store: &Store, genesis: &Genesis) -> Result<(), BackendError> {
     let view = store.view()?;
-    let expected = genesis.block().header.hash;
-    let found = view.canonical_hash(0)?.ok_or(BackendError::UnknownBlock(0))?;
-    if found != expected {
-        return Err(StoreError::OtherGenesis { found, expected }.into());
-    }
-    let head = view.head();
-    let header = view.header(head.hash.into())?.ok_or(BackendError::UnknownBlock(head.number))?;
-    let continued = genesis.continue_from(store.genesis_file().as_deref(), &header);
-    let Continued { is_new, changes } = continued.map_err(|error| BackendError::Storage(error.into()))?;
+    let Continued { is_new, changes } = compare(&*view, store.genesis_file().as_deref(), genesis)?;
     if !changes.is_empty() {
         check_side_blocks(store, &*view, &changes)?;
     }
@@ -157,6 +149,18 @@ fn continue_with(store: &Store, genesis: &Genesis) -> Result<(), BackendError> {
         tracing::warn!("the fork schedule changes after the head: {change}");
     }
     Ok(())
+}
+
+/// Checks that the chain of `view`, whose genesis file is `recorded`, can continue under the rules of `genesis`.
+fn compare(view: &dyn View, recorded: Option<&[u8]>, genesis: &Genesis) -> Result<Continued, BackendError> {
+    let expected = genesis.block().header.hash;
+    let found = view.canonical_hash(0)?.ok_or(BackendError::UnknownBlock(0))?;
+    if found != expected {
+        return Err(StoreError::OtherGenesis { found, expected }.into());
+    }
+    let head = view.head();
+    let header = view.header(head.hash.into())?.ok_or(BackendError::UnknownBlock(head.number))?;
+    genesis.continue_from(recorded, &header).map_err(|error| BackendError::Storage(error.into()))
 }
 
 /// Refuses changes of the schedule that concern side blocks: they would not be executed again if they became canonical.
@@ -245,6 +249,33 @@ pub(crate) fn create_store(
         Ok(store)
     };
     open().map_err(|error| CommandError::store(path, error))
+}
+
+/// Opens the chain in a folder for reading, while another process may write it. Returns it with its genesis: that of
+/// `file`, of the folder, or the built-in one.
+pub(crate) fn reader(
+    file: Option<&Path>,
+    storage: &StorageOptions,
+    context: &Context,
+) -> Result<(StoreReader, Genesis), CommandError> {
+    let given = file.map(|file| Start::read(Some(file), context)).transpose()?.map(|start| start.genesis);
+    let path = match &storage.data_dir {
+        Some(DataDir::Memory) => return Err(CommandError::InMemory { needed_by: "--read-only" }),
+        Some(DataDir::Folder(path)) => path.clone(),
+        None => default_folder(given.clone().unwrap_or_else(dev_genesis).block().header.hash)?,
+    };
+    let options = Options { cache_bytes: storage.caches.cache_bytes(), ..Options::default() };
+    let open = || {
+        let reader = StoreReader::open(&path, options)?;
+        let recorded = reader.genesis_file();
+        let parse = |file: &Vec<u8>| Genesis::parse(file).map_err(ContinueError::Record);
+        let parsed = recorded.as_ref().map(parse).transpose();
+        let parsed = parsed.map_err(|error| BackendError::Storage(error.into()))?;
+        let genesis = given.or(parsed).unwrap_or_else(dev_genesis);
+        compare(&*reader.view()?, recorded.as_deref(), &genesis)?;
+        Ok((reader, genesis))
+    };
+    open().map_err(|error| CommandError::store(&path, error))
 }
 
 /// Creates the executor. This is the only place that chooses one.

@@ -4,8 +4,9 @@ use super::open::{self, Start};
 use crate::error::CommandError;
 use crate::options::{CacheOptions, ServerOptions};
 use node_chain::BlockImporter;
+use node_core::backend::StateBackend;
 use node_core::context::Context;
-use node_core::node::{Finality, Node};
+use node_core::node::{Finality, Node, NodeBuilder};
 use node_core::protocol::ChainSpec;
 use node_evm::EvmExecutor;
 use node_store::{Store, SyncPolicy};
@@ -20,6 +21,20 @@ pub(crate) struct Wiring {
     pub(crate) store: Arc<Store>,
     evm: Arc<EvmExecutor>,
     spec: Arc<ChainSpec>,
+}
+
+/// Returns the builder of a node that does not produce blocks.
+pub(crate) fn node_builder(
+    backend: Arc<dyn StateBackend>,
+    evm: &Arc<EvmExecutor>,
+    spec: &Arc<ChainSpec>,
+    options: &ServerOptions,
+) -> NodeBuilder {
+    Node::builder(backend, evm.clone(), spec.clone())
+        .limits(options.limits())
+        .pool_limits(options.pool)
+        .filter_limits(options.filter_limits())
+        .client_version(CLIENT_VERSION)
 }
 
 impl Wiring {
@@ -47,14 +62,7 @@ impl Wiring {
 
     /// Opens the node.
     pub(crate) fn node(&self, options: &ServerOptions, finality: Finality) -> Result<Node, CommandError> {
-        let node = Node::builder(self.store.clone(), self.evm.clone(), self.spec.clone())
-            .finality(finality)
-            .limits(options.limits())
-            .pool_limits(options.pool)
-            .filter_limits(options.filter_limits())
-            .client_version(CLIENT_VERSION)
-            .open()?;
-        Ok(node)
+        Ok(node_builder(self.store.clone(), &self.evm, &self.spec, options).finality(finality).open()?)
     }
 
     /// Makes the store sync every further change.

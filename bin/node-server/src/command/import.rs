@@ -1,14 +1,15 @@
 //! `ethnode import`: imports chain files into a folder.
 
+use crate::chain::import_mark::{ImportMark, Resumed};
 use crate::chain::open;
-use crate::command::progress::{Rates, Share};
+use crate::command::progress::{NewBlocks, Rates};
 use crate::command::prune::{check_floor, prune};
 use crate::command::report::{self, Report};
 use crate::error::CommandError;
 use crate::files::{self, Unpacked};
 use crate::options::{CreationOptions, GenesisOptions, OutputOptions, PruneBefore, StorageOptions};
 use clap::Args;
-use node_chain::{BlockImporter, ImportSummary, Progress, import_file};
+use node_chain::{BlockImporter, ImportSummary, Progress, import_rest};
 use node_core::backend::{BackendError, StateBackend};
 use node_core::context::Context;
 use node_http::Shutdown;
@@ -98,18 +99,23 @@ fn import(
     context: &Context,
     options: &ImportOptions,
 ) -> Result<ImportSummary, CommandError> {
-    let (file, length) = files::open(path, context)?;
+    let Resumed { offset, blocks: before } = ImportMark::resume(store, path)?;
+    let (file, length) = files::open_at(path, offset, context)?;
     let name = path.display().to_string();
     let report = Report::start("import", options.output.json, name.clone(), length);
+    report.bar().set_position(offset);
     let reader = Unpacked::new(report.bar().wrap_read(file));
     let (every, interval) = match options.sync_every {
         Some(blocks) => (blocks.get(), None),
         None => (SYNC_BLOCKS, Some(SYNC_INTERVAL)),
     };
     let (durable, now) = (store.view()?.head().number, Instant::now());
-    let mut sync = PeriodicSync { store, report, name, every, interval, blocks: 0, last: now, durable, reported: now };
-    let mut failure = None;
-    let imported = import_file(chain, context, reader, |progress| {
+    let new = NewBlocks::after(offset);
+    let mut sync =
+        PeriodicSync { store, report, name, new, every, interval, blocks: 0, last: now, durable, reported: now };
+    let (mut failure, mut last) = (None, None);
+    let imported = import_rest(chain, context, reader, offset, |progress| {
+        last = Some((progress.place.clone(), before + progress.blocks));
         if failure.is_none()
             && let Err(error) = sync.imported(progress)
         {
@@ -119,14 +125,18 @@ fn import(
     });
     sync.report.finish();
     // Imported blocks become durable even if the import failed. In that case the error of the import is reported.
-    let flushed = store.flush();
+    let marked = last.map_or(Ok(()), |(place, blocks)| ImportMark::record(store, path, place, blocks));
+    let flushed = marked.and_then(|()| store.flush());
     if let Some(error) = failure {
         return Err(error.into());
     }
     let head = store.view()?.head().number;
     let path = path.to_owned();
     match imported {
-        Ok(summary) => flushed.map(|()| summary).map_err(Into::into),
+        Ok(summary) => {
+            flushed?;
+            Ok(ImportSummary { known: summary.known + before, ..summary })
+        }
         Err(_) if context.check().is_err() => {
             flushed?;
             Err(CommandError::Stopped { head })
@@ -141,6 +151,7 @@ struct PeriodicSync<'a> {
     store: &'a Store,
     report: Report,
     name: String,
+    new: NewBlocks,
     /// Number of blocks, and possibly time, from one sync to the next.
     every: u64,
     interval: Option<Duration>,
@@ -156,6 +167,7 @@ struct PeriodicSync<'a> {
 impl PeriodicSync<'_> {
     /// Records that a block was imported.
     fn imported(&mut self, progress: &Progress) -> Result<(), BackendError> {
+        let share = self.new.share(progress, self.report.bar());
         let is_late = self.interval.is_some_and(|interval| self.last.elapsed() >= interval);
         if progress.blocks >= self.blocks.saturating_add(self.every) || is_late {
             // Read before the sync, because only the blocks up to this one are certain to be durable after it.
@@ -169,14 +181,13 @@ impl PeriodicSync<'_> {
         }
         self.reported = Instant::now();
         let durable = self.durable;
-        let Progress { number, blocks, gas, elapsed } = *progress;
-        let share = Share::of(self.report.bar(), elapsed);
+        let Progress { number, blocks, gas, elapsed, .. } = *progress;
         let (bytes, total_bytes) = (self.report.bar().position(), self.report.bar().length());
         let is_drawn = !self.report.bar().is_hidden();
         let text = || {
             // The bar already shows the percentage.
-            let share = if is_drawn { String::new() } else { format!("{share}, ") };
-            format!("{share}block {number}, {}, durable up to block {durable}", Rates(blocks, gas, elapsed))
+            let place = if is_drawn { String::new() } else { format!("{share}, ") };
+            format!("{place}block {number}, {}, durable up to block {durable}", share.rates)
         };
         let value = || {
             json!({

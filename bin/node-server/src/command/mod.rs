@@ -2,12 +2,14 @@
 
 pub(crate) mod backup;
 pub(crate) mod export;
+mod follow;
 pub(crate) mod health;
 pub(crate) mod import;
 #[cfg(feature = "tls")]
 mod pinned_tls;
 mod progress;
 pub(crate) mod prune;
+mod read_only;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod stats;

@@ -1,23 +1,28 @@
 //! `ethnode run`: imports chain files and serves the chain until a signal arrives.
 
+use crate::chain::import_mark::{ImportMark, Resumed};
 use crate::chain::open;
 use crate::chain::wiring::Wiring;
+use crate::command::follow::{self, Following};
 use crate::command::progress::{ImportReporter, Rates};
 use crate::command::prune::{check_floor, prune};
+use crate::command::read_only;
 use crate::error::{CommandError, Sources};
 use crate::files::{self, Input, Unpacked};
 use crate::logging;
 use crate::options::{CreationOptions, GenesisOptions, PruneBefore, ServerOptions, StorageOptions};
 use crate::server::{metrics, notify, reload, write_failure};
 use clap::{ArgAction, Args};
-use node_chain::{BlockImporter, FileError, ImportSummary, dev_genesis, import_file};
+use node_chain::{BlockImporter, FileError, ImportSummary, dev_genesis, import_rest};
 use node_core::backend::StateBackend;
 use node_core::context::Context;
 use node_core::node::{Finality, Node};
 use node_http::{HttpConfig, Metrics, ServeError, Shutdown, check, serve};
 use node_types::{BlockNumber, H256};
 use std::fs::File;
+use std::io::{Seek, SeekFrom};
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
@@ -34,6 +39,11 @@ pub(crate) struct RunOptions {
     pub(crate) storage: StorageOptions,
     #[command(flatten)]
     creation: CreationOptions,
+    /// Serve a chain that another process writes, such as `run --follow`, and show its blocks as they come; needs only
+    /// permission to read, takes no lock and writes nothing
+    #[arg(long, help_heading = "Storage")]
+    #[arg(conflicts_with_all = ["import", "follow", "head", "prune_before", "serve_while_importing"])]
+    read_only: bool,
     #[command(flatten)]
     pub(crate) prune: PruneBefore,
     #[command(flatten)]
@@ -53,6 +63,10 @@ pub(crate) struct ChainOptions {
     /// transactions are refused
     #[arg(long)]
     pub(crate) serve_while_importing: bool,
+    /// Take further blocks from this file as it grows, from a FIFO, from standard input (`-`), or from the files of a
+    /// folder, after the import; each block is durable and visible before the next one is taken
+    #[arg(long, value_name = "PATH", conflicts_with = "head")]
+    pub(crate) follow: Option<PathBuf>,
     /// Block to make the head after the import, if the files contain several branches
     #[arg(long, value_name = "HASH")]
     pub(crate) head: Option<H256>,
@@ -73,8 +87,12 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), CommandError> {
     // Before the folder is created, and a large genesis is sorted.
     check(&http)?;
     options.chain.import.iter().try_for_each(|path| files::check(path))?;
+    options.chain.follow.as_deref().map_or(Ok(()), follow::check)?;
     reload::register(&http);
     let _metrics = metrics::serve(&options.server, &http)?;
+    if options.read_only {
+        return read_only::run(options, http, shutdown);
+    }
     let genesis_file = options.chain.genesis.genesis.as_deref();
     let start = open::start(genesis_file, &options.storage, &options.creation, shutdown.context())?;
     let folder = open::folder(&options.storage, &options.creation, &start.genesis)?;
@@ -84,8 +102,9 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), CommandError> {
     write_failure::watch(&options.server.operation, wiring.store.clone())?;
     let served = if options.chain.import.is_empty() {
         build(options, &wiring, &http, shutdown.context()).and_then(|()| {
-            let node = node(options, &wiring, is_built_in)?;
+            let node = node(options, &wiring, is_built_in && options.chain.follow.is_none())?;
             wiring.sync_changes()?;
+            let _following = follow(options, &wiring, &http, shutdown.context())?;
             serve(node, http.clone(), shutdown, |address| {
                 announce(&http, address);
                 Ok(())
@@ -111,7 +130,7 @@ fn node(options: &RunOptions, wiring: &Wiring, is_built_in: bool) -> Result<Arc<
 }
 
 /// Announces that the server is ready.
-fn announce(http: &HttpConfig, address: SocketAddr) {
+pub(crate) fn announce(http: &HttpConfig, address: SocketAddr) {
     logging::announce("", &format!("listening on {}://{address}{}", http.scheme(), http.listen.base_path));
     notify::ready(address);
 }
@@ -139,11 +158,13 @@ fn serve_during_import(
         })
     };
     let server = thread::Builder::new().name("server".to_owned()).spawn(serve).map_err(CommandError::Thread)?;
+    // Ends after the server.
+    let mut following = None;
     if let Ok(address) = bound.recv() {
         if http.serve_while_starting {
             tracing::info!("serving the blocks imported so far on {}://{address}", http.scheme());
             starting.set("looking for the end of the chain files".to_owned());
-            node.set_highest_block(highest_block(&options.chain.import, &context));
+            node.set_highest_block(highest_block(&*wiring.store, &options.chain.import, &context));
         }
         // If the import fails, the program exits, which ends the thread.
         match build(options, wiring, &http, &context) {
@@ -160,12 +181,26 @@ fn serve_during_import(
         }
         node.end_import();
         starting.finish();
+        following = follow(options, wiring, &http, &context)?;
         // A signal may have arrived when nothing was left to import.
         if context.check().is_ok() {
             announce(&http, address);
         }
     }
-    join(server)
+    let served = join(server);
+    drop(following);
+    served
+}
+
+/// Begins to follow the path of `--follow`, if there is one.
+fn follow(
+    options: &RunOptions,
+    wiring: &Wiring,
+    http: &HttpConfig,
+    context: &Context,
+) -> Result<Option<Following>, CommandError> {
+    let begin = |path: &PathBuf| Following::begin(path, wiring.importer(), http.metrics.clone(), context);
+    options.chain.follow.as_ref().map(begin).transpose()
 }
 
 /// Waits for the end of the server.
@@ -173,10 +208,15 @@ fn join(server: JoinHandle<Result<(), ServeError>>) -> Result<(), CommandError> 
     Ok(server.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?)
 }
 
-/// Returns the highest block number in the chain files, or 0 if they have no blocks. Skips pipes, which cannot be read
-/// twice, and compressed files; the import reports those that cannot be read.
-fn highest_block(paths: &[PathBuf], context: &Context) -> BlockNumber {
-    let files = paths.iter().filter(|path| path.is_file()).filter_map(|path| File::open(path).ok());
+/// Returns the highest block number in what was not imported yet of the chain files, or 0 if that has no blocks. Skips
+/// pipes, which cannot be read twice, compressed files, and those that cannot be read, which the import reports.
+fn highest_block(backend: &dyn StateBackend, paths: &[PathBuf], context: &Context) -> BlockNumber {
+    let rest_of = |path: &PathBuf| {
+        let mut file = File::open(path).ok()?;
+        file.seek(SeekFrom::Start(ImportMark::resume(backend, path).ok()?.offset)).ok()?;
+        Some(file)
+    };
+    let files = paths.iter().filter(|path| path.is_file()).filter_map(rest_of);
     files.map_while(|file| node_chain::highest_block(file, context).ok()).flatten().max().unwrap_or_default()
 }
 
@@ -199,10 +239,22 @@ fn import(
     let backend = &**chain.backend();
     let mut paths = options.import.iter().peekable();
     while let Some(path) = paths.peek() {
-        tracing::info!("importing {}", path.display());
-        let (file, length) = files::open(path, context)?;
+        let Resumed { offset, blocks: before } = ImportMark::resume(backend, path)?;
+        let (file, length) = files::open_at(path, offset, context)?;
+        let from =
+            if offset == 0 { String::new() } else { format!(" from byte {offset} on, before which it is known") };
+        tracing::info!("importing {}{from}", path.display());
         let failed_writes = backend.health().failed_writes;
-        match import_opened(chain, file, ImportReporter::start(path, length, http), &http.metrics, context) {
+        let mut last = None;
+        let reporter = ImportReporter::start(path, length, offset, http);
+        let imported = import_opened(chain, file, offset, reporter, &http.metrics, context, &mut last);
+        if let Some((place, blocks)) = last
+            && let Err(error) = ImportMark::record(backend, path, place, before + blocks)
+        {
+            // The next start reads the file again.
+            tracing::warn!("cannot record how far {} was imported: {}", path.display(), Sources(&error));
+        }
+        match imported {
             Ok(summary) => {
                 let ImportSummary { imported, gas, elapsed, .. } = summary;
                 tracing::info!("imported {}: {imported} blocks, {}", path.display(), Rates(imported, gas, elapsed));
@@ -236,19 +288,23 @@ fn import(
     Ok(())
 }
 
-/// Imports one file, and shows its progress.
+/// Imports the rest of a file, from the byte `offset` on, and shows its progress. Sets `last` to the place of the last
+/// block that was imported or known, and the number of blocks up to it.
 fn import_opened(
     chain: &BlockImporter,
     file: Input,
+    offset: u64,
     mut progress: ImportReporter,
     metrics: &Metrics,
     context: &Context,
+    last: &mut Option<(Range<u64>, u64)>,
 ) -> Result<ImportSummary, FileError> {
     let reader = Unpacked::new(progress.count(file));
     let (mut blocks, mut gas) = (0, 0);
-    let imported = import_file(chain, context, reader, |state| {
+    let imported = import_rest(chain, context, reader, offset, |state| {
         metrics.record_import(state.blocks - blocks, state.gas - gas);
         (blocks, gas) = (state.blocks, state.gas);
+        *last = Some((state.place.clone(), state.blocks));
         progress.update(state);
     });
     progress.finish();

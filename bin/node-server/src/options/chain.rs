@@ -26,7 +26,7 @@ pub(crate) struct ExistingChain {
     pub(crate) storage: StorageOptions,
 }
 
-/// Options of `verify` and `stats`.
+/// Options of commands that read a folder.
 #[derive(Args, Debug)]
 pub(crate) struct InspectOptions {
     #[command(flatten)]

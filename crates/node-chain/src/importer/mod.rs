@@ -2,6 +2,7 @@
 
 use crate::branch::is_preferred;
 use crate::import_error::ImportError;
+use crate::pipeline::known;
 use crate::prepared::PreparedBlock;
 use crate::validation::{
     Ancestor, BlockError, MAX_OMMER_DEPTH, validate_body, validate_header, validate_ommers, validate_outcome,
@@ -12,8 +13,8 @@ use node_core::context::Context;
 use node_core::crypto::SenderRecovery;
 use node_core::executor::{BlockOutcome, ExecutionError, Executor, TransactionError};
 use node_core::protocol::ChainSpec;
-use node_types::H256;
 use node_types::consensus::{Block, Header};
+use node_types::{BlockNumber, H256};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
@@ -79,6 +80,15 @@ impl BlockImporter {
     /// Returns an [`ImportError`] if the block is invalid or the import fails. The chain is then unchanged.
     pub fn import_block(&self, context: &Context, block: Block) -> Result<Imported, ImportError> {
         self.import(context, PreparedBlock::new(block, &*self.senders))
+    }
+
+    /// Returns the number of an encoded block if it is canonical. Reads only its header, so it takes less time than
+    /// [`import_bytes`](Self::import_bytes).
+    ///
+    /// # Errors
+    /// If the backend cannot be read.
+    pub fn canonical_number(&self, bytes: &[u8]) -> Result<Option<BlockNumber>, BackendError> {
+        Ok(known(&*self.backend.view()?, bytes))
     }
 
     /// Imports a prepared block.

@@ -14,6 +14,7 @@ use node_types::{BlockNumber, keccak256};
 use rlp::Rlp;
 use std::convert::Infallible;
 use std::io::{BufReader, Read};
+use std::ops::Range;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -37,12 +38,16 @@ const QUEUED_STEPS: usize = 2;
 const MAX_WORKERS: usize = 8;
 
 /// The progress of an import from a chain file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Number of the last processed block.
     pub number: BlockNumber,
     /// Number of blocks processed so far, imported or already known.
     pub blocks: u64,
+    /// Number of those that were already known.
+    pub known: u64,
+    /// The place of the last processed block in the file, in bytes.
+    pub place: Range<u64>,
     /// Gas used by the imported blocks.
     pub gas: u64,
     /// Time since the start.
@@ -76,9 +81,9 @@ pub enum FileError {
 /// Blocks that are passed from one thread to the next. Nothing follows an error.
 type Batch<T> = Vec<Result<T, FileError>>;
 
-/// A block with its offset in the file.
+/// A block with its place in the file.
 struct Prepared {
-    offset: u64,
+    place: Range<u64>,
     block: Known,
 }
 
@@ -112,6 +117,20 @@ pub fn import_file(
     importer: &BlockImporter,
     context: &Context,
     reader: impl Read + Send,
+    progress: impl FnMut(&Progress),
+) -> Result<ImportSummary, FileError> {
+    import_rest(importer, context, reader, 0, progress)
+}
+
+/// Like [`import_file`], for the rest of a file, which `reader` returns: the blocks from the byte `offset` on.
+///
+/// # Errors
+/// Those of [`import_file`]. Offsets are those in the whole file.
+pub fn import_rest(
+    importer: &BlockImporter,
+    context: &Context,
+    reader: impl Read + Send,
+    offset: u64,
     mut progress: impl FnMut(&Progress),
 ) -> Result<ImportSummary, FileError> {
     let start = Instant::now();
@@ -126,13 +145,13 @@ pub fn import_file(
             inputs.push(raw);
             outputs.push(prepared);
         }
-        scope.spawn(move || read(reader, &inputs));
+        scope.spawn(move || read(reader, offset, &inputs));
         let (executed, steps) = sync_channel(QUEUED_STEPS);
         scope.spawn(move || execute(&outputs, &executed, importer, context));
 
         let mut summary = ImportSummary::default();
         for step in steps.into_iter().flatten() {
-            let (offset, step) = step?;
+            let (place, step) = step?;
             let (number, gas, imported) = match step {
                 Step::Already(number) => {
                     let checked = context.check().map_err(ImportError::from);
@@ -146,7 +165,7 @@ pub fn import_file(
                     (block.header.number, block.header.gas_used, importer.import(context, *block))
                 }
             };
-            match imported.map_err(|source| FileError::Import { offset, source: Box::new(source) })? {
+            match imported.map_err(|source| FileError::Import { offset: place.start, source: Box::new(source) })? {
                 Imported::AlreadyKnown => summary.known += 1,
                 Imported::Appended | Imported::SideBranch | Imported::Switched(_) => {
                     summary.imported += 1;
@@ -154,16 +173,16 @@ pub fn import_file(
                 }
             }
             summary.elapsed = start.elapsed();
-            let blocks = summary.imported + summary.known;
-            progress(&Progress { number, blocks, gas: summary.gas, elapsed: summary.elapsed });
+            let ImportSummary { imported, known, gas, elapsed } = summary;
+            progress(&Progress { number, blocks: imported + known, known, place, gas, elapsed });
         }
         Ok(summary)
     })
 }
 
 /// Reads the file and sends batches to the workers round-robin. Returns early if a worker has stopped.
-fn read(reader: impl Read, workers: &[SyncSender<Batch<RawBlock>>]) {
-    let mut stream = BlockStream::new(BufReader::with_capacity(BATCH_BYTES, reader));
+fn read(reader: impl Read, offset: u64, workers: &[SyncSender<Batch<RawBlock>>]) {
+    let mut stream = BlockStream::starting_at(BufReader::with_capacity(BATCH_BYTES, reader), offset);
     for worker in workers.iter().cycle() {
         let mut batch = Batch::new();
         let mut bytes = 0;
@@ -184,13 +203,14 @@ fn prepare(work: &Receiver<Batch<RawBlock>>, done: &SyncSender<Batch<Prepared>>,
         // Blocks are never removed, so a block that is known now will still be known when its turn comes. An import
         // only makes better blocks the head, so a block that is canonical now will not be preferred to the head.
         let view = importer.backend().view().ok();
-        let prepare = |RawBlock { offset, bytes }| {
-            if let Some(number) = view.as_deref().and_then(|view| known(view, &bytes)) {
-                return Ok(Prepared { offset, block: Known::Already(number) });
+        let prepare = |raw: RawBlock| {
+            let place = raw.offset..raw.end();
+            if let Some(number) = view.as_deref().and_then(|view| known(view, &raw.bytes)) {
+                return Ok(Prepared { place, block: Known::Already(number) });
             }
-            match PreparedBlock::decode(&bytes, &**importer.senders()) {
-                Ok(block) => Ok(Prepared { offset, block: Known::NotYet(Box::new(block)) }),
-                Err(source) => Err(FileError::Decode { offset, source }),
+            match PreparedBlock::decode(&raw.bytes, &**importer.senders()) {
+                Ok(block) => Ok(Prepared { place, block: Known::NotYet(Box::new(block)) }),
+                Err(source) => Err(FileError::Decode { offset: raw.offset, source }),
             }
         };
         let prepared = batch.into_iter().map(|raw| raw.and_then(prepare)).collect();
@@ -203,7 +223,7 @@ fn prepare(work: &Receiver<Batch<RawBlock>>, done: &SyncSender<Batch<Prepared>>,
 /// Executes the blocks of all workers in the order of the file, until there are no more or one is invalid.
 fn execute(
     workers: &[Receiver<Batch<Prepared>>],
-    done: &SyncSender<Batch<(u64, Step)>>,
+    done: &SyncSender<Batch<(Range<u64>, Step)>>,
     importer: &BlockImporter,
     context: &Context,
 ) {
@@ -216,19 +236,19 @@ fn execute(
         let end = batch.len();
         for (prepared, number) in batch.into_iter().zip(1..) {
             let mut wait = None;
-            let mut execute = |Prepared { offset, block }| {
+            let mut execute = |Prepared { place, block }| {
                 let next = match block {
-                    Known::Already(number) => return Ok((offset, Step::Already(number))),
+                    Known::Already(number) => return Ok((place, Step::Already(number))),
                     Known::NotYet(block) => ahead.execute(context, *block),
                 };
                 match next {
-                    Ok(Next::Executed(block)) => Ok((offset, Step::Executed(block))),
+                    Ok(Next::Executed(block)) => Ok((place, Step::Executed(block))),
                     Ok(Next::Apart(block)) => {
                         let (imported, imports) = sync_channel(0);
                         wait = Some(imports);
-                        Ok((offset, Step::Apart(block, imported)))
+                        Ok((place, Step::Apart(block, imported)))
                     }
-                    Err(source) => Err(FileError::Import { offset, source: Box::new(source) }),
+                    Err(source) => Err(FileError::Import { offset: place.start, source: Box::new(source) }),
                 }
             };
             let step = prepared.and_then(&mut execute);
@@ -246,9 +266,9 @@ fn execute(
     }
 }
 
-/// Returns the number of a block if it is canonical in `view`. Errors are ignored here, because the import will report
-/// them.
-fn known(view: &dyn View, block: &[u8]) -> Option<BlockNumber> {
+/// Returns the number of an encoded block if it is canonical in `view`. Errors are ignored here, because the import will
+/// report them.
+pub(crate) fn known(view: &dyn View, block: &[u8]) -> Option<BlockNumber> {
     let header = Rlp::new(block).at(0).ok()?;
     // Most blocks of an import are above the head, so no hash has to be computed.
     let number = header.val_at::<BlockNumber>(NUMBER_IN_HEADER).ok().filter(|number| *number <= view.head().number)?;

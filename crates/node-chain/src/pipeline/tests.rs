@@ -46,6 +46,30 @@ fn imports_several_batches_in_order() {
 }
 
 #[test]
+fn the_rest_of_a_file_is_imported_alone() {
+    let blocks = blocks(5);
+    let chain = chain_of(&dev_genesis());
+    let mut ends = Vec::new();
+    for block in &blocks {
+        ends.push(ends.last().unwrap_or(&0) + block.len() as u64);
+    }
+    let file = blocks.concat();
+    let mut seen = Vec::new();
+    let first = &file[..ends[1] as usize];
+    import_file(&chain, &Context::unbounded(), first, |progress| seen.push(progress.place.end)).unwrap();
+    let rest = [&file[ends[0] as usize..], &[0x80]].concat();
+    let mut known = 0;
+    let result = import_rest(&chain, &Context::unbounded(), &rest[..], ends[0], |progress| {
+        known = progress.known;
+        seen.push(progress.place.end);
+    });
+    assert_eq!(known, 1);
+    assert_eq!(seen, [&ends[..2], &ends[1..]].concat());
+    let error = chained(&result.unwrap_err());
+    assert!(error.contains(&format!("no block begins at byte {}", ends[4])), "{error}");
+}
+
+#[test]
 fn blocks_before_a_fault_stay_imported() {
     let blocks = blocks(5);
     let offset = blocks[..3].iter().map(Vec::len).sum::<usize>();

@@ -1,5 +1,7 @@
 //! The health of a backend, and statistics of caches, for monitoring.
 
+use std::time::Duration;
+
 /// Failures of a backend since it was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BackendHealth {
@@ -14,6 +16,8 @@ pub struct BackendHealth {
     pub files: u64,
     /// Whether such files are being merged in the background.
     pub is_merging: bool,
+    /// If another process writes the chain: the time since everything that was durable then was visible here.
+    pub lag: Option<Duration>,
     /// Bytes that merging has written since the backend was opened.
     pub merged_bytes: u64,
     /// Bytes of the files that are being merged, or will be merged next. This much space must be free, because they are

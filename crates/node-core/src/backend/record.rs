@@ -14,6 +14,8 @@ node_types::listed_enum! {
         Snapshot,
         /// The chain identifier, which is not part of any block.
         ChainId,
+        /// How far a chain file was imported.
+        ImportedFile,
     }
 }
 
@@ -49,6 +51,7 @@ mod tests {
                 RecordKind::EditedBlock => 3,
                 RecordKind::Snapshot => 4,
                 RecordKind::ChainId => 5,
+                RecordKind::ImportedFile => 6,
             };
             assert_eq!(index, expected);
         }

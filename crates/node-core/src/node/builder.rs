@@ -29,6 +29,7 @@ pub struct NodeBuilder {
     limits: Limits,
     pool_limits: PoolLimits,
     filter_limits: FilterLimits,
+    is_read_only: bool,
     client_version: String,
 }
 
@@ -68,6 +69,7 @@ impl Node {
             limits: Limits::default(),
             pool_limits: PoolLimits::default(),
             filter_limits: FilterLimits::default(),
+            is_read_only: false,
             client_version: concat!("node-core/", env!("CARGO_PKG_VERSION")).to_owned(),
         }
     }
@@ -114,6 +116,13 @@ impl NodeBuilder {
     #[must_use]
     pub fn filter_limits(self, filter_limits: FilterLimits) -> Self {
         Self { filter_limits, ..self }
+    }
+
+    /// Refuses transactions, with [`NodeError::ReadOnly`](super::NodeError::ReadOnly), because another process writes
+    /// the chain and would not see them.
+    #[must_use]
+    pub fn read_only(self) -> Self {
+        Self { is_read_only: true, ..self }
     }
 
     /// Sets the name and version that clientVersion returns. Default: those of node-core.
@@ -185,6 +194,7 @@ impl NodeBuilder {
             minimum_tip: self.pool_limits.minimum_tip,
             pending: Mutex::new(None),
             importing: Mutex::new(None),
+            is_read_only: self.is_read_only,
             call_observer: OnceLock::new(),
             traces: TraceTurns::default(),
         })

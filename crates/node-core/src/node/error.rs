@@ -63,6 +63,9 @@ pub enum NodeError {
     Control(ProducerError),
     #[error("the chain is being imported, and transactions are refused until that has ended")]
     Importing,
+    /// The node reads a chain that another process writes.
+    #[error("this server only reads the chain and accepts no transactions; send them to the one that writes it")]
+    ReadOnly,
     /// The node does not produce blocks, so its chain cannot be controlled.
     #[error("this node does not produce blocks")]
     NotProducing,
@@ -180,6 +183,7 @@ impl NodeError {
             | Self::TransactionRejected(_)
             | Self::Control(_)
             | Self::Importing
+            | Self::ReadOnly
             | Self::NotProducing
             | Self::UnknownAccount(_)
             | Self::GenesisNotTraceable

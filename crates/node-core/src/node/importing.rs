@@ -47,8 +47,11 @@ pub(super) fn import_progress(node: &Node, context: &Context) -> Result<Option<I
 }
 
 impl Node {
-    /// Refuses a transaction while the chain is being imported.
-    pub(super) fn check_imported(&self) -> Result<(), NodeError> {
+    /// Refuses a transaction while the chain is being imported, and if another process writes it.
+    pub(super) fn check_accepting(&self) -> Result<(), NodeError> {
+        if self.is_read_only {
+            return Err(NodeError::ReadOnly);
+        }
         if self.importing.lock().is_some() { Err(NodeError::Importing) } else { Ok(()) }
     }
 }

@@ -63,6 +63,8 @@ kinds! {
     ControlRefused = "control-refused",
     /// The chain is being imported; the same request may succeed later.
     Importing = "importing",
+    /// The node only reads the chain.
+    ReadOnly = "read-only",
     /// The node does not produce blocks.
     NotProducing = "not-producing",
     /// The node has no key for the account.
@@ -113,6 +115,7 @@ impl NodeError {
             ) => ErrorKind::LimitExceeded,
             Self::Control(_) => ErrorKind::ControlRefused,
             Self::Importing => ErrorKind::Importing,
+            Self::ReadOnly => ErrorKind::ReadOnly,
             Self::NotProducing => ErrorKind::NotProducing,
             Self::UnknownAccount(_) => ErrorKind::UnknownAccount,
             Self::GenesisNotTraceable => ErrorKind::NotTraceable,

@@ -109,6 +109,7 @@ pub struct Node {
     pending: Mutex<Option<CachedPending>>,
     /// The current import; `None` if none is running.
     importing: Mutex<Option<Importing>>,
+    is_read_only: bool,
     call_observer: OnceLock<Box<CallObserver>>,
     traces: TraceTurns,
 }

@@ -606,7 +606,7 @@ impl Node {
     /// refused and will not be mined.
     ///
     /// # Errors
-    /// [`NodeError::TransactionRejected`] with the pool's reasons, or [`NodeError::Importing`]. For transactions that
+    /// [`NodeError::TransactionRejected`] with the pool's reasons, [`NodeError::Importing`], or [`NodeError::ReadOnly`]. For transactions that
     /// the node completes, also [`NodeError::NotProducing`], [`NodeError::UnknownAccount`], and errors of the gas
     /// estimate.
     pub fn send_transaction(

@@ -50,7 +50,7 @@ pub(super) fn send_transaction(
     transaction: impl Into<NewTransaction>,
 ) -> Result<H256, NodeError> {
     context.check()?;
-    node.check_imported()?;
+    node.check_accepting()?;
     let hash = match transaction.into() {
         NewTransaction::Encoded(encoded) => node.pool.add(&encoded)?,
         NewTransaction::Signed(transaction) => node.pool.add_transaction(transaction)?,
@@ -84,7 +84,7 @@ pub(super) fn send_transaction(
 /// Checks an encoded transaction as [`send_transaction`] does, without sending it.
 pub(super) fn check_transaction(node: &Node, context: &Context, encoded: &[u8]) -> Result<(), NodeError> {
     context.check()?;
-    node.check_imported()?;
+    node.check_accepting()?;
     Ok(node.pool.check(encoded)?)
 }
 

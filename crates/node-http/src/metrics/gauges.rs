@@ -1,6 +1,6 @@
 //! Values that are read when the metrics are scraped.
 
-use super::{Counter, Counters, Gauge, LabeledGauges};
+use super::{Counter, Counters, FloatGauge, Gauge, LabeledGauges};
 use prometheus_client::registry::Registry;
 
 /// The gauges, and counters that other components count.
@@ -29,6 +29,7 @@ pub(crate) struct Gauges {
     pub(crate) cache_misses: Counters,
     pub(crate) storage_failures: Counters,
     pub(crate) storage_failing: LabeledGauges,
+    pub(crate) replica_lag: FloatGauge,
     pub(crate) storage_bytes: Gauge,
     pub(crate) storage_free: Gauge,
     pub(crate) storage_files: Gauge,
@@ -67,6 +68,8 @@ impl Gauges {
             "End of the certificate's validity, in Unix seconds",
             &self.certificate_expiry,
         );
+        let lag = "Time since everything durable in the folder was visible, if another process writes it";
+        registry.register("replica_lag_seconds", lag, self.replica_lag.clone());
         registry.register("storage_merged_bytes", "Bytes that merging has written", self.storage_merged.clone());
         let mut gauges = |name, help, gauges: &LabeledGauges| registry.register(name, help, gauges.clone());
         gauges("executor_threads", "Threads of a pool", &self.executor_threads);

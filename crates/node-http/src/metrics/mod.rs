@@ -32,6 +32,7 @@ const LATENCY_BUCKETS: [f64; 14] =
 
 pub(crate) type Counter = counter::Counter<u64, AtomicU64>;
 type Gauge = gauge::Gauge<i64, AtomicI64>;
+type FloatGauge = gauge::Gauge<f64, AtomicU64>;
 /// One label: its name and its value.
 type Label = [(&'static str, &'static str); 1];
 type Counters = Family<Label, Counter>;
@@ -55,7 +56,8 @@ struct Inner {
     refused: Counters,
     import_blocks: Counter,
     import_gas: Counter,
-    import_progress: gauge::Gauge<f64, AtomicU64>,
+    import_progress: FloatGauge,
+    follow_failed: Gauge,
     blocks_added: Counter,
     blocks_removed: Counter,
     reorganizations: Counter,
@@ -116,6 +118,7 @@ impl Default for Metrics {
             import_blocks: add(registry, "import_blocks", "Blocks imported from chain files"),
             import_gas: add(registry, "import_gas", "Gas used by the blocks imported from chain files"),
             import_progress: add(registry, "import_progress_ratio", "Share of the chain file that has been read"),
+            follow_failed: add(registry, "follow_failed", "Whether a fault has ended following, 1 or 0"),
             blocks_added: add(registry, "blocks_added", "Blocks added to the canonical chain"),
             blocks_removed: add(registry, "blocks_removed", "Blocks removed from the canonical chain"),
             reorganizations: add(registry, "reorganizations", "Number of reorganizations, including rollbacks"),
@@ -195,6 +198,11 @@ impl Metrics {
     /// Sets the fraction of the current chain file that has been read, from 0 to 1.
     pub fn set_import_progress(&self, share: f64) {
         self.0.import_progress.set(share);
+    }
+
+    /// Notes that a fault has ended following, the import of blocks from a source that grows.
+    pub fn set_follow_failed(&self) {
+        self.0.follow_failed.set(1);
     }
 
     /// Counts a response and its latency.

@@ -58,6 +58,7 @@ fn read(service: &Service, gauges: &Gauges) {
         set(&gauges.storage_failures.get_or_create(&label), failures);
         gauges.storage_failing.get_or_create(&label).set(i64::from(failing));
     }
+    gauges.replica_lag.set(health.lag.unwrap_or_default().as_secs_f64());
     gauges.storage_files.set(signed(health.files));
     gauges.storage_merging.set(i64::from(health.is_merging));
     set(&gauges.storage_merged, health.merged_bytes);

@@ -297,6 +297,7 @@ pub(crate) fn status_of(kind: ErrorKind) -> StatusCode {
         | ErrorKind::TransactionRejected
         | ErrorKind::ControlRefused
         | ErrorKind::NotProducing
+        | ErrorKind::ReadOnly
         | ErrorKind::UnknownAccount
         | ErrorKind::NotTraceable
         | ErrorKind::LimitExceeded

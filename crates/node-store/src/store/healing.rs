@@ -43,6 +43,7 @@ impl Shared {
             write_failure: failed_writes.reason.clone(),
             failed_reads: failed_reads.count(),
             read_failure: failed_reads.error(),
+            lag: None,
             files: self.chain().rows.tables.parts().count() as u64,
             is_merging: self.archive.is_merging(),
             merged_bytes: self.archive.merged_bytes(),

@@ -9,19 +9,21 @@ mod merger;
 mod open;
 mod options;
 mod prune;
+mod reader;
 mod records;
 mod snapshot;
 mod stats;
 mod verify;
 
+pub use backup::{Backup, BackupError, BackupProgress, check_outside};
 #[cfg(test)]
 pub(crate) use backup::Failure;
-pub use backup::{Backup, BackupError, BackupProgress, check_outside};
 #[cfg(test)]
 pub(crate) use manifest::Manifest;
 #[cfg(any(test, feature = "test-faults"))]
 pub(crate) use manifest::seal as seal_manifest;
 pub use options::{Options, SyncPolicy};
+pub use reader::{Refreshing, StoreReader};
 pub use stats::{Stats, TableStats};
 pub use verify::{Difference, RowFault, Verified};
 

@@ -18,7 +18,7 @@ use crate::runs::RunId;
 use crate::side_blocks::SideBlocks;
 use crate::state::{self, Before};
 use crate::wal::{self, Sequence, Wal};
-use node_core::backend::BackendError;
+use node_core::backend::{BackendError, HeadChange, RecordWrite};
 use node_core::block::{BlockRef, ExecutedBlock};
 use node_core::state::StateChanges;
 use node_types::H256;
@@ -45,7 +45,7 @@ const MAX_GENESIS_ACCOUNTS: u32 = 1 << 24;
 const LOST_AND_FOUND: &str = "lost+found";
 
 /// Fails if there is no chain in a folder, or if the folder cannot be read.
-fn require_chain(path: &Path) -> Result<(), StoreError> {
+pub(super) fn require_chain(path: &Path) -> Result<(), StoreError> {
     let files = match std::fs::read_dir(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(StoreError::NoChain),
         files => files?,
@@ -329,27 +329,9 @@ impl Shared {
             let wal::Entry { sequence, payload } = entry.map_err(StoreError::from)?;
             self.check(&writer)?;
             let mut chain = ChainVersion::clone(&self.current.read());
-            let (change, writes) = match LoggedChange::decode(&payload)? {
-                LoggedChange::Records(writes) => (None, writes),
-                // The changes of the first entries may already be in runs.
-                LoggedChange::Append(block, writes)
-                    if chain.canonical(block.header.header.number)? == Some(block.header.hash) =>
-                {
-                    (None, writes)
-                }
-                LoggedChange::Append(block, writes) => (Some(append(&mut chain, &block, &[])?), writes),
-                LoggedChange::Switch(ancestor, branch, writes) => {
-                    (Some(switch(&mut chain, ancestor, branch, &[])?), writes)
-                }
-                LoggedChange::SwitchTo(ancestor, branch, writes) => {
-                    let block = |hash: H256| chain.side(hash.into())?.ok_or(Malformed("an entry of the log").into());
-                    let branch = branch.into_iter().map(block).collect::<Result<_, StoreError>>()?;
-                    (Some(switch(&mut chain, ancestor, branch, &[])?), writes)
-                }
-                LoggedChange::SideBlock(block) => (Some(keep_side_block(&mut chain, block)?), Vec::new()),
-            };
-            drop(self.records.write().write(writes));
-            if let Some((change, _)) = change {
+            let Logged { change, records } = apply(&mut chain, &payload)?;
+            drop(self.records.write().write(records));
+            if let Some(change) = change {
                 writer.stamp(&change, sequence);
                 self.publish(chain);
             }
@@ -363,8 +345,37 @@ impl Shared {
     }
 }
 
+/// The content of an entry of the log.
+pub(super) struct Logged {
+    /// The change of the chain; `None` if there is none, or if it is already in runs.
+    pub(super) change: Option<HeadChange>,
+    pub(super) records: Vec<RecordWrite>,
+}
+
+/// Applies the change of an entry of the log to `chain`, but not its records.
+pub(super) fn apply(chain: &mut ChainVersion, payload: &[u8]) -> Result<Logged, BackendError> {
+    let (change, records) = match LoggedChange::decode(payload)? {
+        LoggedChange::Records(records) => (None, records),
+        // The changes of the first entries may already be in runs.
+        LoggedChange::Append(block, records)
+            if chain.canonical(block.header.header.number)? == Some(block.header.hash) =>
+        {
+            (None, records)
+        }
+        LoggedChange::Append(block, records) => (Some(append(chain, &block, &[])?), records),
+        LoggedChange::Switch(ancestor, branch, records) => (Some(switch(chain, ancestor, branch, &[])?), records),
+        LoggedChange::SwitchTo(ancestor, branch, records) => {
+            let block = |hash: H256| chain.side(hash.into())?.ok_or(Malformed("an entry of the log").into());
+            let branch = branch.into_iter().map(block).collect::<Result<_, StoreError>>()?;
+            (Some(switch(chain, ancestor, branch, &[])?), records)
+        }
+        LoggedChange::SideBlock(block) => (Some(keep_side_block(chain, block)?), Vec::new()),
+    };
+    Ok(Logged { change: change.map(|(change, _)| change), records })
+}
+
 /// Reads the records in runs.
-fn read_records(tables: &Tables) -> Result<Records, StoreError> {
+pub(super) fn read_records(tables: &Tables) -> Result<Records, StoreError> {
     let mut records = Records::default();
     let mut scan = tables.scan(Table::Records)?;
     while let Some((key, value)) = scan.next()? {

@@ -11,6 +11,7 @@ mod opening;
 mod pruning;
 mod queries;
 mod random;
+mod reader;
 mod suite;
 
 use crate::{Options, SyncPolicy};

@@ -33,11 +33,7 @@ impl Mark {
             result => result,
         };
         let file = file.map_err(WalError::io("open", MARK_NAME))?;
-        let mut slots = [Sequence(0); 2];
-        for (slot, offset) in slots.iter_mut().zip(SLOT_OFFSETS) {
-            *slot = read_slot(&*file, offset).map_err(WalError::io("read", MARK_NAME))?.unwrap_or_default();
-        }
-        let [first, second] = slots;
+        let [first, second] = read_slots(&*file)?;
         Ok((Self { file, next_slot: usize::from(first > second) }, first.max(second)))
     }
 
@@ -51,6 +47,24 @@ impl Mark {
         self.next_slot ^= 1;
         Ok(())
     }
+}
+
+/// Returns the mark of a log that another process may be writing; zero if there is none.
+pub(super) fn read_mark(folder: &dyn Folder) -> Result<Sequence, WalError> {
+    let file = match folder.open(MARK_NAME) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Sequence(0)),
+        file => file.map_err(WalError::io("open", MARK_NAME))?,
+    };
+    let [first, second] = read_slots(&*file)?;
+    Ok(first.max(second))
+}
+
+fn read_slots(file: &dyn File) -> Result<[Sequence; 2], WalError> {
+    let mut slots = [Sequence(0); 2];
+    for (slot, offset) in slots.iter_mut().zip(SLOT_OFFSETS) {
+        *slot = read_slot(file, offset).map_err(WalError::io("read", MARK_NAME))?.unwrap_or_default();
+    }
+    Ok(slots)
 }
 
 /// Decodes a slot. Returns `None` if it was never written or is damaged.

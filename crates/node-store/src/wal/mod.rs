@@ -10,6 +10,7 @@ mod format;
 mod mark;
 mod recovery;
 mod segment;
+mod tail;
 #[cfg(test)]
 mod tests;
 mod writer;
@@ -19,6 +20,7 @@ pub use error::WalError;
 pub use format::{MAX_PAYLOAD, Sequence};
 
 pub(crate) use mark::MARK_NAME;
+pub(crate) use tail::LogTail;
 
 use crate::files::Folder;
 use format::{FrameHeader, checksum};

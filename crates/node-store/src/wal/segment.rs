@@ -61,6 +61,16 @@ impl SegmentReader {
         }
     }
 
+    /// Reads what was appended since the segment was opened. Bytes that were read before that may be incomplete.
+    pub(super) fn look_again(&mut self) -> Result<(), WalError> {
+        let size = self.window.file.size().map_err(WalError::io("read", &self.name))?;
+        if size != self.window.size {
+            self.window.size = size;
+            self.window.bytes.clear();
+        }
+        Ok(())
+    }
+
     /// Returns the offset of the next frame, or of the damage.
     pub(super) fn offset(&self) -> u64 {
         self.offset
