@@ -6,6 +6,7 @@ use crate::command::health::HealthOptions;
 use crate::command::import::ImportOptions;
 use crate::command::prune::PruneOptions;
 use crate::command::run::RunOptions;
+use crate::command::verify::VerifyCommandOptions;
 use crate::dev::{AnvilOptions, DevOptions};
 use crate::options::InspectOptions;
 use clap::{Args, Parser, Subcommand};
@@ -62,8 +63,8 @@ pub(crate) enum Command {
     Export(ExportOptions),
     /// Check every row of a folder: hashes, roots, states, trie nodes, indexes.
     ///
-    /// Stops at the first difference, reports where it is, and exits with status 1.
-    Verify(InspectOptions),
+    /// Uses all cores. Stops at the first difference, reports where it is, and exits with status 1.
+    Verify(VerifyCommandOptions),
     /// Show the number of rows and bytes in a folder.
     Stats(InspectOptions),
     /// Drop old states from a folder. Requests for them then return 404; blocks, receipts and logs are kept.
@@ -121,7 +122,7 @@ impl Command {
             | Self::Completions { .. } => false,
             Self::Import(options) => options.output.json,
             Self::Export(options) => options.output.json,
-            Self::Verify(options) => options.output.json,
+            Self::Verify(options) => options.json(),
             Self::Stats(options) => options.output.json,
             Self::Prune(options) => options.output.json,
             Self::Backup(options) => options.output.json,

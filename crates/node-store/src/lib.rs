@@ -69,6 +69,6 @@ pub use codec::Malformed;
 pub use error::StoreError;
 pub use keys::Table;
 pub use store::{
-    Backup, BackupError, BackupProgress, Difference, Options, Refreshing, RowFault, Stats, Store, StoreReader, SyncPolicy,
-    TableStats, Verified, check_outside,
+    Backup, BackupError, BackupProgress, Difference, Options, Refreshing, RowFault, Stats, Store, StoreReader,
+    SyncPolicy, TableStats, Verified, VerifyOptions, VerifyProgress, check_outside,
 };

@@ -36,14 +36,20 @@ pub(crate) fn run(options: &BackupOptions) -> Result<(), CommandError> {
     lower_priority();
     let copied = store.backup(dest, shutdown.context(), progress);
     report.finish();
-    let Backup { head, rows, .. } = copied.map_err(|error| match error {
+    let Backup { head, rows, shared_bytes, .. } = copied.map_err(|error| match error {
         BackupError::Interrupted(_) => CommandError::Interrupted,
         error => error.into(),
     })?;
     let seconds = report.elapsed().as_secs_f64();
-    let text = format!("copied {rows} rows to {} in {seconds:.2} s; head {}", dest.display(), head.number);
+    let shared = if shared_bytes == 0 {
+        String::new()
+    } else {
+        format!("; it shares {shared_bytes} bytes of unchanged files with an older copy")
+    };
+    let text = format!("copied {rows} rows to {} in {seconds:.2} s; head {}{shared}", dest.display(), head.number);
     let value = json!({
-        "dest": dest.display().to_string(), "head": report::block(head), "rows": rows, "seconds": seconds,
+        "dest": dest.display().to_string(), "head": report::block(head), "rows": rows, "shared_bytes": shared_bytes,
+        "seconds": seconds,
     });
     report::result("backup", json, text, value)
 }

@@ -4,26 +4,64 @@ use crate::chain::open;
 use crate::command::report::{self, Report};
 use crate::error::CommandError;
 use crate::options::InspectOptions;
+use clap::Args;
+use indicatif::HumanDuration;
 use node_core::backend::{BackendError, StateBackend};
 use node_core::edits::count_pending_edits;
 use node_evm::Secp256k1Recovery;
 use node_http::Shutdown;
-use node_store::{Difference, RowFault, Verified};
+use node_store::{Difference, RowFault, Verified, VerifyOptions, VerifyProgress};
+use node_types::BlockNumber;
 use serde_json::{Value, json};
+use std::num::NonZeroU64;
+use std::time::Duration;
 
-/// Checks all rows up to the first difference, and reports that, or that there is none.
-pub(crate) fn run(options: &InspectOptions) -> Result<(), CommandError> {
-    let json = options.output.json;
+/// Options of `verify`.
+#[derive(Args, Debug)]
+pub(crate) struct VerifyCommandOptions {
+    #[command(flatten)]
+    inspect: InspectOptions,
+    /// First block to check; those before it, and rows that belong to no block, are not checked
+    #[arg(long, value_name = "BLOCK", default_value_t = 0)]
+    from: BlockNumber,
+    /// Number of blocks to check, which are chosen at random [default: all]
+    #[arg(long, value_name = "BLOCKS")]
+    sample: Option<NonZeroU64>,
+}
+
+impl VerifyCommandOptions {
+    pub(crate) fn json(&self) -> bool {
+        self.inspect.output.json
+    }
+}
+
+/// Checks rows up to the first difference, and reports that, or that there is none.
+pub(crate) fn run(options: &VerifyCommandOptions) -> Result<(), CommandError> {
+    let json = options.json();
     let shutdown = Shutdown::on_signals()?;
-    let mut store = open::open_snapshot(&options.chain, "verify")?;
-    let blocks = store.view()?.head().number + 1;
-    let mut report = Report::start("verify", json, "verifying".to_owned(), blocks);
-    let verified = store.verify(shutdown.context(), &Secp256k1Recovery, |block| {
-        report.bar().set_position(block + 1);
-        report.progress(|| format!("block {block} of {}", blocks - 1), || json!({"block": block}));
+    let mut store = open::open_snapshot(&options.inspect.chain, "verify")?;
+    let head = store.view()?.head().number;
+    if options.from > head {
+        return Err(CommandError::AboveHead { option: "--from", block: options.from, head });
+    }
+    let part = VerifyOptions { from: options.from, sample: options.sample };
+    let mut report = Report::start("verify", json, "verifying".to_owned(), head - options.from + 1);
+    let verified = store.verify(part, shutdown.context(), &Secp256k1Recovery, |VerifyProgress { blocks, of }| {
+        report.bar().set_length(of);
+        report.bar().set_position(blocks);
+        let left = (blocks > 0).then(|| report.elapsed().as_secs_f64() * (of - blocks) as f64 / blocks as f64);
+        let text = || {
+            let left = left.map(|left| format!(", {} left", HumanDuration(Duration::from_secs(left as u64))));
+            if blocks == of {
+                "searching for rows that belong to no block".to_owned()
+            } else {
+                format!("{blocks} of {of} blocks{}", left.unwrap_or_default())
+            }
+        };
+        report.progress(text, || json!({"blocks": blocks, "of": of, "seconds_left": left}));
     });
     report.finish();
-    let Verified { head, earliest_state, edited, difference } = match verified {
+    let Verified { head, earliest_state, edited, blocks, difference } = match verified {
         Err(BackendError::Interrupted(_)) => return Err(CommandError::Interrupted),
         verified => verified?,
     };
@@ -42,8 +80,13 @@ pub(crate) fn run(options: &InspectOptions) -> Result<(), CommandError> {
             count => format!("; {count} edits are pending for the next block"),
         };
         let noun = if blocks == 1 { "block" } else { "blocks" };
+        let correct = if blocks > head.number {
+            "all rows are correct"
+        } else {
+            "their rows are correct; other blocks, and rows that belong to no block, were not checked"
+        };
         let text = format!(
-            "verified {blocks} {noun} in {seconds:.2} s: all rows are correct; states from block {earliest_state} on; head {head}{by_hand}{waiting_text}"
+            "verified {blocks} {noun} in {seconds:.2} s: {correct}; states from block {earliest_state} on; head {head}{by_hand}{waiting_text}"
         );
         let value = json!({
             "ok": difference.is_none(), "difference": difference.as_ref().map(difference_value), "blocks": blocks,

@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 const PREFIX: &str = "ETHNODE_";
 
 /// Options of a single run of a command, which are not settings.
-const OF_ONE_RUN: [&str; 7] = ["before", "force", "from", "json", "timeout", "to", "without-control"];
+const OF_ONE_RUN: [&str; 8] = ["before", "force", "from", "json", "sample", "timeout", "to", "without-control"];
 
 /// Makes an option read the variable of its name, unless the option is not a setting.
 pub(super) fn with_variable(argument: Arg) -> Arg {

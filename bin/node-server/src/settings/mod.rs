@@ -8,6 +8,7 @@
 mod environment;
 mod error;
 mod file;
+mod machine;
 mod show;
 mod source;
 #[cfg(test)]
@@ -155,9 +156,9 @@ pub(crate) fn commands() -> Command {
 /// Returns the commands with their options, which read the variables that are set.
 fn declared() -> Command {
     // The version that a command prints begins with the name of the program.
-    commands()
-        .mut_args(environment::ignore_services)
-        .mut_subcommands(|command| command.mut_args(environment::ignore_services).display_name("ethnode"))
+    commands().mut_args(environment::ignore_services).mut_subcommands(|command| {
+        command.mut_args(environment::ignore_services).mut_args(machine::fit).display_name("ethnode")
+    })
 }
 
 /// Returns the parser for complete arguments.

@@ -2,17 +2,22 @@
 //!
 //! A backup is a copy of what a crash at one moment would have left: all runs, and the log entries that are not in
 //! runs. Opening the copy applies these entries, as after a crash. Runs never change, so the chain may change while
-//! they are copied; writers wait only while the few entries are read.
+//! they are copied; writers wait only while the few entries are read. Runs that an older backup has, in a folder beside
+//! the new one, are not copied: both get the same files, by hard links.
 
-use super::manifest::{self, Manifest};
+use super::manifest::{self, Listed, Manifest};
+use super::reader::ReadOnlyFolder;
 use super::{Shared, Store};
 use crate::error::StoreError;
-use crate::files::{DiskFolder, Folder, FolderError, LOCK_FILE, create_folder, rename_folder, sync_folder};
+use crate::files::{
+    DiskFolder, Folder, FolderError, LOCK_FILE, create_folder, open_read_only, rename_folder, sync_folder,
+};
 use crate::rows::{Part, Tables};
 use crate::runs::{Run, RunId, RunsShared};
 use crate::wal::{self, Wal, WalError};
 use node_core::block::BlockRef;
 use node_core::context::{Context, Interrupted};
+use node_types::H256;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -36,6 +41,8 @@ pub struct Backup {
     pub rows: u64,
     /// Number of log entries in the copy, which are not in its runs.
     pub log_entries: u64,
+    /// Bytes of the runs that the copy shares with an older one.
+    pub shared_bytes: u64,
 }
 
 /// The progress of a backup.
@@ -94,6 +101,9 @@ impl Store {
     /// durable, its name ends with `.part`. Others may read and write in the meantime, and are delayed by a
     /// few milliseconds at most.
     ///
+    /// If the folder that contains `dest` has an older backup of the same chain, files that did not change since are not
+    /// copied but hard-linked, after their content was compared. Either backup can be deleted.
+    ///
     /// Calls `progress` regularly.
     ///
     /// # Errors
@@ -107,7 +117,8 @@ impl Store {
     ) -> Result<Backup, BackupError> {
         let place = Place::new(dest, self.folder().path())?;
         let folder = place.begin()?;
-        let copied = self.backup_in(folder.clone(), context, progress);
+        let older = Older::beside(&place, self.folder().path(), self.shared.archive.meta().map(|meta| meta.genesis));
+        let copied = self.backup_in(folder.clone(), &older, context, progress);
         let done = copied.map_err(|failure| place.explain(failure)).and_then(|backup| {
             place.finish()?;
             Ok(backup)
@@ -124,6 +135,7 @@ impl Store {
     pub(crate) fn backup_in(
         &self,
         dest: Arc<dyn Folder>,
+        older: &Older,
         context: &Context,
         mut progress: impl FnMut(BackupProgress),
     ) -> Result<Backup, Failure> {
@@ -136,20 +148,95 @@ impl Store {
         drop(log);
 
         let rows = tables.parts().map(rows_of).sum();
-        let mut copied = 0;
+        let (mut copied, mut shared_bytes) = (0, 0);
         for part in tables.parts() {
-            copy(part, &*dest, |share| {
+            let mut check = |share| {
                 context.check().map_err(Failure::Interrupted)?;
                 progress(BackupProgress { rows: copied + share, of: rows });
                 Ok(())
-            })?;
+            };
+            if older.link(&part.run, &*dest, || check(0))? {
+                shared_bytes += part.run.size();
+            } else {
+                copy(part, &*dest, check)?;
+            }
             copied += rows_of(part);
         }
         dest.sync().map_err(StoreError::File).map_err(Failure::Write)?;
         // The manifest comes last, because it makes the folder a store.
         manifest.write(&*dest).map_err(StoreError::File).map_err(Failure::Write)?;
-        Ok(Backup { head, rows, log_entries: tail.len() as u64 })
+        Ok(Backup { head, rows, log_entries: tail.len() as u64, shared_bytes })
     }
+}
+
+/// Older backups of the same chain, whose runs a new one may share.
+#[derive(Default)]
+pub(crate) struct Older {
+    /// Their folders, the newest first, each with the runs in it.
+    folders: Vec<(PathBuf, Vec<Listed>)>,
+}
+
+impl Older {
+    /// Finds the backups beside `place` of the chain with the genesis block `genesis`. The folder `source` of the chain
+    /// itself is not one of them: a fault of its disk must not reach a backup.
+    fn beside(place: &Place, source: Option<&Path>, genesis: Option<H256>) -> Self {
+        let others = place.dest.parent().and_then(|parent| fs::read_dir(parent).ok()).into_iter().flatten();
+        let paths = others.filter_map(|entry| entry.ok()?.path().canonicalize().ok());
+        let mut found: Vec<_> = paths
+            .filter(|path| path.is_dir() && Some(&**path) != source && path.extension() != Some("part".as_ref()))
+            .filter_map(|path| {
+                // Folders that are not backups are left out.
+                let manifest = Manifest::read(&ReadOnlyFolder::open(&path).ok()?).ok()??;
+                (Some(manifest.meta.genesis) == genesis).then_some((manifest, path))
+            })
+            .collect();
+        found.sort_by_key(|(manifest, _)| std::cmp::Reverse(manifest.number));
+        let runs = |(manifest, path): (Manifest, PathBuf)| (path, [manifest.numbered, manifest.keyed].concat());
+        Self { folders: found.into_iter().map(runs).collect() }
+    }
+
+    /// Links the file of `run` to `dest`, if an older backup has the same one. Returns whether it does. Runs never
+    /// change, but another process may have used the same id, or a disk may have damaged the older file; so the contents
+    /// are compared. Calls `check` regularly.
+    fn link(
+        &self,
+        run: &Run,
+        dest: &dyn Folder,
+        mut check: impl FnMut() -> Result<(), Failure>,
+    ) -> Result<bool, Failure> {
+        let Some(dest) = dest.path() else { return Ok(false) };
+        let name = run.id().file_name();
+        let has = |runs: &[Listed]| runs.iter().any(|listed| listed.id == run.id() && listed.size == run.size());
+        for (folder, _) in self.folders.iter().filter(|(_, runs)| has(runs)) {
+            let file = folder.join(&name);
+            // A file system without hard links gets a copy.
+            if is_same(run, &file, &mut check)? && fs::hard_link(&file, dest.join(&name)).is_ok() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// Returns whether `file` has the content of `run`.
+fn is_same(run: &Run, file: &Path, check: &mut dyn FnMut() -> Result<(), Failure>) -> Result<bool, Failure> {
+    let Ok(file) = open_read_only(file) else { return Ok(false) };
+    if file.size().ok() != Some(run.size()) {
+        return Ok(false);
+    }
+    let [mut ours, mut theirs] = [vec![0; STEP], vec![0; STEP]];
+    let mut at = 0;
+    while at < run.size() {
+        let length = usize::try_from(run.size() - at).unwrap_or(usize::MAX).min(STEP);
+        run.read_at(at, &mut ours[..length]).map_err(read)?;
+        if file.read_at(at, &mut theirs[..length]).is_err() || ours[..length] != theirs[..length] {
+            return Ok(false);
+        }
+        at += length as u64;
+        thread::yield_now();
+        check()?;
+    }
+    Ok(true)
 }
 
 struct StoreSnapshot {

@@ -17,7 +17,7 @@ mod verify;
 
 pub use backup::{Backup, BackupError, BackupProgress, check_outside};
 #[cfg(test)]
-pub(crate) use backup::Failure;
+pub(crate) use backup::{Failure, Older};
 #[cfg(test)]
 pub(crate) use manifest::Manifest;
 #[cfg(any(test, feature = "test-faults"))]
@@ -25,7 +25,7 @@ pub(crate) use manifest::seal as seal_manifest;
 pub use options::{Options, SyncPolicy};
 pub use reader::{Refreshing, StoreReader};
 pub use stats::{Stats, TableStats};
-pub use verify::{Difference, RowFault, Verified};
+pub use verify::{Difference, RowFault, Verified, VerifyOptions, VerifyProgress};
 
 use crate::block_bytes::BlockBytes;
 use crate::chain::ChainVersion;

@@ -504,14 +504,14 @@ impl StateBackend for StoreReader {
 
 /// A folder that is read while another process writes to it.
 #[derive(Debug)]
-struct ReadOnlyFolder {
+pub(super) struct ReadOnlyFolder {
     path: PathBuf,
     /// Device and number of the folder.
     identity: (u64, u64),
 }
 
 impl ReadOnlyFolder {
-    fn open(path: &Path) -> io::Result<Self> {
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
         let found = fs::metadata(path)?;
         Ok(Self { path: path.to_owned(), identity: (found.dev(), found.ino()) })
     }

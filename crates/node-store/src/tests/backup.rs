@@ -4,8 +4,8 @@ use super::crashes::{Runs, check};
 use super::queries::ask;
 use super::small;
 use crate::files::faults::FaultyDisk;
-use crate::store::Failure;
-use crate::{BackupError, Store, SyncPolicy};
+use crate::store::{Failure, Older};
+use crate::{BackupError, Options, Store, SyncPolicy};
 use node_core::backend::suite::Random;
 use node_core::backend::{MemoryBackend, Record, RecordKind, RecordWrite, StateBackend};
 use node_core::context::{Context, Interrupted};
@@ -13,6 +13,7 @@ use node_core::sources::Sources;
 use proptest::prelude::*;
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -119,7 +120,7 @@ proptest! {
         let store = runs.open().unwrap();
         prop_assert!(runs.work(&store, 50).is_none());
         let copy = FaultyDisk::new();
-        store.backup_in(copy.folder(), &Context::unbounded(), |_| {}).unwrap();
+        store.backup_in(copy.folder(), &Older::default(), &Context::unbounded(), |_| {}).unwrap();
         // Acknowledged changes are durable.
         copy.crash(seed);
         let copy = Store::open_in(copy.folder(), runs.genesis.clone(), runs.options).unwrap();
@@ -136,7 +137,7 @@ fn reports_a_full_disk() {
     for room in (0..).map(|step| step * 4_000) {
         let disk = FaultyDisk::new();
         disk.set_capacity(Some(room));
-        match store.backup_in(disk.folder(), &Context::unbounded(), |_| {}) {
+        match store.backup_in(disk.folder(), &Older::default(), &Context::unbounded(), |_| {}) {
             Ok(_) => break,
             Err(Failure::Write(error)) => {
                 assert_eq!(error.io().map(io::Error::kind), Some(io::ErrorKind::StorageFull), "{error:?}");
@@ -254,4 +255,55 @@ fn a_run_of_another_store_is_not_opened() {
     let opened = Store::open_existing(&data, small(4, SyncPolicy::Always));
     let error = Sources(&opened.err().unwrap()).to_string();
     assert!(error.contains("but the manifest lists"), "{error}");
+}
+
+/// The number of names of each run in a folder.
+fn names_of_runs(folder: &Path) -> Vec<(String, u64)> {
+    let files = fs::read_dir(folder).unwrap().map(|file| file.unwrap());
+    let mut runs: Vec<_> = files
+        .map(|file| (file.file_name().into_string().unwrap(), file.metadata().unwrap().nlink()))
+        .filter(|(name, _)| name.starts_with("run-"))
+        .collect();
+    runs.sort();
+    runs
+}
+
+#[test]
+fn a_copy_shares_unchanged_files_with_an_older_one() {
+    let root = tempfile::tempdir().unwrap();
+    let [data, first, second, third] = ["data", "copies/1", "copies/2", "copies/3"].map(|name| root.path().join(name));
+    let mut chain = Random(21).chain(40);
+    // Merging would replace files at any time.
+    let options = Options { merge: false, ..small(4, SyncPolicy::Always) };
+    let store = Store::open(&data, chain.blocks()[0].clone(), options).unwrap();
+    chain.above(0).into_iter().for_each(|block| store.append(block).unwrap());
+    let copy = |dest: &Path| store.backup(dest, &Context::unbounded(), |_| {}).unwrap();
+    let open = |dest: &Path| Store::open_existing(dest, options).unwrap();
+    assert_eq!(copy(&first).shared_bytes, 0);
+    // Something else beside the backups.
+    fs::write(root.path().join("copies/notes.txt"), "").unwrap();
+    Random(22).extend(&mut chain, 1);
+    store.append(chain.head().clone()).unwrap();
+    let shared = copy(&second).shared_bytes;
+    assert!(shared > 0);
+    let links: Vec<_> = names_of_runs(&second).into_iter().map(|(_, names)| names).collect();
+    assert!(links.contains(&2) && links.contains(&1), "{links:?}");
+    assert!(names_of_runs(&data).iter().all(|(_, names)| *names == 1), "the chain itself shares nothing");
+
+    // A file of an older copy that is damaged is not taken over.
+    let (name, _) = names_of_runs(&second).swap_remove(0);
+    let path = second.join(&name);
+    let mut content = fs::read(&path).unwrap();
+    content[10] ^= 1;
+    fs::remove_file(&path).unwrap();
+    fs::write(&path, content).unwrap();
+    fs::remove_file(first.join(&name)).unwrap();
+    copy(&third);
+    assert_eq!(fs::read(third.join(&name)).unwrap(), fs::read(data.join(&name)).unwrap());
+    // Each of them is complete without the others.
+    fs::remove_dir_all(&first).unwrap();
+    fs::remove_dir_all(&second).unwrap();
+    let copied = open(&third);
+    assert_eq!(copied.view().unwrap().head(), chain.head().header.block_ref());
+    copied.flush().unwrap();
 }

@@ -2,7 +2,7 @@
 
 use super::{OneSender, small};
 use crate::files::faults::FaultyDisk;
-use crate::{Store, SyncPolicy};
+use crate::{Store, SyncPolicy, VerifyOptions};
 use node_core::backend::suite::{Random, TestChain, check_view};
 use node_core::backend::{BackendError, MemoryBackend, StateBackend};
 use node_core::block::ExecutedBlock;
@@ -77,7 +77,7 @@ fn equals_a_chain_whose_genesis_was_written_at_once() {
             }
         };
         store.wait_for_merges();
-        let verified = store.verify(&Context::unbounded(), &OneSender, |_| ()).unwrap();
+        let verified = store.verify(VerifyOptions::default(), &Context::unbounded(), &OneSender, |_| ()).unwrap();
         assert_eq!(verified.difference, None, "parts of {size}");
         check(&store);
         drop(store);

@@ -5,7 +5,7 @@ use super::OneSender;
 use super::small;
 use crate::files::DiskFolder;
 use crate::wal::{Sequence, Wal, WalOptions};
-use crate::{Options, Store, SyncPolicy};
+use crate::{Options, Store, SyncPolicy, VerifyOptions};
 use alloy_primitives::hex;
 use flate2::Compression;
 use flate2::read::GzDecoder;
@@ -208,7 +208,7 @@ fn the_fixture_can_be_read() {
         assert_eq!(store.records(kind).unwrap(), [expected]);
     }
     drop(view);
-    let verified = store.verify(&Context::unbounded(), &OneSender, |_| {}).unwrap();
+    let verified = store.verify(VerifyOptions::default(), &Context::unbounded(), &OneSender, |_| {}).unwrap();
     assert_eq!((verified.head, verified.difference), (HEAD, None));
 }
 

@@ -21,6 +21,16 @@ pub(super) struct Parent {
     total_difficulty: U256,
 }
 
+/// Returns what the header of the parent of block `number` says; `None` for the genesis block. The parent itself is not
+/// checked.
+pub(super) fn parent_of(tables: &Tables, number: BlockNumber) -> Result<Option<Parent>, Stop> {
+    let Some(parent) = number.checked_sub(1) else { return Ok(None) };
+    let key = Key::of_block(Table::Headers, parent);
+    let row = stored(tables, &key, parent)?.ok_or_else(|| RowFault::Missing.of(parent, &key, parent))?;
+    let header = values::decode_header(&row).map_err(|error| RowFault::malformed(error).of(parent, &key, parent))?;
+    Ok(Some(Parent { hash: header.hash, total_difficulty: header.total_difficulty }))
+}
+
 /// Checks the rows of canonical block `number`. `parent` is the parent of the block, and is replaced by the block.
 pub(super) fn check(
     base: &Base<'_>,

@@ -45,22 +45,41 @@ impl Counted {
     }
 }
 
-/// The number of rows of each block.
+/// The number of rows of each block, from a block on.
 #[derive(Default)]
-pub(super) struct Counts([Vec<u32>; Counted::ALL.len()]);
+pub(super) struct Counts {
+    first: BlockNumber,
+    rows: [Vec<u32>; Counted::ALL.len()],
+}
 
 impl Counts {
+    /// Begins to count the rows of `first` and later blocks.
+    pub(super) fn starting_at(first: BlockNumber) -> Self {
+        Self { first, rows: Default::default() }
+    }
+
+    /// Adds rows of a block, which must not be before the first one.
     pub(super) fn add(&mut self, block: BlockNumber, counted: Counted, rows: usize) {
-        let blocks = &mut self.0[counted as usize];
-        let index = block as usize;
+        let blocks = &mut self.rows[counted as usize];
+        let index = (block - self.first) as usize;
         if blocks.len() <= index {
             blocks.resize(index + 1, 0);
         }
         blocks[index] = blocks[index].saturating_add(rows as u32);
     }
 
+    /// Adds the rows of other blocks.
+    pub(super) fn merge(&mut self, other: &Self) {
+        for counted in Counted::ALL {
+            for (block, rows) in (other.first..).zip(&other.rows[counted as usize]) {
+                self.add(block, counted, *rows as usize);
+            }
+        }
+    }
+
     fn get(&self, block: BlockNumber, counted: Counted) -> u32 {
-        self.0[counted as usize].get(block as usize).copied().unwrap_or(0)
+        let index = block.checked_sub(self.first).map(|index| index as usize);
+        index.and_then(|index| self.rows[counted as usize].get(index)).copied().unwrap_or(0)
     }
 }
 
@@ -77,16 +96,22 @@ pub(super) fn check_state(base: &Base<'_>, range: Range, counts: &Counts) -> Res
     Counted::STATE.into_iter().try_for_each(|counted| check_counted(base, range, counts, counted))
 }
 
-/// Searches all tables for rows that belong to no block up to the head, which is the last of `range`.
-pub(super) fn check(base: &Base<'_>, range: Range, of_blocks: &Counts, of_states: &Counts) -> Result<(), Stop> {
+/// A search of one table.
+type Search<'a> = Box<dyn Fn() -> Result<(), Stop> + Send + Sync + 'a>;
+
+/// Returns the searches of all tables for rows that belong to no block up to the head, which is the last of `range`.
+/// If several find a difference, the one of the first search is reported.
+pub(super) fn searches<'a>(base: &'a Base<'_>, range: Range, counts: &'a Counts) -> Vec<Search<'a>> {
+    let mut searches: Vec<Search<'a>> = Vec::new();
     for table in [Table::Headers, Table::Bodies, Table::Receipts, Table::Changes, Table::Fees] {
-        check_numbered(base, range.last, table)?;
+        searches.push(Box::new(move || check_numbered(base, range.last, table)));
     }
-    check_numbers(base, range.last)?;
-    check_state(base, range, of_states)?;
-    let of_blocks_only = [Counted::Transactions, Counted::Postings];
-    of_blocks_only.into_iter().try_for_each(|counted| check_counted(base, range, of_blocks, counted))?;
-    check_code(base)
+    searches.push(Box::new(move || check_numbers(base, range.last)));
+    for counted in Counted::ALL {
+        searches.push(Box::new(move || check_counted(base, range, counts, counted)));
+    }
+    searches.push(Box::new(move || check_code(base)));
+    searches
 }
 
 /// Returns the difference for a row that belongs to no block.

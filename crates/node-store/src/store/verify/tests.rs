@@ -5,11 +5,12 @@ use crate::files::faults::FaultyDisk;
 use crate::keys::{Key, Table, Term, TrieId};
 use crate::postings;
 use crate::tests::OneSender;
-use crate::{Difference, Options, RowFault, Store, SyncPolicy};
+use crate::{Difference, Options, RowFault, Store, SyncPolicy, VerifyOptions};
 use node_core::backend::StateBackend;
 use node_core::backend::suite::{Random, TestChain};
 use node_core::context::Context;
 use node_types::keccak256;
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 /// Options that move rows to runs after `blocks_in_memory` blocks.
@@ -19,10 +20,16 @@ fn small(blocks_in_memory: u64) -> Options {
 }
 
 fn verify(store: &mut Store) -> Option<Difference> {
-    let mut last = None;
-    let verified = store.verify(&Context::unbounded(), &OneSender, |block| last = Some(block)).unwrap();
-    assert_eq!(verified.head, store.view().unwrap().head());
-    assert!(verified.difference.is_some() || last == Some(verified.head.number));
+    verify_part(store, VerifyOptions::default(), store.view().unwrap().head().number + 1)
+}
+
+/// Verifies `blocks` blocks.
+fn verify_part(store: &mut Store, options: VerifyOptions, blocks: u64) -> Option<Difference> {
+    let mut progress = Vec::new();
+    let verified = store.verify(options, &Context::unbounded(), &OneSender, |step| progress.push(step)).unwrap();
+    assert_eq!((verified.head, verified.blocks), (store.view().unwrap().head(), blocks));
+    assert!(progress.iter().all(|step| step.of == blocks) && progress.is_sorted_by_key(|step| step.blocks));
+    assert!(verified.difference.is_some() || progress.last().unwrap().blocks == blocks);
     verified.difference
 }
 
@@ -311,11 +318,37 @@ fn finds_damaged_code() {
 }
 
 #[test]
+fn a_part_of_the_blocks_can_be_checked() {
+    let (_, mut store) = filled(4, 1_200, 100);
+    let from = |from| VerifyOptions { from, ..VerifyOptions::default() };
+    let sample = |from, blocks| VerifyOptions { from, sample: NonZeroU64::new(blocks) };
+    for (options, blocks) in [
+        (from(0), 1_201),
+        (from(700), 501),
+        (from(1_200), 1),
+        (from(5_000), 1),
+        (sample(0, 10), 10),
+        (sample(1_000, 50), 50),
+        (sample(0, 9_999), 1_201),
+    ] {
+        assert_eq!(verify_part(&mut store, options, blocks), None, "{options:?}");
+    }
+    // The fees of block 600.
+    let (key, mut value) = all_rows(&store, Table::Fees).swap_remove(600);
+    value.push(0);
+    write(&store, &vec![(Table::Fees, key, Some(value))]);
+    assert_eq!(verify(&mut store).unwrap().block, Some(600));
+    assert_eq!(verify_part(&mut store, from(600), 601).unwrap().block, Some(600));
+    assert_eq!(verify_part(&mut store, from(601), 600), None);
+    assert_eq!(verify_part(&mut store, sample(599, 601), 601).unwrap().block, Some(600));
+}
+
+#[test]
 fn can_be_cancelled() {
     let (_, mut store) = filled(1, 20, 1);
     let context = Context::unbounded();
     context.cancel();
-    let ended = store.verify(&context, &OneSender, |_| ());
+    let ended = store.verify(VerifyOptions::default(), &context, &OneSender, |_| ());
     assert!(matches!(ended, Err(node_core::backend::BackendError::Interrupted(_))), "{ended:?}");
 }
 
