@@ -124,7 +124,7 @@ impl CommandError {
             Self::Dev(DevNodeError::Backend(error)) => error,
             Self::Dev(_) | Self::Producer(_) | Self::Head(_) => self,
             Self::Read { source, .. } | Self::Write { source, .. } => source,
-            Self::Import { source, .. } => source,
+            Self::Import { source, .. } | Self::Follow { source, .. } => source,
             Self::Serve(ServeError::Ready(error)) => error.as_ref(),
             Self::Serve(error) => error,
             Self::Metrics(error) => error,

@@ -22,7 +22,7 @@ use prometheus_client::metrics::{counter, gauge};
 use prometheus_client::registry::{Metric, Registry};
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -63,6 +63,8 @@ struct Inner {
     reorganizations: Counter,
     log_lines_dropped: Counter,
     reloaded: Gauge,
+    /// Whether blocks should arrive although the node produces none.
+    expects_blocks: AtomicBool,
     build: Family<[(&'static str, String); 2], Gauge>,
     gauges: Gauges,
     /// The data folder; `None` if the chain is in memory.
@@ -130,6 +132,7 @@ impl Default for Metrics {
             reloaded: add(registry, "last_reload_successful", "Whether the last SIGHUP was applied, 1 or 0"),
             build: add(registry, "build_info", "Version and commit of the server"),
             gauges,
+            expects_blocks: AtomicBool::new(false),
             gauge_source: Mutex::default(),
             dropped_log_lines: OnceLock::new(),
             folder: Mutex::default(),
@@ -161,6 +164,16 @@ impl Metrics {
     /// Sets the function that returns the number of dropped log lines. Only the first one is used.
     pub fn set_dropped_log_lines(&self, source: fn() -> u64) {
         let _ = self.0.dropped_log_lines.set(source);
+    }
+
+    /// Records that new blocks should arrive regularly, because the chain of others is followed. A node that produces
+    /// blocks at intervals expects them without this.
+    pub fn expect_blocks(&self) {
+        self.0.expects_blocks.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn expects_blocks(&self) -> bool {
+        self.0.expects_blocks.load(Ordering::Relaxed)
     }
 
     /// Sets whether the last reload of certificates, tokens and settings was applied as a whole.

@@ -37,13 +37,14 @@ fn is_standard_input(path: &Path) -> bool {
 
 impl Following {
     /// Starts importing the blocks of `path`, until `context` is cancelled or a block is invalid. That is logged and
-    /// counted in `metrics`; the chain up to the block is still served.
+    /// counted in `metrics`, which expect blocks from now on; the chain up to the block is still served.
     pub(crate) fn begin(
         path: &Path,
         importer: BlockImporter,
         metrics: Metrics,
         context: &Context,
     ) -> Result<Self, CommandError> {
+        metrics.expect_blocks();
         let follower = Follower { path: path.to_owned(), importer, metrics: metrics.clone(), context: context.clone() };
         let follow = move || {
             if let Err(error) = follower.follow()
