@@ -295,8 +295,9 @@ mod tests {
         let pools = Arc::new(pools(1, 0));
         let (release, blocked) = std::sync::mpsc::channel::<()>();
         let busy = pools.clone();
-        let [greedy, other] = [1, 2].map(|client| Context::unbounded().on_behalf_of(ClientId(client)));
-        let context = greedy.clone();
+        let of = |client| Context::unbounded().on_behalf_of(ClientId(client));
+        let (greedy, other) = (1, 2);
+        let context = of(greedy);
         let endless = actix_web::rt::spawn(async move {
             let blocked = Mutex::new(blocked);
             let work = Box::new(move |_: &Context| Ok(blocked.lock().unwrap().recv().is_ok()));
@@ -306,15 +307,15 @@ mod tests {
             actix_web::rt::time::sleep(Duration::from_millis(1)).await;
         }
         // Brief code of the client does not start on this thread while longer code of it is running.
-        for (cost, context) in [(Cost::Code, &other), (Cost::Code, &greedy), (Cost::BriefCode, &greedy)] {
-            let refused = run(&pools, cost, context.clone(), value(1)).await;
+        for (cost, client) in [(Cost::Code, other), (Cost::Code, greedy), (Cost::BriefCode, greedy)] {
+            let refused = run(&pools, cost, of(client), value(1)).await;
             assert!(matches!(refused, Err(HttpError::Overloaded)), "{refused:?}");
         }
         let here = thread::current().id();
         let work = Box::new(|_: &Context| Ok(thread::current().id()));
-        assert_eq!(run(&pools, Cost::BriefCode, other, work).await.unwrap(), here);
+        assert_eq!(run(&pools, Cost::BriefCode, of(other), work).await.unwrap(), here);
         for cost in [Cost::Long, Cost::Bulk] {
-            assert_eq!(run(&pools, cost, greedy.clone(), value(2)).await.unwrap(), 2);
+            assert_eq!(run(&pools, cost, of(greedy), value(2)).await.unwrap(), 2);
         }
         release.send(()).unwrap();
         assert!(endless.await.unwrap().unwrap());
