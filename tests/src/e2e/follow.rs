@@ -229,10 +229,10 @@ fn files_of_a_folder_are_taken_in_any_order() {
 fn a_fault_ends_following_but_not_the_server() {
     let blocks = blocks(6);
     let mut invalid = blocks[3].clone();
-    // The last byte of the parent's hash.
-    let byte = invalid.len() / 2;
-    invalid[byte] ^= 1;
-    for (fault, named) in [(&invalid[..], "byte"), (&blocks[5], "its parent"), (b"garbage", "no block begins at byte")]
+    // In the hash of the ommers.
+    invalid[50] ^= 1;
+    for (fault, named) in
+        [(&invalid[..], "is invalid"), (&blocks[5], "its parent"), (b"garbage", "no block begins at byte")]
     {
         let setup = Setup::new();
         let file = setup.path("chain.rlp");

@@ -48,7 +48,7 @@ impl ImportMark {
     }
 
     /// Records that the `blocks` blocks of the file at `path` up to the one at `place` were imported. Does nothing for
-    /// pipes, which cannot be read again.
+    /// pipes, which cannot be read again, and for compressed files, whose places are others.
     pub(crate) fn record(
         backend: &dyn StateBackend,
         path: &Path,

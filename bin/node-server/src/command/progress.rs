@@ -94,19 +94,21 @@ impl NewBlocks {
 
     /// Returns the completed share of the work. Restarts the estimate of `bar` with the first new block.
     pub(crate) fn share(&mut self, progress: &Progress, bar: &ProgressBar) -> Share {
-        let Progress { blocks, known, gas, elapsed, ref place, .. } = *progress;
+        let Progress { blocks, known, gas, elapsed, .. } = *progress;
+        // Not the place of the block, which in a compressed file is that after decompression.
+        let done = bar.position();
         let new = blocks - known;
         if new > 0 && self.begin.is_none() {
             self.begin = Some(self.last);
             bar.reset_eta();
         }
-        self.last = (place.end, elapsed);
+        self.last = (done, elapsed);
         let (from, since) = self.begin.unwrap_or(self.last);
         let time = elapsed.saturating_sub(since);
         Share {
-            done: place.end,
+            done,
             of: bar.length().unwrap_or_default(),
-            new: place.end.saturating_sub(from),
+            new: done.saturating_sub(from),
             time,
             rates: Rates(new, gas, time),
         }
@@ -184,6 +186,7 @@ mod tests {
             let (end, seconds, is_known) = *step;
             known += u64::from(is_known);
             let elapsed = Duration::from_secs(seconds);
+            bar.set_position(end);
             new.share(&Progress { number: blocks, blocks, known, place: 0..end, gas: 0, elapsed }, &bar).to_string()
         };
         steps.iter().zip(1..).map(share).collect()
