@@ -329,7 +329,8 @@ mod tests {
         let normal = niceness(&Context::unbounded()).unwrap();
         for (cost, is_low) in [(Cost::Long, false), (Cost::Bulk, true), (Cost::Code, true)] {
             let found = run(&pools, cost, Context::unbounded(), Box::new(niceness)).await.unwrap();
-            assert_eq!(found > normal, is_low, "{cost:?}");
+            // 19 is the highest niceness, which the tests may have themselves.
+            assert_eq!(found, if is_low { (normal + 10).min(19) } else { normal }, "{cost:?}");
         }
     }
 
