@@ -4,7 +4,7 @@
     scripts/tools.py [--bin FOLDER] [--work FOLDER] [TOOL…]
 
 --list lists the tools. Their programs are in `clients/tools`; packages go to a temporary folder (or to --work, which is kept). Tools that
-start anvil find the program under that name. Needs npm; `page` needs Chromium and Playwright.
+start anvil find the program under that name. Needs npm; `page` needs Chromium and Playwright, and `state` anvil.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ import threading
 from pathlib import Path
 
 import nodes
-from nodes import ROOT, Server, free_port, need, run, wait_for
+from nodes import ALICE, ROOT, Server, free_port, need, run, wait_for
 
 TOOLS = ROOT / "clients/tools"
 # The keys of the first two accounts.
@@ -141,7 +141,56 @@ def alto(options):
     finished(output, "deploys the account", "uses the account")
 
 
-PARTS = {"prool": prool, "alloy": alloy, "ape": ape, "hardhat": hardhat, "page": page, "alto": alto}
+# Init code that emits a log, and deploys nothing.
+LOGS = "0x60aa60205fa100"
+
+
+def fill(server):
+    """Makes a transfer, a log and a failure, and moves the time. Returns the hashes of the transactions."""
+    transfer = {"from": ALICE, "to": "0x00000000000000000000000000000000000000dd", "value": "0x5"}
+    hashes = [server.rpc("eth_sendTransaction", {"gas": "0x186a0", **more}) for more in
+              (transfer, {"from": ALICE, "data": LOGS}, {"from": ALICE, "data": "0xfe"})]
+    server.rpc("evm_increaseTime", 1_000_000)
+    server.rpc("evm_mine")
+    return hashes
+
+
+def facts(server, hashes):
+    """What a dump contains of the chain."""
+    number = server.rpc("eth_blockNumber")
+    blocks = [server.rpc("eth_getBlockByNumber", hex(index), False) for index in range(1, int(number, 16) + 1)]
+    receipts = [server.rpc("eth_getTransactionReceipt", hash) for hash in hashes]
+    logs = server.rpc("eth_getLogs", {"fromBlock": "0x1"})
+    return {
+        "blocks": [[block[name] for name in ("number", "timestamp", "gasUsed", "baseFeePerGas", "transactions")] for block in blocks],
+        "receipts": [[receipt[name] for name in ("status", "blockNumber", "gasUsed", "effectiveGasPrice", "contractAddress", "from", "to")]
+                     for receipt in receipts],
+        "logs": [[log[name] for name in ("address", "topics", "data", "blockNumber", "transactionHash")] for log in logs],
+        "transactions": [server.rpc("eth_getTransactionByHash", hash)["input"] for hash in hashes],
+        "balance": server.rpc("eth_getBalance", ALICE, "latest"),
+    }
+
+
+def state(options):
+    """a chain moves from anvil to this program and back through dumps"""
+    with nodes.Anvil() as anvil:
+        hashes = fill(anvil)
+        dump, expected = anvil.rpc("anvil_dumpState"), facts(anvil, hashes)
+    with Server(options.server, "dev") as server:
+        server.rpc("anvil_loadState", dump)
+        nodes.expect("the chain of anvil, loaded here", facts(server, hashes), expected)
+        hashes += fill(server)
+        dump, expected = server.rpc("anvil_dumpState"), facts(server, hashes)
+        server.stop()
+    with nodes.Anvil() as anvil:
+        anvil.rpc("anvil_loadState", dump)
+        nodes.expect("the chain of this program, loaded by anvil", facts(anvil, hashes), expected)
+        anvil.rpc("eth_sendTransaction", {"from": ALICE, "to": ALICE, "value": "0x1"})
+        wait_for("the block after it", lambda: int(anvil.rpc("eth_blockNumber"), 16) == len(expected["blocks"]) + 1)
+    print(f"  {len(expected['blocks'])} blocks, {len(hashes)} transactions")
+
+
+PARTS = {"state": state, "prool": prool, "alloy": alloy, "ape": ape, "hardhat": hardhat, "page": page, "alto": alto}
 
 
 def play(options):

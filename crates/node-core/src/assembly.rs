@@ -169,12 +169,12 @@ pub fn complete(
 }
 
 /// Returns the root of the ordered trie of the encoded `items`.
-fn root<T>(items: &[T], encode: impl Fn(&T) -> Vec<u8>) -> H256 {
+pub(crate) fn root<T>(items: &[T], encode: impl Fn(&T) -> Vec<u8>) -> H256 {
     ordered_root(&items.iter().map(encode).collect::<Vec<_>>())
 }
 
 /// Computes hash, total difficulty and size of a block.
-fn seal(header: Header, body: &Body, parent: &SealedHeader) -> SealedHeader {
+pub(crate) fn seal(header: Header, body: &Body, parent: &SealedHeader) -> SealedHeader {
     let block = Block {
         header,
         transactions: body.transactions.iter().map(|recovered| recovered.transaction.clone()).collect(),

@@ -50,7 +50,7 @@ pub use block_cache::{BlockCache, BlockKey, Interface};
 pub use error::RpcError;
 pub use message::{Message, RpcRequest};
 pub use method::Method;
-pub use methods::{InvalidDump, read_dump, table, table_of, write_dump};
+pub use methods::{Dump, InvalidDump, read_dump, table, table_of, write_dump};
 pub use parameters::Parameters;
 pub use rpc::{CallReport, Reply, Rpc, RpcLimits};
 pub use scope::{Client, Scope};

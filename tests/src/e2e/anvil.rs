@@ -194,3 +194,89 @@ fn anvil_behaves_as_anvil_does() {
     let server = Server::anvil(["--enable-tx-gas-limit"]);
     assert!(failure(&server, "eth_sendRawTransaction", signed(0, (1 << 24) + 1, Vec::new())).contains("EIP-7825"));
 }
+/// Init code that emits a log with the topic 0xaa, and deploys nothing.
+const LOGS: [u8; 7] = [0x60, 0xaa, 0x60, 0x20, 0x5f, 0xa1, 0x00];
+
+/// Returns a result without the members that hashes of blocks determine.
+fn without_block_hashes(mut value: Value) -> Value {
+    if let Some(object) = value.as_object_mut() {
+        object.remove("blockHash");
+        object.values_mut().for_each(|value| *value = without_block_hashes(value.take()));
+    } else if let Some(array) = value.as_array_mut() {
+        array.iter_mut().for_each(|value| *value = without_block_hashes(value.take()));
+    }
+    value
+}
+
+#[test]
+fn a_chain_continues_from_a_dump() {
+    let source = Server::dev(["--accounts", "2"]);
+    let sent = [
+        result(&source, "eth_sendRawTransaction", signed(0, 100_000, Vec::new())),
+        result(&source, "eth_sendRawTransaction", signed(1, 100_000, LOGS.to_vec())),
+    ];
+    result(&source, "evm_increaseTime", json!([100 * DAY]));
+    result(&source, "anvil_mine", json!([3]));
+    result(&source, "anvil_setBalance", json!(["0x00000000000000000000000000000000000000cc", "0x5"]));
+    let dump = result(&source, "anvil_dumpState", json!([]));
+    let facts = |server: &Server| {
+        let of_transaction = |method: &str, hash: &Value| without_block_hashes(result(server, method, json!([hash])));
+        let of_block = |number: u64| {
+            let block = result(server, "eth_getBlockByNumber", json!([format!("{number:#x}"), false]));
+            ["number", "timestamp", "gasUsed", "baseFeePerGas", "transactions", "receiptsRoot", "logsBloom", "mixHash"]
+                .map(|name| block[name].clone())
+        };
+        (
+            result(server, "eth_blockNumber", json!([])),
+            (1..=5).map(of_block).collect::<Vec<_>>(),
+            sent.each_ref().map(|hash| of_transaction("eth_getTransactionReceipt", hash)),
+            sent.each_ref().map(|hash| of_transaction("eth_getTransactionByHash", hash)),
+            without_block_hashes(result(server, "eth_getLogs", json!([{"fromBlock": "0x0"}]))),
+            result(server, "eth_getBalance", json!(["0x00000000000000000000000000000000000000cc", "latest"])),
+            result(server, "eth_getTransactionCount", json!([format!("{:#x}", accounts()[0].address()), "latest"])),
+        )
+    };
+    let expected = facts(&source);
+    assert_eq!(expected.4.as_array().unwrap().len(), 1);
+
+    let check = |server: &Server, next: u64| {
+        let now = timestamp(server, "0x5");
+        let early = failure(server, "eth_getBalance", json!(["0x00000000000000000000000000000000000000cc", "0x3"]));
+        assert!(early.contains("state"), "{early}");
+        failure(server, "debug_traceTransaction", json!([sent[1]]));
+        result(server, "eth_sendRawTransaction", signed(next, 100_000, LOGS.to_vec()));
+        assert!((now + 1..now + DAY).contains(&timestamp(server, "latest")));
+        assert_eq!(result(server, "eth_getLogs", json!([{"fromBlock": "0x6"}])).as_array().unwrap().len(), 1);
+    };
+    let target = Server::dev_with_contracts();
+    assert_eq!(result(&target, "anvil_loadState", json!([dump])), json!(true));
+    assert_eq!(facts(&target), expected);
+    check(&target, 2);
+    // A chain with blocks of its own gets only the accounts.
+    result(&target, "anvil_loadState", json!([dump]));
+    assert_eq!(number(&result(&target, "eth_blockNumber", json!([]))), 6);
+    result(&target, "anvil_reset", json!([]));
+    assert_eq!(number(&result(&target, "eth_blockNumber", json!([]))), 0);
+    result(&target, "anvil_loadState", json!([dump]));
+    assert_eq!(facts(&target), expected);
+
+    let folder = tempfile::tempdir().unwrap();
+    let (file, data) = (folder.path().join("state.json"), folder.path().join("data"));
+    std::fs::write(&file, const_hex::decode(dump.as_str().unwrap()).unwrap()).unwrap();
+    let (file, data) = (file.to_str().unwrap(), data.to_str().unwrap());
+    let stored = Server::dev(["--load-state", file, "--data-dir", data]);
+    assert_eq!(timestamp(&stored, "0x0"), timestamp(&source, "0x0"));
+    assert_eq!(facts(&stored), expected);
+    drop(stored);
+    let again = Server::dev(["--load-state", file, "--data-dir", data]);
+    assert_eq!(facts(&again), expected);
+    check(&again, 2);
+    drop(again);
+    let run = Server::start(["--data-dir", data, "--api", "eth"]);
+    assert!(failure(&run, "eth_getBalance", json!([format!("{:#x}", accounts()[0].address()), "0x3"])).len() > 1);
+    drop(run);
+    let verified = node_server().args(["verify", "--data-dir", data]).output().unwrap();
+    assert!(verified.status.success(), "{verified:?}");
+    let export = node_server().args(["export", "--data-dir", data, "/dev/null", "--force"]).output().unwrap();
+    assert!(!export.status.success(), "{export:?}");
+}

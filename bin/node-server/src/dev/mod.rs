@@ -55,6 +55,12 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
     metrics::include_folder(&http, folder);
     let caches = &options.storage.caches;
     let recorded = folder.map(|folder| open::recorded_genesis(folder, caches)).transpose()?.flatten();
+    let state_files = &options.storage.state_files;
+    // A folder may have newer accounts than the file: after a crash, the dump of the last exit.
+    let dump = match (&recorded, state_files.to_load()) {
+        (None, Some(path)) => Some(state_file::read(path, shutdown.context())?),
+        _ => None,
+    };
     let recorded_rules = recorded.as_ref().map(|genesis| genesis.spec.relaxations);
     let mut genesis = match &options.chain.genesis {
         Some(path) => open::read_genesis(Some(path), shutdown.context())?,
@@ -64,7 +70,10 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
             let is_default = chosen == DevGenesis::default() && options.accounts() == AccountOptions::default();
             match recorded {
                 Some(recorded) if is_default => recorded,
-                recorded => generated_genesis(options, recorded.as_ref())?,
+                recorded => {
+                    let time = recorded.map(|genesis| genesis.header.timestamp);
+                    generated_genesis(options, time.or(dump.as_ref().and_then(|dump| dump.first_timestamp)))?
+                }
             }
         }
     };
@@ -91,18 +100,17 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
             (DevNodeError::Backend(error), Some(folder)) => CommandError::store(folder, error),
             (error, _) => error.into(),
         })?;
-    let state_files = &options.storage.state_files;
     let mut dumped = None;
     if let Some(producer) = chain.producer() {
         if options.chain.timestamp.is_some() {
             producer.continue_time()?;
         }
         if let Some(path) = state_files.to_load() {
-            // A folder may have newer accounts than the file: after a crash, the dump of the last exit.
             if producer.is_untouched()? {
-                state_file::load(producer, path, shutdown.context())?;
+                let read = || state_file::read(path, shutdown.context());
+                dump.map_or_else(read, Ok)?.load(producer)?;
             } else {
-                tracing::info!("the folder has a chain; accounts of {} are not loaded", path.display());
+                tracing::info!("the folder has a chain; {} is not loaded", path.display());
             }
         }
         producer.impersonate_all(options.accounts.auto_impersonate);
@@ -145,11 +153,10 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
 }
 
 /// Builds the genesis that funds the accounts of `options`. Unless they specify its time, that is the current time, or
-/// that of the genesis `recorded` in the folder: contracts expect the head to be about as old as the next block.
-fn generated_genesis(options: &DevOptions, recorded: Option<&Genesis>) -> Result<Genesis, DevNodeError> {
+/// the `time` of a chain that is continued: contracts expect the head to be about as old as the next block.
+fn generated_genesis(options: &DevOptions, time: Option<u64>) -> Result<Genesis, DevNodeError> {
     let accounts = Accounts::derive(&options.accounts())?;
     let chosen = options.genesis();
-    let time = || recorded.map_or_else(|| SystemClock.now_millis() / 1_000, |genesis| genesis.header.timestamp);
-    let timestamp = Some(chosen.timestamp.unwrap_or_else(time));
+    let timestamp = chosen.timestamp.or(time).or_else(|| Some(SystemClock.now_millis() / 1_000));
     Ok(DevGenesis { timestamp, ..chosen }.build(accounts.addresses())?)
 }

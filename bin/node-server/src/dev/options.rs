@@ -148,19 +148,19 @@ pub(crate) struct DevStorageOptions {
     pub(crate) caches: CacheOptions,
 }
 
-/// Files with all accounts, in anvil's format.
+/// Files with all accounts and blocks, in anvil's format.
 #[derive(Args, Debug)]
 pub(crate) struct StateFileOptions {
-    /// Load accounts from a dump into a new chain; from state.json if it is a folder
+    /// Load accounts and blocks from a dump into a new chain; from state.json if it is a folder
     #[arg(long, value_name = "FILE", conflicts_with = "state")]
     load_state: Option<PathBuf>,
-    /// Dump the accounts on exit; to state.json if it is a folder
+    /// Dump the accounts and blocks on exit; to state.json if it is a folder
     #[arg(long, value_name = "FILE", conflicts_with = "state")]
     dump_state: Option<PathBuf>,
-    /// Load accounts into a new chain, if the file exists, and dump them on exit
+    /// Load a dump into a new chain, if the file exists, and dump the chain on exit
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
-    /// Also dump the accounts at this interval
+    /// Also dump the chain at this interval
     #[arg(short, long, value_name = "SECONDS", value_parser = block_time)]
     pub(crate) state_interval: Option<Duration>,
 }

@@ -1,11 +1,10 @@
-//! Files with the accounts of a chain, in the format of anvil's state dumps.
+//! Files with the accounts and blocks of a chain, in the format of anvil's state dumps.
 
 use crate::error::{CommandError, Sources};
 use crate::files::{self, Access};
 use node_core::context::Context;
-use node_core::producer::{Producer, WholeAccount};
-use node_types::Address;
-use std::collections::BTreeMap;
+use node_core::producer::{Producer, WholeChain};
+use node_rpc::Dump;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,20 +15,19 @@ use std::time::Duration;
 /// The name of the file if a folder is specified.
 const IN_FOLDER: &str = "state.json";
 
-/// A file to which the accounts are written.
+/// A file to which the chain is written.
 #[derive(Clone)]
 pub(super) struct StateFile {
     producer: Arc<Producer>,
     path: PathBuf,
 }
 
-/// Loads the accounts of a file.
-pub(super) fn load(producer: &Producer, path: &Path, context: &Context) -> Result<(), CommandError> {
+/// Reads a file.
+pub(super) fn read(path: &Path, context: &Context) -> Result<Dump, CommandError> {
     let path = in_folder(path);
     let invalid =
         |error| CommandError::Read { path: path.clone(), source: io::Error::new(io::ErrorKind::InvalidData, error) };
-    let accounts = node_rpc::read_dump(&files::read(&path, context)?).map_err(invalid)?;
-    Ok(producer.load(accounts)?)
+    node_rpc::read_dump(&files::read(&path, context)?).map_err(invalid)
 }
 
 /// Returns `path`, or the file in it if it is a folder.
@@ -38,12 +36,12 @@ pub(super) fn in_folder(path: &Path) -> PathBuf {
 }
 
 impl StateFile {
-    /// Fails if no file can be created at `path`, or if the accounts cannot be read, which would otherwise show at
+    /// Fails if no file can be created at `path`, or if the chain cannot be read, which would otherwise show at
     /// exit.
     pub(super) fn new(producer: Arc<Producer>, path: &Path) -> Result<Self, CommandError> {
         let file = Self { producer, path: in_folder(path) };
         files::check_replaceable(&file.path).map_err(|source| file.unwritable(source))?;
-        file.accounts()?;
+        file.chain()?;
         Ok(file)
     }
 
@@ -51,21 +49,21 @@ impl StateFile {
         CommandError::Write { path: self.path.clone(), source }
     }
 
-    /// Returns the accounts as of the head.
-    fn accounts(&self) -> Result<BTreeMap<Address, WholeAccount>, CommandError> {
-        let accounts = self.producer.dump(&Context::unbounded(), |_| Ok(()));
-        accounts.map_err(|error| self.unwritable(io::Error::other(error)))
+    /// Returns the chain with its accounts.
+    fn chain(&self) -> Result<WholeChain, CommandError> {
+        let chain = self.producer.dump_chain(&Context::unbounded(), |_| Ok(()));
+        chain.map_err(|error| self.unwritable(io::Error::other(error)))
     }
 
-    /// Writes the accounts as of the head, replacing the whole file.
+    /// Writes the chain, replacing the whole file.
     pub(super) fn write(&self) -> Result<(), CommandError> {
-        let accounts = self.accounts()?;
+        let chain = self.chain()?;
         let write =
-            |file: &mut dyn io::Write| node_rpc::write_dump(file, &accounts).map_err(|source| self.unwritable(source));
+            |file: &mut dyn io::Write| node_rpc::write_dump(file, &chain).map_err(|source| self.unwritable(source));
         files::replace(&self.path, Access::Default, write).map(drop)
     }
 
-    /// Writes the accounts at an interval until the returned value is dropped.
+    /// Writes the chain at an interval until the returned value is dropped.
     pub(super) fn write_every(self, interval: Duration) -> io::Result<Writing> {
         let (stop, stopped) = channel();
         let thread = thread::Builder::new().name("state-file".to_owned());

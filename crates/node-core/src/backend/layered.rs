@@ -27,6 +27,8 @@ pub struct LayeredView {
     /// The blocks above the ancestor, ascending.
     layers: Vec<ExecutedBlock>,
     edits: Option<Edited>,
+    /// The earliest block whose state can be read, if that of the base is earlier.
+    floor: BlockNumber,
     cache: Option<Arc<StateCache>>,
 }
 
@@ -52,20 +54,26 @@ impl LayeredView {
             }
             head = block;
         }
-        Ok(Self { base, ancestor, head, layers, edits: None, cache: None })
+        Ok(Self { base, ancestor, head, layers, edits: None, floor: 0, cache: None })
     }
 
     /// Returns a view of `base` with `changes` applied to the state as of `block`. Everything else is unchanged.
     pub fn with_edits(base: Arc<dyn View>, block: BlockNumber, changes: Arc<StateChanges>) -> Self {
         let head = base.head();
         let edits = Some(Edited { block, changes });
-        Self { base, ancestor: head.number, head, layers: Vec::new(), edits, cache: None }
+        Self { base, ancestor: head.number, head, layers: Vec::new(), edits, floor: 0, cache: None }
     }
 
     /// Reads the state as of the head through `cache`, which discards its content if it belongs to another state.
     pub fn with_cache(self, cache: Arc<StateCache>) -> Self {
         cache.begin(self.head.hash);
         Self { cache: Some(cache), ..self }
+    }
+
+    /// Refuses to read states before that of block `floor`, as if they were pruned.
+    #[must_use]
+    pub fn with_floor(self, floor: BlockNumber) -> Self {
+        Self { floor, ..self }
     }
 
     fn layer(&self, number: BlockNumber) -> Option<&ExecutedBlock> {
@@ -98,6 +106,9 @@ impl LayeredView {
     /// Returns the state as of a block without the cache.
     fn uncached(&self, at: BlockNumber) -> Result<Box<dyn StateView + '_>, BackendError> {
         self.check(at)?;
+        if at < self.floor {
+            return Err(BackendError::StatePruned { block: at, earliest: self.floor });
+        }
         let base = self.base.state(at.min(self.ancestor))?;
         if let Some(edits) = self.edits.as_ref().filter(|edits| edits.block == at) {
             return Ok(Box::new(ChangedState { base, changes: vec![&edits.changes], at, proves_unchanged: true }));
@@ -123,7 +134,7 @@ impl View for LayeredView {
     }
 
     fn earliest_state(&self) -> BlockNumber {
-        self.base.earliest_state()
+        self.base.earliest_state().max(self.floor)
     }
 
     fn state(&self, at: BlockNumber) -> Result<Box<dyn StateView + '_>, BackendError> {

@@ -28,6 +28,8 @@ pub struct EditableBackend {
     /// Held while the head or its edits change.
     writing: Mutex<()>,
     edits: RwLock<HeadEdits>,
+    /// The newest block that comes from a dump, canonical or not.
+    loaded: RwLock<Option<BlockRef>>,
 }
 
 /// The edits of the head.
@@ -90,7 +92,9 @@ impl EditableBackend {
         if !stale.is_empty() {
             inner.write_records(&stale)?;
         }
-        Ok(Self { inner, writing: Mutex::default(), edits: RwLock::new(HeadEdits { pending, next: None }) })
+        let loaded = last_loaded(&*inner)?;
+        let edits = RwLock::new(HeadEdits { pending, next: None });
+        Ok(Self { inner, writing: Mutex::default(), edits, loaded: RwLock::new(loaded) })
     }
 
     /// Applies the changes that `change` returns for the current view to the head's state.
@@ -196,6 +200,27 @@ impl EditableBackend {
         Ok(())
     }
 
+    /// Puts blocks that come from a dump on the canonical block `ancestor`, in one durable write. The states before the
+    /// last of them cannot be read any more, while it is canonical.
+    ///
+    /// # Errors
+    /// Those of [`StateBackend::switch`].
+    pub(crate) fn load(&self, ancestor: BlockNumber, branch: Vec<ExecutedBlock>) -> Result<HeadChange, BackendError> {
+        let edits = Edits { loaded: true, ..Edits::default() };
+        let writes: Vec<_> = branch.iter().map(|block| block_edits(block.header.block_ref(), &edits)).collect();
+        let last = branch.last().map(|block| block.header.block_ref());
+        let change = self.switch_edited(ancestor, branch, &StateChanges::default(), &writes)?;
+        *self.loaded.write() = last;
+        Ok(change)
+    }
+
+    /// Returns the earliest block whose state is known, given that of the inner backend: that of the newest block of a
+    /// dump, if it is canonical.
+    fn floor(&self, view: &dyn View) -> Result<Option<BlockNumber>, BackendError> {
+        let Some(BlockRef { number, hash }) = *self.loaded.read() else { return Ok(None) };
+        Ok((view.canonical_hash(number)? == Some(hash)).then_some(number))
+    }
+
     /// Adds the pending edits of its parent to the changes of `block`, and returns them.
     fn include_edits(&self, block: &mut ExecutedBlock) -> StateChanges {
         let Some(edits) = self.edits_of(block.header.header.parent_hash) else { return StateChanges::default() };
@@ -234,9 +259,13 @@ impl StateBackend for EditableBackend {
         let edits = self.edits.read();
         let view = self.inner.view()?;
         let BlockRef { number, hash } = view.head();
-        Ok(match edits.of(hash) {
-            Some(changes) => Arc::new(LayeredView::with_edits(view, number, changes.clone())),
-            None => view,
+        let floor = self.floor(&*view)?;
+        Ok(match (edits.of(hash), floor) {
+            (Some(changes), floor) => {
+                Arc::new(LayeredView::with_edits(view, number, changes.clone()).with_floor(floor.unwrap_or_default()))
+            }
+            (None, Some(floor)) => Arc::new(LayeredView::new(view, number, Vec::new())?.with_floor(floor)),
+            (None, None) => view,
         })
     }
 
@@ -292,6 +321,17 @@ impl StateBackend for EditableBackend {
     fn health(&self) -> BackendHealth {
         self.inner.health()
     }
+}
+
+/// Returns the newest canonical block that comes from a dump, or `None` if there is none.
+fn last_loaded(backend: &dyn StateBackend) -> Result<Option<BlockRef>, BackendError> {
+    let view = backend.view()?;
+    for (block, edits) in edited_blocks(backend)?.into_iter().rev() {
+        if edits.loaded && view.canonical_hash(block.number)? == Some(block.hash) {
+            return Ok(Some(block));
+        }
+    }
+    Ok(None)
 }
 
 /// Returns `view` with the state on which `block` was executed: the state as of its parent with the edits that the

@@ -21,6 +21,9 @@ pub struct Edits {
     pub unsigned: bool,
     /// Whether the block's gas limit was set by a request and differs from its parent's by more than the rules allow.
     pub gas_limit: bool,
+    /// Whether the block comes from a dump: it was not executed, and the states before the newest such block are not
+    /// known.
+    pub loaded: bool,
 }
 
 impl Edits {
@@ -91,13 +94,17 @@ pub(super) fn set_block_record(block: BlockRef, value: Option<Vec<u8>>) -> Recor
 }
 
 pub(super) fn encode_edits(edits: &Edits) -> Vec<u8> {
-    // The last item is optional: older versions did not write it.
-    let mut stream = RlpStream::new_list(3 + usize::from(edits.gas_limit));
+    // The last items are optional: older versions did not write them.
+    let more = if edits.loaded { 2 } else { usize::from(edits.gas_limit) };
+    let mut stream = RlpStream::new_list(3 + more);
     stream.append(&edits.base_fee);
     stream.append(&edits.unsigned);
     append_changes(&mut stream, &edits.state);
-    if edits.gas_limit {
+    if more > 0 {
         stream.append(&edits.gas_limit);
+    }
+    if more > 1 {
+        stream.append(&edits.loaded);
     }
     stream.out().to_vec()
 }
@@ -116,6 +123,7 @@ fn decode_edits(value: &[u8]) -> Result<Edits, DecoderError> {
         unsigned: rlp.val_at(1)?,
         state: decode_changes(&rlp.at(2)?)?,
         gas_limit: rlp.item_count()? > 3 && rlp.val_at(3)?,
+        loaded: rlp.item_count()? > 4 && rlp.val_at(4)?,
     })
 }
 
@@ -231,13 +239,14 @@ mod tests {
             base_fee: bool,
             unsigned: bool,
             gas_limit: bool,
+            loaded: bool,
             number: u64,
             hash: [u8; 32],
         ) {
             let RecordWrite::Put(_, record) = pending_record(hash.into(), number, &state) else { panic!() };
             prop_assert_eq!(decode_pending(&record).unwrap(), (hash.into(), state.clone()));
             let block = BlockRef { number, hash: hash.into() };
-            let edits = Edits { state, base_fee, unsigned, gas_limit };
+            let edits = Edits { state, base_fee, unsigned, gas_limit, loaded };
             let record = Record { key: block_key(block), value: encode_edits(&edits) };
             prop_assert_eq!(decode_block(&record).unwrap(), (block, edits));
         }

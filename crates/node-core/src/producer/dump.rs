@@ -1,12 +1,16 @@
 //! Export and import of the whole state.
 
 use super::{Producer, ProducerError};
-use crate::backend::{BackendError, StateBackend};
+use crate::assembly::{commit_to, root, seal};
+use crate::backend::{BackendError, StateBackend, View};
+use crate::block::{Body, ExecutedBlock, RecoveredTransaction, SealedHeader};
 use crate::context::Context;
 use crate::state::{AccountChange, AccountState, StateChanges};
 use node_types::buffer::BufferFull;
+use node_types::consensus::{Bloom, EMPTY_OMMERS_HASH, Header, Receipt, Withdrawal};
 use node_types::{Address, Bytes, H256, KECCAK_EMPTY, U256, keccak256};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// An account with its code and storage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,6 +21,25 @@ pub struct WholeAccount {
     pub code: Bytes,
     /// The nonzero storage slots.
     pub storage: BTreeMap<H256, U256>,
+}
+
+/// A chain with all accounts as of its head.
+pub struct WholeChain {
+    pub accounts: BTreeMap<Address, WholeAccount>,
+    /// The blocks.
+    pub view: Arc<dyn View>,
+}
+
+/// A block that another chain has executed. Of its header, the fields that depend on its position and content are
+/// computed again.
+#[derive(Clone, Debug, Default)]
+pub struct LoadedBlock {
+    pub header: Header,
+    pub transactions: Vec<RecoveredTransaction>,
+    /// One for each transaction.
+    pub receipts: Vec<Receipt>,
+    /// `None` before Shanghai.
+    pub withdrawals: Option<Vec<Withdrawal>>,
 }
 
 /// Number of bytes for which a dump asks at first.
@@ -37,8 +60,20 @@ impl Producer {
     pub fn dump(
         &self,
         context: &Context,
-        mut grant: impl FnMut(usize) -> Result<(), BufferFull>,
+        grant: impl FnMut(usize) -> Result<(), BufferFull>,
     ) -> Result<BTreeMap<Address, WholeAccount>, ProducerError> {
+        Ok(self.dump_chain(context, grant)?.accounts)
+    }
+
+    /// Like [`dump`](Self::dump), with the chain whose head has these accounts.
+    ///
+    /// # Errors
+    /// Those of [`dump`](Self::dump).
+    pub fn dump_chain(
+        &self,
+        context: &Context,
+        mut grant: impl FnMut(usize) -> Result<(), BufferFull>,
+    ) -> Result<WholeChain, ProducerError> {
         let (view, edits) = {
             let _sealing = self.sealing.lock();
             (self.parts.backend.view()?, self.parts.backend.pending_edits()?)
@@ -78,7 +113,53 @@ impl Producer {
             let storage = change.storage.into_iter().filter(|(_, value)| !value.is_zero()).collect();
             accounts.insert(address, WholeAccount { nonce, balance, code, storage });
         }
-        Ok(accounts)
+        drop(head);
+        Ok(WholeChain { accounts, view })
+    }
+
+    /// Loads the blocks of another chain, and all accounts as of the last of them, into a chain that
+    /// [has no blocks](Self::is_untouched) of its own. The first is block 1. The chain's time continues from the last
+    /// block, if that is ahead of the clock.
+    ///
+    /// The blocks were not executed here, so that the states before the last of them cannot be read. Their hashes and
+    /// state roots differ from those of the other chain, because each header commits to its parent and to a state of
+    /// this chain.
+    ///
+    /// # Errors
+    /// Failures of the backend.
+    pub fn load_chain(
+        &self,
+        accounts: BTreeMap<Address, WholeAccount>,
+        blocks: Vec<LoadedBlock>,
+    ) -> Result<(), ProducerError> {
+        if blocks.is_empty() {
+            return self.load(accounts);
+        }
+        {
+            let _sealing = self.sealing.lock();
+            let mut parent = self.head()?;
+            let ancestor = parent.header.number;
+            let changes = Arc::new(whole_changes(accounts));
+            let view = self.parts.backend.view()?;
+            let state = view.state(ancestor)?;
+            let roots = [state.root_after(&StateChanges::default())?, state.root_after(&changes)?];
+            drop(state);
+            drop(view);
+            let last = blocks.len() - 1;
+            let mut branch = Vec::new();
+            for (index, block) in blocks.into_iter().enumerate() {
+                let is_last = index == last;
+                let changes = if is_last { Arc::clone(&changes) } else { Arc::default() };
+                let block = loaded_block(block, &parent, roots[usize::from(is_last)], changes);
+                parent = Arc::clone(&block.header);
+                branch.push(block);
+            }
+            self.parts.backend.load(ancestor, branch)?;
+            self.settings.continue_after(&parent);
+            self.refresh_pool();
+        }
+        self.transactions_changed(None);
+        Ok(())
     }
 
     /// Returns the RLP of the trie node with this Keccak-256 in the state trie or a storage trie as of the head, or
@@ -126,21 +207,7 @@ impl Producer {
     /// # Errors
     /// Failures of the backend.
     pub fn load(&self, accounts: BTreeMap<Address, WholeAccount>) -> Result<(), ProducerError> {
-        self.edit(|_| {
-            let mut changes = StateChanges::default();
-            for (address, WholeAccount { nonce, balance, code, storage }) in accounts {
-                let code_hash = if code.is_empty() { KECCAK_EMPTY } else { keccak256(&code) };
-                if !code.is_empty() {
-                    changes.code.insert(code_hash, code);
-                }
-                let state = AccountState { nonce, balance, code_hash };
-                let storage: BTreeMap<_, _> = storage.into_iter().filter(|(_, value)| !value.is_zero()).collect();
-                let exists = state != AccountState::default() || !storage.is_empty();
-                let change = AccountChange { account: exists.then_some(state), storage_cleared: true, storage };
-                changes.accounts.insert(address, change);
-            }
-            Ok(changes)
-        })
+        self.edit(|_| Ok(whole_changes(accounts)))
     }
 
     /// Adds `more` wei to an account's balance, saturating at the maximum. Returns the new balance.
@@ -156,4 +223,45 @@ impl Producer {
         })?;
         Ok(balance)
     }
+}
+
+/// Puts a block of another chain on `parent`. Its changes result in the state with `state_root`.
+fn loaded_block(
+    block: LoadedBlock,
+    parent: &SealedHeader,
+    state_root: H256,
+    changes: Arc<StateChanges>,
+) -> ExecutedBlock {
+    let LoadedBlock { header, transactions, receipts, withdrawals } = block;
+    let mut header = Header {
+        parent_hash: parent.hash,
+        number: parent.header.number + 1,
+        ommers_hash: EMPTY_OMMERS_HASH,
+        state_root,
+        transactions_root: root(&transactions, |recovered| recovered.transaction.encode()),
+        receipts_root: root(&receipts, Receipt::encode),
+        logs_bloom: receipts.iter().map(|receipt| &receipt.logs_bloom).collect::<Bloom>(),
+        ..header
+    };
+    let withdrawals = commit_to(&mut header, withdrawals.unwrap_or_default());
+    let body = Body { transactions, ommers: Vec::new(), withdrawals };
+    let header = Arc::new(seal(header, &body, parent));
+    ExecutedBlock { header, body: Arc::new(body), receipts: Arc::new(receipts), changes }
+}
+
+/// Returns the changes that replace accounts, including all of their storage.
+fn whole_changes(accounts: BTreeMap<Address, WholeAccount>) -> StateChanges {
+    let mut changes = StateChanges::default();
+    for (address, WholeAccount { nonce, balance, code, storage }) in accounts {
+        let code_hash = if code.is_empty() { KECCAK_EMPTY } else { keccak256(&code) };
+        if !code.is_empty() {
+            changes.code.insert(code_hash, code);
+        }
+        let state = AccountState { nonce, balance, code_hash };
+        let storage: BTreeMap<_, _> = storage.into_iter().filter(|(_, value)| !value.is_zero()).collect();
+        let exists = state != AccountState::default() || !storage.is_empty();
+        let change = AccountChange { account: exists.then_some(state), storage_cleared: true, storage };
+        changes.accounts.insert(address, change);
+    }
+    changes
 }

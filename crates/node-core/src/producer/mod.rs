@@ -12,7 +12,7 @@ mod reset;
 mod settings;
 mod snapshot;
 
-pub use dump::WholeAccount;
+pub use dump::{LoadedBlock, WholeAccount, WholeChain};
 pub use error::ProducerError;
 pub use mining::Mining;
 pub(crate) use settings::BlockSettings;

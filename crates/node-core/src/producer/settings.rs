@@ -125,6 +125,13 @@ impl BlockSettings {
         chosen.offset = i64::try_from(ahead).unwrap_or(chosen.offset);
     }
 
+    /// Sets the chain's time to the timestamp of `head` if that is ahead of it.
+    pub(super) fn continue_after(&self, head: &SealedHeader) {
+        if head.header.timestamp > self.now() {
+            self.continue_from(head.header.timestamp);
+        }
+    }
+
     /// Sets the chain's time to `timestamp`. If that is before `head`, the next block is as well, on chains that allow
     /// it.
     pub(super) fn set_time(&self, head: &SealedHeader, timestamp: u64) {

@@ -89,7 +89,7 @@ enum Transactions {
 /// A balance increase ordered by the consensus layer (EIP-4895).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Withdrawal {
+pub(crate) struct Withdrawal {
     index: Hex<u64>,
     validator_index: Hex<u64>,
     address: AddressData,
@@ -100,6 +100,11 @@ impl Header {
     /// Converts the header of a sealed block.
     pub(crate) fn of(sealed: &SealedHeader) -> Self {
         Self::new(sealed.hash, &sealed.header)
+    }
+
+    /// Converts the header of an ommer.
+    pub(crate) fn of_ommer(header: &consensus::Header) -> Self {
+        Self::new(header.hash(), header)
     }
 
     /// Converts the header of a block. A pending block has no hash, nonce and miner, because it is not sealed.
@@ -139,13 +144,13 @@ impl Ommer {
     /// Converts an ommer.
     pub(crate) fn of(header: &consensus::Header) -> Self {
         let alone = consensus::Block { header: header.clone(), ..consensus::Block::default() };
-        Self { header: Header::new(header.hash(), header), size: Hex(alone.encoded_len() as u64), uncles: [] }
+        Self { header: Header::of_ommer(header), size: Hex(alone.encoded_len() as u64), uncles: [] }
     }
 }
 
 impl Withdrawal {
     /// Converts the withdrawals of a block to build or to simulate.
-    pub(super) fn read_all(all: Vec<Self>) -> Vec<consensus::Withdrawal> {
+    pub(crate) fn read_all(all: Vec<Self>) -> Vec<consensus::Withdrawal> {
         let read = |withdrawal: Self| consensus::Withdrawal {
             index: withdrawal.index.0,
             validator_index: withdrawal.validator_index.0,
@@ -155,7 +160,7 @@ impl Withdrawal {
         all.into_iter().map(read).collect()
     }
 
-    pub(super) fn of(withdrawal: &consensus::Withdrawal) -> Self {
+    pub(crate) fn of(withdrawal: &consensus::Withdrawal) -> Self {
         Self {
             index: Hex(withdrawal.index),
             validator_index: Hex(withdrawal.validator_index),

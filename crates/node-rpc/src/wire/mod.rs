@@ -17,7 +17,7 @@ mod simulation;
 mod tracer;
 mod transaction;
 
-pub(crate) use block::{Block, Header, Ommer};
+pub(crate) use block::{Block, Header, Ommer, Withdrawal};
 pub(crate) use block_param::{Block32, BlockNumberParam, BlockParam};
 pub(crate) use call::{BlockOverrides, CallArguments, StateOverrides};
 pub(crate) use config::{Capabilities, ForkConfigs, Syncing};
@@ -32,4 +32,4 @@ pub(crate) use receipt::Receipt;
 pub(crate) use request::TransactionRequest;
 pub(crate) use simulation::{SimulatedBlock, Simulation};
 pub(crate) use tracer::{CallConfig, TraceConfig};
-pub(crate) use transaction::{AccessListItem, Transaction};
+pub(crate) use transaction::{AccessListItem, Authorization, Transaction};

@@ -1,0 +1,440 @@
+//! Reading of dumps.
+
+use crate::wire::{AccessListItem, Authorization, Loose, Withdrawal};
+use flate2::read::GzDecoder;
+use node_core::block::RecoveredTransaction;
+use node_core::producer::{LoadedBlock, WholeAccount};
+use node_types::consensus::{
+    AccessListTransaction, BlobTransaction, Bloom, DynamicFeeTransaction, Header, LegacyTransaction, Log, Receipt,
+    ReceiptOutcome, SetCodeTransaction, Signature, Transaction, TransactionBody, TransactionType,
+};
+use node_types::wire::{AddressData, BytesData, HashData, StorageKey};
+use node_types::{Address, H256, U256};
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde_json::Value;
+use std::collections::{BTreeMap, HashMap};
+use std::io::Read;
+
+/// Maximum number of bytes of decompressed JSON: what a request body of the default size can contain if it compresses
+/// well.
+const MAX_DUMP: u64 = 256 << 20;
+
+/// The content of a dump.
+#[derive(Clone, Debug, Default)]
+pub struct Dump {
+    pub accounts: BTreeMap<Address, WholeAccount>,
+    /// The timestamp of the first block in Unix seconds; `None` without blocks.
+    pub first_timestamp: Option<u64>,
+    /// From block 1 on, without gaps; empty if the dump has no such blocks.
+    pub blocks: Vec<LoadedBlock>,
+    /// What the dump has and cannot be loaded, for messages.
+    pub not_loaded: Vec<String>,
+}
+
+/// The parts of a dump that are read.
+#[derive(Deserialize)]
+struct Loaded {
+    accounts: BTreeMap<AddressData, LoadedAccount>,
+    #[serde(default)]
+    blocks: Vec<ReadBlock>,
+    #[serde(default)]
+    transactions: Vec<ReadMined>,
+    #[serde(default)]
+    historical_states: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct LoadedAccount {
+    nonce: Loose<u64>,
+    balance: Loose<U256>,
+    #[serde(default)]
+    code: Option<BytesData>,
+    #[serde(default)]
+    storage: BTreeMap<String, Loose<U256>>,
+}
+
+#[derive(Deserialize)]
+struct ReadBlock {
+    header: ReadHeader,
+    #[serde(default)]
+    transactions: Vec<Value>,
+    #[serde(default)]
+    ommers: Vec<IgnoredAny>,
+    #[serde(default)]
+    withdrawals: Option<Vec<Withdrawal>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ReadHeader {
+    number: Loose<u64>,
+    miner: AddressData,
+    timestamp: Loose<u64>,
+    gas_limit: Loose<u64>,
+    gas_used: Loose<u64>,
+    #[serde(default)]
+    difficulty: Loose<U256>,
+    #[serde(default)]
+    extra_data: Option<BytesData>,
+    #[serde(default)]
+    mix_hash: Option<HashData>,
+    #[serde(default)]
+    base_fee_per_gas: Option<Loose<u64>>,
+    #[serde(default)]
+    withdrawals_root: Option<HashData>,
+    #[serde(default)]
+    blob_gas_used: Option<Loose<u64>>,
+    #[serde(default)]
+    excess_blob_gas: Option<Loose<u64>>,
+    #[serde(default)]
+    parent_beacon_block_root: Option<HashData>,
+    #[serde(default)]
+    requests_hash: Option<HashData>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ReadTransaction {
+    #[serde(rename = "type", default)]
+    transaction_type: Option<Loose<u64>>,
+    #[serde(default)]
+    chain_id: Option<Loose<u64>>,
+    nonce: Loose<u64>,
+    #[serde(alias = "gasLimit")]
+    gas: Loose<u64>,
+    #[serde(default)]
+    gas_price: Option<Loose<U256>>,
+    #[serde(default)]
+    max_fee_per_gas: Option<Loose<U256>>,
+    #[serde(default)]
+    max_priority_fee_per_gas: Option<Loose<U256>>,
+    #[serde(default)]
+    max_fee_per_blob_gas: Option<Loose<U256>>,
+    #[serde(default)]
+    to: Option<AddressData>,
+    value: Loose<U256>,
+    #[serde(alias = "data")]
+    input: BytesData,
+    #[serde(default)]
+    access_list: Vec<AccessListItem>,
+    #[serde(default)]
+    blob_versioned_hashes: Vec<HashData>,
+    #[serde(default)]
+    authorization_list: Vec<Authorization>,
+    r: Loose<U256>,
+    s: Loose<U256>,
+    #[serde(default)]
+    v: Option<Loose<U256>>,
+    #[serde(default)]
+    y_parity: Option<Loose<u64>>,
+}
+
+/// A transaction with its receipt.
+#[derive(Deserialize)]
+struct ReadMined {
+    info: Info,
+    receipt: ReadReceipt,
+    block_number: Loose<u64>,
+}
+
+#[derive(Deserialize)]
+struct Info {
+    transaction_index: Loose<u64>,
+    from: AddressData,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ReadReceipt {
+    #[serde(rename = "type", default)]
+    transaction_type: Loose<u64>,
+    #[serde(default)]
+    status: Option<Value>,
+    #[serde(default)]
+    root: Option<HashData>,
+    cumulative_gas_used: Loose<u64>,
+    logs: Vec<ReadLog>,
+}
+
+#[derive(Deserialize)]
+struct ReadLog {
+    address: AddressData,
+    topics: Vec<HashData>,
+    data: BytesData,
+}
+
+/// The bytes are not a valid dump.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a state dump: {0}")]
+pub struct InvalidDump(String);
+
+impl From<serde_json::Error> for InvalidDump {
+    fn from(error: serde_json::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// Decodes a dump, which may be compressed with gzip.
+///
+/// # Errors
+/// [`InvalidDump`] if `dump` is not a dump, or is too long.
+pub fn read_dump(dump: &[u8]) -> Result<Dump, InvalidDump> {
+    let mut json = Vec::new();
+    // Files, and older versions of anvil, are not compressed.
+    if dump.starts_with(b"{") {
+        json.extend_from_slice(dump);
+    } else {
+        let read = GzDecoder::new(dump).take(MAX_DUMP + 1).read_to_end(&mut json);
+        read.map_err(|error| InvalidDump(error.to_string()))?;
+    }
+    if json.len() as u64 > MAX_DUMP {
+        return Err(InvalidDump(format!("it has more than {MAX_DUMP} bytes")));
+    }
+    let Loaded { accounts, blocks, transactions, historical_states } = serde_json::from_slice(&json)?;
+    let mut not_loaded = Vec::new();
+    if historical_states.is_some() {
+        not_loaded.push("the states of earlier blocks, which read as pruned".to_owned());
+    }
+    let first = blocks.iter().min_by_key(|block| block.header.number.0);
+    let first_timestamp = first.map(|block| block.header.timestamp.0);
+    let blocks = match chain(blocks, transactions) {
+        Ok(blocks) => blocks,
+        Err(reason) => {
+            not_loaded.push(format!("the blocks: {reason}"));
+            Vec::new()
+        }
+    };
+    let accounts = accounts.into_iter().map(account).collect::<Result<_, InvalidDump>>()?;
+    Ok(Dump { accounts, first_timestamp, blocks, not_loaded })
+}
+
+fn account((address, account): (AddressData, LoadedAccount)) -> Result<(Address, WholeAccount), InvalidDump> {
+    let LoadedAccount { nonce, balance, code, storage } = account;
+    let slot = |(slot, value): (String, Loose<U256>)| {
+        let key = slot.parse::<StorageKey>().map_err(|error| InvalidDump(format!("slot {slot}: {error}")))?;
+        Ok((key.0, value.0))
+    };
+    let storage = storage.into_iter().map(slot).collect::<Result<_, InvalidDump>>()?;
+    let code = code.unwrap_or_default().0;
+    Ok((address.0, WholeAccount { nonce: nonce.0, balance: balance.0, code, storage }))
+}
+
+/// Returns the blocks after the genesis block, in order, or why they cannot be loaded.
+fn chain(mut blocks: Vec<ReadBlock>, transactions: Vec<ReadMined>) -> Result<Vec<LoadedBlock>, String> {
+    let mut mined: HashMap<(u64, u64), ReadMined> =
+        transactions.into_iter().map(|mined| ((mined.block_number.0, mined.info.transaction_index.0), mined)).collect();
+    blocks.retain(|block| block.header.number.0 > 0);
+    blocks.sort_by_key(|block| block.header.number.0);
+    let mut chain = Vec::new();
+    for (expected, block) in (1..).zip(blocks) {
+        let number = block.header.number.0;
+        if number != expected {
+            return Err(format!("block {expected} is missing"));
+        }
+        if !block.ommers.is_empty() {
+            return Err(format!("block {number} has ommers"));
+        }
+        let mut loaded = LoadedBlock {
+            header: block.header.into(),
+            withdrawals: block.withdrawals.map(Withdrawal::read_all),
+            ..LoadedBlock::default()
+        };
+        for (index, transaction) in (0..).zip(block.transactions) {
+            let at = |error: String| format!("transaction {index} of block {number}: {error}");
+            let mined = mined.remove(&(number, index)).ok_or_else(|| at("it has no receipt".to_owned()))?;
+            loaded.transactions.push(recovered(transaction, mined.info.from.0).map_err(at)?);
+            loaded.receipts.push(mined.receipt.read().map_err(at)?);
+        }
+        chain.push(loaded);
+    }
+    Ok(chain)
+}
+
+impl From<ReadHeader> for Header {
+    fn from(header: ReadHeader) -> Self {
+        Self {
+            number: header.number.0,
+            beneficiary: header.miner.0,
+            timestamp: header.timestamp.0,
+            gas_limit: header.gas_limit.0,
+            gas_used: header.gas_used.0,
+            difficulty: header.difficulty.0,
+            extra_data: header.extra_data.unwrap_or_default().0,
+            mix_hash: header.mix_hash.map(|hash| hash.0).unwrap_or_default(),
+            base_fee_per_gas: header.base_fee_per_gas.map(|fee| fee.0),
+            withdrawals_root: header.withdrawals_root.map(|root| root.0),
+            blob_gas_used: header.blob_gas_used.map(|gas| gas.0),
+            excess_blob_gas: header.excess_blob_gas.map(|gas| gas.0),
+            parent_beacon_block_root: header.parent_beacon_block_root.map(|root| root.0),
+            requests_hash: header.requests_hash.map(|hash| hash.0),
+            ..Self::default()
+        }
+    }
+}
+
+/// Converts a transaction of a block, which older versions of anvil wrote without an envelope. One that was sent by
+/// impersonation has no signature, and gets the hash that it would have here.
+fn recovered(mut envelope: Value, sender: Address) -> Result<RecoveredTransaction, String> {
+    let impersonated = envelope.get("impersonated_sender").is_some_and(|sender| !sender.is_null());
+    let inner = envelope.get_mut("transaction").filter(|inner| inner.is_object()).map(Value::take);
+    let transaction: ReadTransaction = parsed(inner.unwrap_or(envelope))?;
+    let (r, s) = (transaction.r.0, transaction.s.0);
+    let y_parity = transaction.is_odd();
+    let body = transaction.body()?;
+    if impersonated {
+        return Ok(RecoveredTransaction::impersonating(sender, body));
+    }
+    let transaction = Transaction { body, signature: Signature { r, s, y_parity } };
+    Ok(RecoveredTransaction { hash: transaction.hash(), transaction, sender })
+}
+
+fn parsed<T: DeserializeOwned>(value: Value) -> Result<T, String> {
+    serde_json::from_value(value).map_err(|error| error.to_string())
+}
+
+impl ReadTransaction {
+    /// Returns whether the y coordinate of the signature's point is odd.
+    fn is_odd(&self) -> bool {
+        match (self.y_parity, self.v) {
+            (Some(parity), _) => parity.0 == 1,
+            // 27 and 28 without replay protection, and otherwise from 35 on (EIP-155).
+            (None, Some(v)) if v.0 >= 35.into() => !v.0.bit(0),
+            (None, Some(v)) => v.0 == 28.into() || v.0 == 1.into(),
+            (None, None) => false,
+        }
+    }
+
+    fn body(self) -> Result<TransactionBody, String> {
+        let chain_id = self.chain_id.map(|id| id.0);
+        let (nonce, gas_limit, value, input) = (self.nonce.0, self.gas.0, self.value.0, self.input.0);
+        let to = self.to.map(|to| to.0);
+        let gas_price = self.gas_price.map(|price| price.0).unwrap_or_default();
+        let max_fee_per_gas = self.max_fee_per_gas.map(|fee| fee.0).unwrap_or_default();
+        let max_priority_fee_per_gas = self.max_priority_fee_per_gas.map(|fee| fee.0).unwrap_or_default();
+        let access_list: Vec<_> = self.access_list.into_iter().map(AccessListItem::read).collect();
+        let transaction_type = self.transaction_type.map_or(0, |number| number.0);
+        if transaction_type == 0 {
+            let legacy = LegacyTransaction { chain_id, nonce, gas_price, gas_limit, to, value, input };
+            return Ok(TransactionBody::Legacy(legacy));
+        }
+        let chain_id = chain_id.ok_or("it has no chain id")?;
+        let recipient = to.ok_or("it has no recipient");
+        Ok(match transaction_type {
+            1 => TransactionBody::AccessList(AccessListTransaction {
+                chain_id,
+                nonce,
+                gas_price,
+                gas_limit,
+                to,
+                value,
+                input,
+                access_list,
+            }),
+            2 => TransactionBody::DynamicFee(DynamicFeeTransaction {
+                chain_id,
+                nonce,
+                max_priority_fee_per_gas,
+                max_fee_per_gas,
+                gas_limit,
+                to,
+                value,
+                input,
+                access_list,
+            }),
+            3 => TransactionBody::Blob(BlobTransaction {
+                chain_id,
+                nonce,
+                max_priority_fee_per_gas,
+                max_fee_per_gas,
+                gas_limit,
+                to: recipient?,
+                value,
+                input,
+                access_list,
+                max_fee_per_blob_gas: self.max_fee_per_blob_gas.map(|fee| fee.0).unwrap_or_default(),
+                blob_versioned_hashes: self.blob_versioned_hashes.into_iter().map(|hash| hash.0).collect(),
+            }),
+            4 => TransactionBody::SetCode(SetCodeTransaction {
+                chain_id,
+                nonce,
+                max_priority_fee_per_gas,
+                max_fee_per_gas,
+                gas_limit,
+                to: recipient?,
+                value,
+                input,
+                access_list,
+                authorization_list: self.authorization_list.into_iter().map(Authorization::read).collect(),
+            }),
+            other => return Err(format!("transactions of type {other:#x} are not supported")),
+        })
+    }
+}
+
+impl ReadReceipt {
+    fn read(self) -> Result<Receipt, String> {
+        let transaction_type = match self.transaction_type.0 {
+            0 => TransactionType::Legacy,
+            1 => TransactionType::AccessList,
+            2 => TransactionType::DynamicFee,
+            3 => TransactionType::Blob,
+            4 => TransactionType::SetCode,
+            other => return Err(format!("receipts of type {other:#x} are not supported")),
+        };
+        let outcome = match (self.status, self.root) {
+            (Some(Value::Bool(succeeded)), _) => ReceiptOutcome::Success(succeeded),
+            (Some(status), _) => ReceiptOutcome::Success(parsed::<Loose<u64>>(status)?.0 == 1),
+            (None, Some(root)) => ReceiptOutcome::StateRoot(root.0),
+            (None, None) => return Err("its receipt has no status".to_owned()),
+        };
+        let log = |log: ReadLog| Log {
+            address: log.address.0,
+            topics: log.topics.into_iter().map(|topic| topic.0).collect::<Vec<H256>>(),
+            data: log.data.0,
+        };
+        let logs: Vec<_> = self.logs.into_iter().map(log).collect();
+        let logs_bloom = logs.iter().collect::<Bloom>();
+        let cumulative_gas_used = self.cumulative_gas_used.0;
+        Ok(Receipt { transaction_type, outcome, cumulative_gas_used, logs_bloom, logs })
+    }
+}
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Written by anvil 1.7.1, without most accounts, bloom filters and traces.
+    const ANVIL: &str = include_str!("anvil.json");
+
+    #[test]
+    fn reads_what_anvil_writes() {
+        let Dump { accounts, first_timestamp, blocks, not_loaded } = read_dump(ANVIL.as_bytes()).unwrap();
+        assert_eq!((accounts.len(), first_timestamp, not_loaded.len()), (3, Some(0x6b0a_aa2d), 0));
+        assert_eq!(blocks.iter().map(|block| block.header.number).collect::<Vec<_>>(), [1, 2, 3, 4]);
+        let hashes: Vec<_> = blocks.iter().flat_map(|block| &block.transactions).map(|found| found.hash).collect();
+        // Those of anvil, so every field was read.
+        let expected = [
+            "0x7fed5402a9c91182b4528c3e8fe4be6df44cbcdcfb2f2c704bff5a0c05ab202c",
+            "0xbe5cfa1b95abfb1cdec7b70fa6519f6450624b3601f1ba20166cbe86203442f9",
+            "0xfc0f6ca96b5ac9e66bd16d8f3df8b0a59279a7cb805b976323f48c734531f5cb",
+        ];
+        assert_eq!(hashes, expected.map(|hash| hash.parse::<H256>().unwrap()));
+        let outcomes: Vec<_> = blocks.iter().flat_map(|block| &block.receipts).map(|receipt| receipt.outcome).collect();
+        assert_eq!(outcomes, [true, false, true].map(ReceiptOutcome::Success));
+        assert_eq!(blocks[2].receipts[0].logs[0].topics.len(), 2);
+    }
+
+    #[test]
+    fn blocks_that_cannot_be_loaded_are_left_out_with_a_reason() {
+        let reason = |from: &str, to: &str| {
+            let dump = read_dump(ANVIL.replace(from, to).as_bytes()).unwrap();
+            assert!(dump.blocks.is_empty() && dump.accounts.len() == 3);
+            dump.not_loaded.join(", ")
+        };
+        assert!(reason("\"number\":\"0x2\"", "\"number\":\"0x7\"").contains("block 2 is missing"));
+        assert!(reason("\"type\":\"0x2\",\"chainId\"", "\"type\":\"0x7e\",\"chainId\"").contains("type 0x7e"));
+        assert!(reason("\"block_number\":3", "\"block_number\":9").contains("block 3: it has no receipt"));
+        let more = ANVIL.replace("\"historical_states\":null", "\"historical_states\":[]");
+        assert!(read_dump(more.as_bytes()).unwrap().not_loaded[0].contains("states of earlier blocks"));
+    }
+}
