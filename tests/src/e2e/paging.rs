@@ -84,7 +84,8 @@ fn cursors_are_bound_to_their_request() {
             let foreign = (!query.is_empty()).then_some("query.foo");
             let mut expected: Vec<_> = locations.iter().copied().chain(foreign).collect();
             let mut found = if expected.is_empty() { Vec::new() } else { response.locations() };
-            (expected.sort_unstable(), found.sort_unstable());
+            expected.sort_unstable();
+            found.sort_unstable();
             assert_eq!(found, expected, "{body} {query}: {}", response.text);
         }
     }

@@ -106,7 +106,7 @@ fn with_validation_nonces_are_checked_before_fees() {
         (free(BOB, u64::MAX, CONTRACT, 0), TransactionError::NonceOverflow),
         (
             free(ALICE, 5, CONTRACT, 0),
-            TransactionError::FeeCapTooLow { price: Property::GasPrice, cap: wei(0), base_fee: BASE_FEE },
+            TransactionError::FeeCapTooLow { price: Property::MaxFeePerGas, cap: wei(0), base_fee: BASE_FEE },
         ),
     ] {
         match simulate(&world, &asked, &[transaction]) {

@@ -271,6 +271,7 @@ fn early_rules() {
     ];
     for (fork, body, expected) in cases {
         let next = NextBlockRules {
+            fork,
             gas_limit: GAS_LIMIT,
             base_fee: None,
             ..NextBlockRules::new(&ChainSpec::at_genesis(1, fork), &Header::default())
