@@ -164,7 +164,8 @@ fn is_temporary(error: &(dyn Error + 'static)) -> bool {
     matches!(error.downcast_ref(), Some(BackendError::Locked { .. } | BackendError::Interrupted(_)))
         || matches!(
             error.downcast_ref(),
-            Some(StoreError::Unwritable { .. } | StoreError::Poisoned | StoreError::Closed)
+            // A volume may be mounted later.
+            Some(StoreError::NoChain | StoreError::Unwritable { .. } | StoreError::Poisoned | StoreError::Closed)
         )
 }
 

@@ -329,13 +329,13 @@ fn refuses_pruned_states() {
     assert_eq!(fixture.refusal("prune --before 61"), above.replace("--prune-before", "--before"));
     let data = fixture.text("data");
     let output = run_to_end(["--data-dir", &data, "--prune-before", "61"]);
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains(above));
 
     // In memory.
     check_pruned(&Server::start(["--strict", "--import", &chain, "--prune-before", "40"]), &reference, 40);
     let output = run_to_end(["--prune-before", "1"]);
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("--prune-before 1 is above the head, block 0"));
 }
 

@@ -58,10 +58,13 @@ fn head(server: &Server) -> u64 {
 /// Waits until the head has this number, and checks that the server is ready all the time.
 fn wait_for_head(server: &Server, number: u64) {
     let deadline = Instant::now() + Duration::from_secs(60);
-    while head(server) != number {
-        assert!(head(server) < number, "{} instead of {number}", head(server));
+    loop {
+        let found = head(server);
         assert_eq!(server.get("/ready").status, 200);
-        assert!(Instant::now() < deadline, "{} instead of {number}", head(server));
+        if found == number {
+            return;
+        }
+        assert!(found < number && Instant::now() < deadline, "{found} instead of {number}");
         thread::sleep(Duration::from_millis(10));
     }
 }

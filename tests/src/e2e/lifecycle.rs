@@ -382,8 +382,8 @@ fn signals_reload_tokens_and_the_level_of_the_log() {
     let file = |name: &str| folder.path().join(name).display().to_string();
     let (tokens, config) = (file("tokens"), file("config.toml"));
     fs::write(&tokens, "0123456789abcdef").unwrap();
-    fs::write(&config, format!("[dev]\nlog = \"warn,ethnode=info\"\ntoken-file = {tokens:?}\n")).unwrap();
-    let server = Server::dev(["--config", &config]);
+    fs::write(&config, format!("[run]\nlog = \"warn,ethnode=info\"\ntoken-file = {tokens:?}\n")).unwrap();
+    let server = Server::start(["--config", &config]);
     let status = |token: &str| {
         let header = format!("Bearer {token}");
         server.send("GET", "/chainId/", &[("Authorization", &header)], "").status
@@ -400,14 +400,14 @@ fn signals_reload_tokens_and_the_level_of_the_log() {
     assert_eq!(status("0123456789abcdef"), 200);
 
     fs::write(&tokens, "fedcba9876543210").unwrap();
-    fs::write(&config, format!("[dev]\nlog = \"info\"\ntoken-file = {tokens:?}\n")).unwrap();
+    fs::write(&config, format!("[run]\nlog = \"info\"\ntoken-file = {tokens:?}\n")).unwrap();
     server.signal("HUP");
     assert_eq!(server.logged("SIGHUP: reloaded"), 1, "{}", server.log());
     assert_eq!(server.log().matches("operation=\"chainId\"").count(), 1);
     assert_eq!((status("0123456789abcdef"), status("fedcba9876543210")), (401, 200));
     assert_eq!(server.logged("error=\"the header Authorization"), 1);
 
-    fs::write(&config, "[dev]\nnonsense = 1\n").unwrap();
+    fs::write(&config, "[run]\nnonsense = 1\n").unwrap();
     server.signal("HUP");
     assert_eq!(server.logged("SIGHUP: nothing was reloaded: "), 1, "{}", server.log());
     assert_eq!(status("fedcba9876543210"), 200);

@@ -113,7 +113,7 @@ mod tests {
             let mut expected = Vec::new();
             for _ in 0..round % 4 {
                 number += 1;
-                log.append(&vec![number; 40]).unwrap();
+                log.append(&[number; 40]).unwrap();
                 expected.push(vec![number; 40]);
             }
             // What is not synced is not seen.

@@ -233,7 +233,7 @@ impl Base<'_> {
                 found.lock().insert(index, stop);
             }
         };
-        thread::scope(|scope| (0..cores(searches.len())).for_each(|_| drop(scope.spawn(&work))));
+        thread::scope(|scope| (0..cores(searches.len())).for_each(|_| drop(scope.spawn(work))));
         found.into_inner().into_values().next().map_or(Ok(()), Err)
     }
 
@@ -263,7 +263,7 @@ impl Base<'_> {
             caller.unpark();
         };
         thread::scope(|scope| {
-            let threads: Vec<_> = (0..cores).map(|_| scope.spawn(&work)).collect();
+            let threads: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
             let mut report = || progress(VerifyProgress { blocks: done.load(Ordering::Relaxed), of: plan.blocks });
             while !threads.iter().all(ScopedJoinHandle::is_finished) {
                 report();
