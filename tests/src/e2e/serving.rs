@@ -229,7 +229,7 @@ fn other_origins_cannot_read_responses_unless_listed() {
 
 #[test]
 fn ready_reports_a_head_that_is_too_old() {
-    let server = Server::dev(["--max-head-age", "1h"]);
+    let server = Server::dev(["--max-head-age", "1h", "--timestamp", "1700000000"]);
     assert_eq!(server.get("/ready").problem_faults(503), NONE, "the genesis block is too old");
     assert_eq!(server.post("/dev/mine/", "{}").status, 200);
     let ready = server.get("/ready/");

@@ -263,7 +263,7 @@ impl WrittenReceipt {
             root,
             cumulative_gas_used: Hex(receipt.cumulative_gas_used),
             logs: receipt.logs.iter().map(log).collect(),
-            logs_bloom: Data(receipt.logs_bloom.clone()),
+            logs_bloom: Data(receipt.logs_bloom),
         }
     }
 }
