@@ -181,7 +181,7 @@ fn refusals_have_a_reason() {
         (
             "mine",
             json!({"Blocks": "1000000000000000000"}),
-            "1000000000000000000 blocks are more than the 4294967296 that one request may produce".to_owned(),
+            "body.Blocks: expected a number of at most 4294967296".to_owned(),
         ),
         ("reorganize", json!({"Blocks": 3}), "cannot replace 3 blocks: at most 2 can be replaced".to_owned()),
         (

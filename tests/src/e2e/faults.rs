@@ -30,9 +30,11 @@ fn operations() -> Vec<Operation> {
     let set = |pointer, value| vec![(pointer, value)];
     let remove = |pointer| vec![(pointer, Value::Null)];
     let zero_word = hash("0");
+    let beyond_128_bits = json!((U256::one() << 128).to_string());
     let call = || {
         let transaction = json!({"From": ALICE, "To": BOB});
         let request = json!({"body": {"Transaction": transaction, "Object": {ALICE: {"Balance": "1"}}}, "query": {}});
+        let beyond_128_bits = beyond_128_bits.clone();
         let both = vec![("/body/Transaction/GasPrice", json!("1")), ("/body/Transaction/MaxFeePerGas", json!("2"))];
         let tip_above_cap = vec![
             ("/body/Transaction/GasPrice", Value::Null),
@@ -58,6 +60,9 @@ fn operations() -> Vec<Operation> {
                 &["body.Transaction.Input"],
             ),
             (both, &["body.Transaction.MaxFeePerGas"]),
+            (set("/body/Transaction/GasPrice", beyond_128_bits.clone()), &["body.Transaction.GasPrice"]),
+            (set("/body/Transaction/MaxFeePerGas", beyond_128_bits.clone()), &["body.Transaction.MaxFeePerGas"]),
+            (set("/body/Transaction/MaxFeePerBlobGas", beyond_128_bits), &["body.Transaction.MaxFeePerBlobGas"]),
             (tip_above_cap, &["body.Transaction.MaxPriorityFeePerGas"]),
             (
                 set("/body/Transaction/AccessList", list),
@@ -294,17 +299,50 @@ fn operations() -> Vec<Operation> {
             request: json!({"body": {"Blocks": 1}, "query": {}}),
             edits: vec![
                 (set("/body/Blocks", json!("x")), &["body.Blocks"]),
+                (set("/body/Blocks", json!("1099511627776")), &["body.Blocks"]),
                 (set("/body/Interval", json!(-1)), &["body.Interval"]),
+                (set("/body/Interval", json!("9223372036854775808")), &["body.Interval"]),
+                (
+                    vec![("/body/Blocks", json!("1000000000")), ("/body/Interval", json!("1000000000000"))],
+                    &["body.Interval"],
+                ),
                 (set("/body/Withdrawals", json!([{"Address": ALICE}])), &["body.Withdrawals[0]"; 1]),
                 (set("/body/foo", json!(1)), &["body.foo"]),
             ],
+        },
+        Operation {
+            path: "/dev/increaseTime/",
+            request: json!({"body": {"Seconds": "1"}, "query": {}}),
+            edits: of_control("/body/Seconds", &["body.Seconds"], &["x", "18446744073709551615"]),
+        },
+        Operation {
+            path: "/dev/setNextBlockTimestamp/",
+            request: json!({"body": {"Timestamp": "8000000000000"}, "query": {}}),
+            edits: of_control("/body/Timestamp", &["body.Timestamp"], &["x", "9223372036854775808", "1"]),
+        },
+        Operation {
+            path: "/dev/reorganize/",
+            request: json!({"body": {"Blocks": "0"}, "query": {}}),
+            edits: of_control("/body/Blocks", &["body.Blocks"], &["x", "1000", "4"]),
         },
         Operation {
             path: "/dev/sendTransaction/",
             request: json!({"body": {"Transaction": {"From": ALICE}}, "query": {}}),
             edits: vec![
                 (remove("/body/Transaction/From"), &["body.Transaction"]),
+                (set("/body/Transaction/From", json!("0x1")), &["body.Transaction.From"]),
+                // Neither impersonated nor an account of the server.
+                (set("/body/Transaction/From", json!(format!("0x{}", "1".repeat(40)))), &["body.Transaction.From"]),
                 (set("/body/Transaction/Gas", json!("x")), &["body.Transaction.Gas"]),
+                (set("/body/Transaction/MaxFeePerGas", beyond_128_bits), &["body.Transaction.MaxFeePerGas"]),
+                (
+                    vec![
+                        ("/body/Transaction/MaxFeePerGas", json!("1")),
+                        ("/body/Transaction/MaxPriorityFeePerGas", json!("2")),
+                    ],
+                    &["body.Transaction.MaxPriorityFeePerGas"],
+                ),
+                (set("/body/foo", json!(1)), &["body.foo"]),
                 (set("/body/Transaction/Data", json!(long_data + "0")), &["body.Transaction.Data"]),
                 (set("/query/foo", json!("1")), &["query.foo"]),
             ],
@@ -312,6 +350,14 @@ fn operations() -> Vec<Operation> {
     ];
     operations.extend(READS.map(read));
     operations
+}
+
+/// Returns the faults of an operation with one field, at `pointer`, of which `values` are faults.
+fn of_control(pointer: &'static str, location: &'static [&'static str], values: &[&str]) -> Vec<Edit> {
+    let values = values.iter().map(|value| (vec![(pointer, json!(value))], location));
+    let others = [("/body/foo", &["body.foo"]), ("/query/foo", &["query.foo"])];
+    let others = others.map(|(pointer, location)| (vec![(pointer, json!("1"))], &location[..]));
+    values.chain(others).collect()
 }
 
 /// Reads with parameters in the path.

@@ -625,6 +625,16 @@ impl Node {
     pub fn check_transaction(&self, context: &Context, encoded: &[u8]) -> Result<(), NodeError> {
         send::check_transaction(self, context, encoded)
     }
+
+    /// Checks the sender of a [`NewTransaction::Request`] as [`send_transaction`](Self::send_transaction) does, for
+    /// requests that have other faults.
+    ///
+    /// # Errors
+    /// [`NodeError::UnknownAccount`] if it is not impersonated and the node does not have its key, or
+    /// [`NodeError::NotProducing`].
+    pub fn check_sender(&self, context: &Context, sender: Address) -> Result<(), NodeError> {
+        send::check_sender(self, context, sender)
+    }
 }
 
 /// Transactions that the node completes and signs.

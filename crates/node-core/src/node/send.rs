@@ -6,7 +6,7 @@ use crate::block::RecoveredTransaction;
 use crate::context::Context;
 use crate::pool::{DropReason, PoolStatus};
 use node_types::consensus::{PooledTransaction, Transaction};
-use node_types::{Bytes, H256};
+use node_types::{Address, Bytes, H256};
 
 /// A transaction to send, in one of the forms in which the node accepts it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,13 +55,7 @@ pub(super) fn send_transaction(
         NewTransaction::Encoded(encoded) => node.pool.add(&encoded)?,
         NewTransaction::Signed(transaction) => node.pool.add_transaction(transaction)?,
         NewTransaction::Request(request) => {
-            let producer = node.control(context)?;
-            let sender = request.from;
-            let has_key = node.accounts().contains(&sender);
-            if !has_key && !producer.is_impersonated(sender) {
-                return Err(NodeError::UnknownAccount(sender));
-            }
-            let signs = has_key && !producer.impersonated().contains(&sender);
+            let signs = signs_for(node, context, request.from)?;
             node.add_request(context, request, signs)?
         }
         NewTransaction::Unsigned(request) => node.add_request(context, request, false)?,
@@ -86,6 +80,21 @@ pub(super) fn check_transaction(node: &Node, context: &Context, encoded: &[u8]) 
     context.check()?;
     node.check_accepting()?;
     Ok(node.pool.check(encoded)?)
+}
+
+/// Returns whether the node signs transactions of `sender` whose fields it completes. Fails if it does not accept them.
+fn signs_for(node: &Node, context: &Context, sender: Address) -> Result<bool, NodeError> {
+    let producer = node.control(context)?;
+    let has_key = node.accounts().contains(&sender);
+    if !has_key && !producer.is_impersonated(sender) {
+        return Err(NodeError::UnknownAccount(sender));
+    }
+    Ok(has_key && !producer.impersonated().contains(&sender))
+}
+
+/// Checks the sender of a [`NewTransaction::Request`] as [`send_transaction`] does.
+pub(super) fn check_sender(node: &Node, context: &Context, sender: Address) -> Result<(), NodeError> {
+    signs_for(node, context, sender).map(drop)
 }
 
 impl Node {

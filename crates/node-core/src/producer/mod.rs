@@ -395,6 +395,14 @@ impl Producer {
         self.settings.set_timestamp(&*self.head()?, timestamp)
     }
 
+    /// Checks a timestamp as [`set_next_timestamp`](Self::set_next_timestamp) does, without setting it.
+    ///
+    /// # Errors
+    /// Those of [`set_next_timestamp`](Self::set_next_timestamp).
+    pub fn check_next_timestamp(&self, timestamp: u64) -> Result<(), ProducerError> {
+        self.settings.check_timestamp(&*self.head()?, timestamp)
+    }
+
     /// Sets the chain's clock to the timestamp of its head, from which it continues to run. A [reset](Self::reset) sets
     /// it in the same way.
     ///
@@ -414,6 +422,14 @@ impl Producer {
     pub fn increase_time(&self, seconds: u64) -> Result<i64, ProducerError> {
         let _sealing = self.sealing.lock();
         self.settings.increase_time(&*self.head()?, seconds)
+    }
+
+    /// Checks a number of seconds as [`increase_time`](Self::increase_time) does, without advancing the clock.
+    ///
+    /// # Errors
+    /// Those of [`increase_time`](Self::increase_time).
+    pub fn check_increase_of_time(&self, seconds: u64) -> Result<(), ProducerError> {
+        self.settings.check_increase(&*self.head()?, seconds)
     }
 
     /// Sets the base fee of the next block, in wei per gas. Later base fees are computed from it as usual.

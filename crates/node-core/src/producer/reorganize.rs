@@ -7,8 +7,8 @@ use crate::context::Context;
 use crate::edits::block_edits;
 use crate::executor::{BlockExecution, ExecutionError, TransactionError};
 use crate::pool::{DropReason, Effects};
-use node_types::H256;
 use node_types::consensus::Header;
+use node_types::{BlockNumber, H256};
 use std::collections::HashSet;
 
 impl Producer {
@@ -31,6 +31,15 @@ impl Producer {
         };
         self.transactions_changed(None);
         Ok(change)
+    }
+
+    /// Checks a number of blocks as [`reorganize`](Self::reorganize) does, without replacing any.
+    ///
+    /// # Errors
+    /// [`ProducerError::ReorganizationTooDeep`], and failures of the backend.
+    pub fn check_reorganization(&self, blocks: u64) -> Result<(), ProducerError> {
+        let base = self.parts.backend.view()?;
+        check_depth(base.head().number, base.earliest_state(), blocks)
     }
 
     /// Like [`reorganize`](Self::reorganize), but the new blocks contain the given transactions, and those of the
@@ -74,10 +83,7 @@ impl Producer {
         let ProducerParts { backend, executor, spec, .. } = &self.parts;
         let base = backend.view()?;
         let head = base.head().number;
-        let most = (head - base.earliest_state().min(head)).min(Self::MAX_REORGANIZATION);
-        if blocks > most {
-            return Err(ProducerError::ReorganizationTooDeep { blocks, most });
-        }
+        check_depth(head, base.earliest_state(), blocks)?;
         let ancestor = head - blocks;
         let mut branch = GrowingBranch::new(base.clone(), ancestor)?;
         let mut writes = Vec::new();
@@ -131,4 +137,14 @@ impl Producer {
         self.forget_obstacle();
         Ok(change)
     }
+}
+
+/// Fails if the newest `blocks` blocks cannot be replaced. The first new block is executed on the state of its parent,
+/// which is stored from the block `earliest` on.
+fn check_depth(head: BlockNumber, earliest: BlockNumber, blocks: u64) -> Result<(), ProducerError> {
+    let most = (head - earliest.min(head)).min(Producer::MAX_REORGANIZATION);
+    if blocks > most {
+        return Err(ProducerError::ReorganizationTooDeep { blocks, most });
+    }
+    Ok(())
 }

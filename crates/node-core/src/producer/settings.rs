@@ -99,23 +99,34 @@ impl BlockSettings {
         Ok(())
     }
 
+    /// Fails if the next block cannot have this timestamp.
+    pub(super) fn check_timestamp(&self, parent: &SealedHeader, timestamp: u64) -> Result<(), ProducerError> {
+        self.chosen.lock().check_timestamp(&self.spec, parent, timestamp)
+    }
+
     /// Advances the chain's clock by `seconds`, or from the timestamp of `head` if that is ahead of the clock, as it
     /// is when blocks are mined faster than one per second, unless the time was set back. Returns by how many seconds the chain's clock is then
     /// ahead of the system clock.
     pub(super) fn increase_time(&self, head: &SealedHeader, seconds: u64) -> Result<i64, ProducerError> {
-        let now = self.clock.now_millis();
         let mut chosen = self.chosen.lock();
+        chosen.offset = self.increased(&chosen, head, seconds)?;
+        Ok(chosen.offset / 1_000)
+    }
+
+    /// Fails if the chain's clock cannot be advanced by `seconds`.
+    pub(super) fn check_increase(&self, head: &SealedHeader, seconds: u64) -> Result<(), ProducerError> {
+        self.increased(&self.chosen.lock(), head, seconds).map(drop)
+    }
+
+    /// Returns the offset of the chain's clock, in milliseconds, after it was advanced by `seconds`.
+    fn increased(&self, chosen: &Choices, head: &SealedHeader, seconds: u64) -> Result<i64, ProducerError> {
+        let now = self.clock.now_millis();
         let from_head = i128::from(head.header.timestamp) * 1_000 - i128::from(now);
         let least = if chosen.next.least_timestamp.is_some() { i128::MIN } else { from_head };
         let offset = least.max(chosen.offset.into()) + i128::from(seconds) * 1_000;
         let offset = i64::try_from(offset).ok();
-        match offset.filter(|offset| self.now_with(*offset) <= ProducerError::LAST_TIMESTAMP) {
-            Some(offset) => {
-                chosen.offset = offset;
-                Ok(offset / 1_000)
-            }
-            None => Err(ProducerError::TooFarAhead { seconds }),
-        }
+        let offset = offset.filter(|offset| self.now_with(*offset) <= ProducerError::LAST_TIMESTAMP);
+        offset.ok_or(ProducerError::TooFarAhead { seconds })
     }
 
     /// Sets the chain's time to `timestamp`.

@@ -3,11 +3,15 @@
 use node_core::backend::LogFilter;
 use node_core::executor::{AccountOverride, Call, StateOverrides, StorageOverride};
 use node_core::node::{AboveHead, BlockRange, FeeHistory, Limit, LogBlocks, LogQuery, Node, TransactionRequest};
+use node_core::producer::{Producer, ProducerError};
 use node_types::consensus::{AccessListItem, Authorization, Withdrawal};
 use node_types::wire::{
     self, CallInput, FilterObject, GetLogsInput, HashData, ListLimit, Quantity256, RequestLimits, UnsignedTransaction,
 };
 use node_types::{H256, U256};
+
+/// The size of prices that an executor must support.
+const PRICE_BITS: usize = 128;
 
 /// Returns the limits that the decoder of a request checks.
 pub(crate) fn limits(node: &Node) -> RequestLimits {
@@ -19,6 +23,9 @@ pub(crate) fn limits(node: &Node) -> RequestLimits {
         storage_keys: list(limits.storage_keys, Limit::StorageKeys),
         percentiles: list(limits.percentiles, Limit::Percentiles),
         fee_history_blocks: FeeHistory::MAX_BLOCKS,
+        mined_blocks: Producer::MAX_BLOCKS,
+        last_timestamp: ProducerError::LAST_TIMESTAMP,
+        price_bits: PRICE_BITS,
     }
 }
 

@@ -178,7 +178,9 @@ fn with_others(faults: Vec<ErrorDetail>, found: Result<(), NodeError>) -> HttpEr
             others @ (NodeError::Invalid(_)
             | NodeError::RangeAboveHead { .. }
             | NodeError::TooManyBlocks { .. }
-            | NodeError::TransactionRejected(_)),
+            | NodeError::TransactionRejected(_)
+            | NodeError::UnknownAccount(_)
+            | NodeError::Control(_)),
         ) => HttpError::Faulty(faults, Box::new(others)),
         _ => HttpError::Parameters(faults),
     }

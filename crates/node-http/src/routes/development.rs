@@ -10,10 +10,10 @@ use node_core::block::BlockRef;
 use node_core::cost::Cost;
 use node_core::node::NewTransaction;
 use node_types::wire::{
-    ControlOutput, Data, DropTransactionInput, EmptyInput, ImpersonateInput, IncreaseTimeInput, MineInput, MineOutput,
-    PoolContentOutput, Quantity, ReorganizeInput, ReorganizeOutput, SendRawTransactionOutput, SendTransactionInput,
-    SetBalanceInput, SetCodeInput, SetNextBlockBaseFeeInput, SetNextBlockTimestampInput, SetNonceInput,
-    SetStorageInput, SnapshotId,
+    self, ControlOutput, Data, DropTransactionInput, EmptyInput, ImpersonateInput, IncreaseTimeInput, MineInput,
+    MineOutput, PoolContentOutput, Quantity, ReorganizeInput, ReorganizeOutput, SendRawTransactionOutput,
+    SendTransactionInput, SetBalanceInput, SetCodeInput, SetNextBlockBaseFeeInput, SetNextBlockTimestampInput,
+    SetNonceInput, SetStorageInput, SnapshotId,
 };
 
 const EDIT: &str = "Takes effect at once for reads, and is part of the changes of the next block.";
@@ -40,18 +40,30 @@ pub(super) fn operations() -> Vec<Operation> {
             "Set the timestamp of the next block",
             "Sets the timestamp of the next block, from which the clock of the chain continues. It must be later than the head's.",
         )
-        .body(|_, _: &SetNextBlockTimestampInput| Cost::CONTROL, |node, context, input| {
-            Ok(done(node.control(context)?.set_next_timestamp(input.timestamp.0)?))
-        }),
+        .body_with_check(
+            Cost::CONTROL,
+            SetNextBlockTimestampInput::clone,
+            wire::decode_fields,
+            |node, context, input| Ok(node.control(context)?.check_next_timestamp(input.timestamp.0)?),
+            |node, context, input: SetNextBlockTimestampInput| {
+                Ok(done(node.control(context)?.set_next_timestamp(input.timestamp.0)?))
+            },
+        ),
         Operation::post(
             "/dev/increaseTime/",
             "Advance the clock",
             "Advances the clock of the chain by a number of seconds.",
         )
-        .body(|_, _: &IncreaseTimeInput| Cost::CONTROL, |node, context, input| {
-            node.control(context)?.increase_time(input.seconds.0)?;
-            Ok(done(()))
-        }),
+        .body_with_check(
+            Cost::CONTROL,
+            IncreaseTimeInput::clone,
+            wire::decode_fields,
+            |node, context, input| Ok(node.control(context)?.check_increase_of_time(input.seconds.0)?),
+            |node, context, input: IncreaseTimeInput| {
+                node.control(context)?.increase_time(input.seconds.0)?;
+                Ok(done(()))
+            },
+        ),
         Operation::post(
             "/dev/setNextBlockBaseFee/",
             "Set the base fee of the next block",
@@ -85,11 +97,17 @@ pub(super) fn operations() -> Vec<Operation> {
              contains them.",
         )
         .limits("128 blocks.")
-        .body(|_, _: &ReorganizeInput| Cost::CONTROL, |node, context, input| {
-            let HeadChange { added, removed } = node.control(context)?.reorganize(context, input.blocks.0)?;
-            let hashes = |blocks: Vec<BlockRef>| blocks.into_iter().map(|block| Data(block.hash)).collect();
-            Ok(ReorganizeOutput { added: hashes(added), removed: hashes(removed) })
-        }),
+        .body_with_check(
+            Cost::CONTROL,
+            ReorganizeInput::clone,
+            wire::decode_fields,
+            |node, context, input| Ok(node.control(context)?.check_reorganization(input.blocks.0)?),
+            |node, context, input: ReorganizeInput| {
+                let HeadChange { added, removed } = node.control(context)?.reorganize(context, input.blocks.0)?;
+                let hashes = |blocks: Vec<BlockRef>| blocks.into_iter().map(|block| Data(block.hash)).collect();
+                Ok(ReorganizeOutput { added: hashes(added), removed: hashes(removed) })
+            },
+        ),
         Operation::post(
             "/dev/impersonate/",
             "Impersonate an account",
@@ -115,11 +133,17 @@ pub(super) fn operations() -> Vec<Operation> {
         .problems(&[TransactionRejected, ExecutionReverted, ExecutionFailed])
         .links(SENT)
         // Without a gas limit, the gas is estimated.
-        .body(|_, _: &SendTransactionInput| Cost::SEND_UNSIGNED, |node, context, input| {
-            let request = convert::input::transaction_request(input.transaction);
-            let hash = node.send_transaction(context, NewTransaction::Request(request))?;
-            Ok(SendRawTransactionOutput { transaction_hash: Data(hash) })
-        }),
+        .body_with_check(
+            Cost::SEND_UNSIGNED,
+            |input: &SendTransactionInput| input.transaction.from,
+            SendTransactionInput::sender_of,
+            |node, context, sender| node.check_sender(context, sender.0),
+            |node, context, input: SendTransactionInput| {
+                let request = convert::input::transaction_request(input.transaction);
+                let hash = node.send_transaction(context, NewTransaction::Request(request))?;
+                Ok(SendRawTransactionOutput { transaction_hash: Data(hash) })
+            },
+        ),
         Operation::post("/dev/setBalance/", "Set a balance", EDIT)
         .body(|_, _: &SetBalanceInput| Cost::CONTROL, |node, context, input| {
             Ok(done(node.control(context)?.set_balance(input.address.0, input.balance.0)?))

@@ -1,6 +1,7 @@
 //! Calls and gas estimates.
 
 use super::decode::{Decode, Faults, Faulty, Input, ObjectDecoder, deserialize_by_decoding, wire_objects};
+use super::text::TextError;
 use super::{
     AccessListItem, AccountOverride, AddressData, Authorization, BytesData, EstimateGasObject, HashData, Quantity64,
     Quantity256,
@@ -152,11 +153,11 @@ impl Decode for TransactionCall {
         let data = object.optional("Data");
         let from = object.optional("From");
         let gas = object.optional("Gas");
-        let gas_price = object.optional("GasPrice");
+        let gas_price = object.optional_or_default("GasPrice").map(|Price(price)| price);
         let alias = object.optional("Input");
-        let max_fee_per_blob_gas = object.optional("MaxFeePerBlobGas");
-        let max_fee_per_gas = object.optional("MaxFeePerGas");
-        let max_priority_fee_per_gas = object.optional("MaxPriorityFeePerGas");
+        let max_fee_per_blob_gas = object.optional_or_default("MaxFeePerBlobGas").map(|Price(price)| price);
+        let max_fee_per_gas = object.optional_or_default("MaxFeePerGas").map(|Price(price)| price);
+        let max_priority_fee_per_gas = object.optional_or_default("MaxPriorityFeePerGas").map(|Price(price)| price);
         let nonce = object.optional("Nonce");
         let to = object.optional("To");
         let value = object.optional("Value");
@@ -170,10 +171,8 @@ impl Decode for TransactionCall {
                 object.fault(name, "both GasPrice and (MaxFeePerGas or MaxPriorityFeePerGas) specified");
             }
         }
-        if let (Ok(Some(cap)), Ok(Some(tip))) = (&max_fee_per_gas, &max_priority_fee_per_gas)
-            && tip > cap
-        {
-            object.fault("MaxPriorityFeePerGas", "max priority fee per gas higher than max fee per gas");
+        if let (Ok(cap), Ok(tip)) = (&max_fee_per_gas, &max_priority_fee_per_gas) {
+            check_tip(&mut object, *cap, *tip);
         }
         let has_authorizations = matches!(&authorization_list, Ok(Some(list)) if !list.is_empty());
         let has_blobs = matches!(&blob_versioned_hashes, Ok(Some(hashes)) if !hashes.is_empty());
@@ -199,6 +198,31 @@ impl Decode for TransactionCall {
             })
         };
         call().ok()
+    }
+}
+
+/// Adds a fault if the highest tip of a transaction is above its highest price.
+pub(super) fn check_tip(transaction: &mut ObjectDecoder<'_, '_>, cap: Option<Quantity256>, tip: Option<Quantity256>) {
+    if let (Some(cap), Some(tip)) = (cap, tip)
+        && tip > cap
+    {
+        transaction.fault("MaxPriorityFeePerGas", "max priority fee per gas higher than max fee per gas");
+    }
+}
+
+/// A price in wei per gas or per blob gas.
+#[derive(Default)]
+pub(super) struct Price(pub(super) Option<Quantity256>);
+
+impl Decode for Price {
+    fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
+        let price = Quantity256::decode(input, faults)?;
+        let bits = faults.limits().price_bits;
+        if price.0.bits() > bits {
+            input.fault(TextError::Overflow { bits }, faults);
+            return None;
+        }
+        Some(Self(Some(price)))
     }
 }
 

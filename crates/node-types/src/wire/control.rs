@@ -1,20 +1,32 @@
 //! Control of a development chain.
 
-use super::decode::{Decode, Faults, Input, ListLimit, decode_array, decode_object, wire_objects};
+use super::call::{Price, check_tip};
+use super::decode::{Decode, Faults, Input, ListLimit, ObjectDecoder, decode_array, decode_object, wire_objects};
 use super::{AddressData, BytesData, HashData, Quantity, Quantity64, Quantity256, StorageKey, Transaction, Withdrawal};
+use serde_json::value::RawValue;
 
 wire_objects! {
     /// The request body of mine.
     request MineInput {
         /// Number of blocks; 1 if absent.
         #[serde(skip_serializing_if = "Option::is_none")]
-        blocks: Option<Quantity64> = optional("Blocks"),
+        blocks: Option<Quantity64> = optional_or_default("Blocks") as MinedBlocks,
         /// Seconds between consecutive blocks. If absent, the clock determines the timestamps.
         #[serde(skip_serializing_if = "Option::is_none")]
-        interval: Option<Quantity64> = optional("Interval"),
+        interval: Option<Quantity64> = optional_or_default("Interval") as Interval,
         /// Withdrawals of the first block.
         #[cfg_attr(feature = "schema", schema(required = false, max_items = 1024))]
         withdrawals: Vec<Withdrawal> = optional_or_default("Withdrawals") as Withdrawals,
+        => |decoder| {
+            let last = decoder.limits().last_timestamp;
+            if let (Ok(blocks), Ok(Some(Quantity(interval)))) = (&blocks, &interval) {
+                let blocks = blocks.map_or(1, |blocks| blocks.0);
+                if blocks.saturating_mul(*interval) > last {
+                    let blocks = format_args!("{blocks} blocks every {interval} s end too far in the future");
+                    decoder.fault("Interval", format_args!("{blocks}; the last timestamp of a block is {last}"));
+                }
+            }
+        }
     }
 
     /// The response of mine.
@@ -93,10 +105,10 @@ wire_objects! {
         gas: Option<Quantity64> = optional("Gas"),
         /// Highest price that the sender pays, in wei per gas; a suggested price if absent.
         #[serde(skip_serializing_if = "Option::is_none")]
-        max_fee_per_gas: Option<Quantity256> = optional("MaxFeePerGas"),
+        max_fee_per_gas: Option<Quantity256> = optional_or_default("MaxFeePerGas") as Price,
         /// Highest tip for the producer, in wei per gas; a suggested tip if absent.
         #[serde(skip_serializing_if = "Option::is_none")]
-        max_priority_fee_per_gas: Option<Quantity256> = optional("MaxPriorityFeePerGas"),
+        max_priority_fee_per_gas: Option<Quantity256> = optional_or_default("MaxPriorityFeePerGas") as Price,
         /// Nonce; the next nonce of the sender if absent.
         #[serde(skip_serializing_if = "Option::is_none")]
         nonce: Option<Quantity64> = optional("Nonce"),
@@ -106,6 +118,11 @@ wire_objects! {
         /// Amount to transfer, in wei.
         #[serde(skip_serializing_if = "Option::is_none")]
         value: Option<Quantity256> = optional("Value"),
+        => |decoder| {
+            if let (Ok(cap), Ok(tip)) = (&max_fee_per_gas, &max_priority_fee_per_gas) {
+                check_tip(decoder, *cap, *tip);
+            }
+        }
     }
 
     /// The request body of setBalance.
@@ -158,6 +175,18 @@ wire_objects! {
     }
 }
 
+impl SendTransactionInput {
+    /// Returns the sender in a body that may have faults elsewhere, or `None` if it has faults itself.
+    pub fn sender_of(body: &[u8]) -> Option<AddressData> {
+        let mut ignored = Faults::default();
+        let raw: &RawValue = serde_json::from_slice(body).ok()?;
+        ObjectDecoder::new(Input::body(raw), Self::PROPERTIES, &mut ignored)?.read("Transaction", |transaction| {
+            let mut ignored = Faults::default();
+            ObjectDecoder::new(transaction, UnsignedTransaction::PROPERTIES, &mut ignored)?.required("From").ok()
+        })
+    }
+}
+
 /// Maximum number of withdrawals of a block. The consensus layer requests at most 16.
 const MAX_WITHDRAWALS: ListLimit = ListLimit { most: 1_024, option: None };
 
@@ -168,6 +197,37 @@ decode_object! {
         index: required("Index") as Quantity,
         validator_index: required("ValidatorIndex") as Quantity,
     }
+}
+
+/// A number of blocks to mine.
+#[derive(Default)]
+struct MinedBlocks(Option<Quantity64>);
+
+impl Decode for MinedBlocks {
+    fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
+        let most = faults.limits().mined_blocks;
+        at_most(most, input, faults).map(Some).map(Self)
+    }
+}
+
+/// The time between blocks, in seconds.
+#[derive(Default)]
+struct Interval(Option<Quantity64>);
+
+impl Decode for Interval {
+    fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
+        let most = faults.limits().last_timestamp;
+        at_most(most, input, faults).map(Some).map(Self)
+    }
+}
+
+fn at_most(most: u64, input: Input<'_>, faults: &mut Faults) -> Option<Quantity64> {
+    let number = Quantity64::decode(input, faults)?;
+    if number.0 > most {
+        input.fault(format_args!("expected a number of at most {most}"), faults);
+        return None;
+    }
+    Some(number)
 }
 
 #[derive(Default)]

@@ -427,6 +427,11 @@ impl<'a, 'f> ObjectDecoder<'a, 'f> {
         self.optional(name).map(|value| value.unwrap_or(default))
     }
 
+    /// Returns the limits of the request.
+    pub(super) fn limits(&self) -> &RequestLimits {
+        self.faults.limits()
+    }
+
     /// Adds a fault of the property `name`.
     pub fn fault(&mut self, name: &'static str, message: impl fmt::Display) {
         let json = self.raw(name).map(RawValue::get);

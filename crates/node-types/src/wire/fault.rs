@@ -19,6 +19,12 @@ pub struct RequestLimits {
     pub percentiles: ListLimit,
     /// Number of blocks of a fee history.
     pub fee_history_blocks: u64,
+    /// Number of blocks that are mined.
+    pub mined_blocks: u64,
+    /// The last timestamp of a block, in Unix seconds.
+    pub last_timestamp: u64,
+    /// Size of a price in wei per gas or per blob gas, in bits.
+    pub price_bits: usize,
 }
 
 /// Maximum length of a list in a request.
@@ -50,6 +56,9 @@ impl Default for RequestLimits {
             storage_keys: ListLimit::NONE,
             percentiles: ListLimit::NONE,
             fee_history_blocks: u64::MAX,
+            mined_blocks: u64::MAX,
+            last_timestamp: u64::MAX,
+            price_bits: 256,
         }
     }
 }

@@ -53,6 +53,7 @@ fn lists_are_limited_whether_or_not_their_elements_are_valid() {
         storage_keys: limit(3),
         percentiles: ListLimit { most: 4, option: None },
         fee_history_blocks: 5,
+        ..RequestLimits::default()
     };
     let found = |result: Result<(), BodyError>| match result {
         Err(BodyError::Invalid(faults)) => {
