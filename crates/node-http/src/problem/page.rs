@@ -66,7 +66,7 @@ impl ProblemPage {
             Self::RangeAboveHead => (
                 "The range of `getLogs` ends above the head, or begins above it. The one such range that is served is that from the \
                  block after the head to the latest: it has no logs.",
-                "Leave out `ToBlock`, or set it to `latest`. `detail` contains the number of the head, and so does `/blockNumber/`. \
+                "Leave out `ToBlock`, or set it to `latest`; lower `FromBlock` if it is above the block after the head. `detail` contains the number of the head, and so does `/blockNumber/`. \
                  To receive logs of later blocks as they arrive, use `/newFilter/` or `/events/`.",
             ),
             Self::FilterNotFound => (
@@ -125,7 +125,7 @@ impl Article {
             cause: "The request is well-formed, but a property has the wrong type, range or name, is missing, or contradicts \
                     another one. The status is 422 and the type `about:blank`.",
             remedy: "Correct everything that `errors` lists: `location` is where a fault is in the request, `value` what was sent \
-                     there, and `message` what is expected. The schemas at `/schemas/` describe every request.",
+                     there (cut, as text, if it is longer than 1 KiB), and `message` what is expected. The schemas at `/schemas/` describe every request.",
             example,
         }
     }
