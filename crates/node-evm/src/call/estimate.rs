@@ -1,9 +1,10 @@
 //! Gas estimation by running a call with different gas limits.
 
 use crate::call::{CallRun, reverted};
+use crate::machine::halt;
 use node_core::executor::{CallFailure, EstimateOutcome, ExecutionError, TransactionError};
 use node_core::protocol::gas::TRANSACTION_GAS;
-use revm::context::result::{ExecutionResult, HaltReason};
+use revm::context::result::ExecutionResult;
 
 /// Gas that a call with value receives in addition to the gas passed by the caller (Yellow Paper, appendix G).
 const CALL_STIPEND: u64 = 2_300;
@@ -84,11 +85,13 @@ fn attempt(run: &mut CallRun<'_>, limit: u64) -> Result<Attempt, ExecutionError>
         Err(ExecutionError::Refused(
             TransactionError::IntrinsicGas { required, .. } | TransactionError::FloorGas { required, .. },
         )) if run.affordable_gas() == Some(limit) => return Err(run.insufficient_funds(required)?.into()),
-        Ok(ExecutionResult::Halt { reason: HaltReason::OutOfGas(_), .. })
-        | Err(ExecutionError::Refused(TransactionError::IntrinsicGas { .. } | TransactionError::FloorGas { .. })) => {
+        Err(ExecutionError::Refused(TransactionError::IntrinsicGas { .. } | TransactionError::FloorGas { .. })) => {
             CallFailure::GasCap { cap: limit }
         }
-        Ok(ExecutionResult::Halt { reason, .. }) => run.halted(reason),
+        Ok(ExecutionResult::Halt { reason, .. }) => match run.halted(reason) {
+            CallFailure::Halted { reason, .. } if halt::is_out_of_gas(&reason) => CallFailure::GasCap { cap: limit },
+            failure => failure,
+        },
         Err(error) => return Err(error),
     };
     Ok(Attempt::Failed(failure))

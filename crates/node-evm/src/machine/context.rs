@@ -11,6 +11,7 @@ use revm::handler::precompile_output_to_interpreter_result;
 use revm::interpreter::interpreter::EthInterpreter;
 use revm::interpreter::{CallInputs, InterpreterResult};
 use revm::precompile::{PrecompileHalt, PrecompileOutput};
+use std::borrow::Cow;
 
 /// revm's context on top of [`StateDb`], with [`RunState`] as its extension.
 pub type EvmContext<'a> =
@@ -33,6 +34,8 @@ pub struct RunState<'a> {
     pub(crate) logs: Option<LogBook>,
     /// The instruction that ended the frame that ended last, if the frame failed.
     pub(crate) failed_at: Option<LastInstruction>,
+    /// Why the precompile that failed last has failed, in geth's words.
+    pub(crate) precompile_failure: Cow<'static, str>,
 }
 
 impl<'a> RunState<'a> {
@@ -41,7 +44,14 @@ impl<'a> RunState<'a> {
         // Up to 24 KiB of other instructions can run from one of these to the next. That usually takes nanoseconds, but
         // can take a millisecond.
         let counted_per_check = if waiting::is_allowed() { 1024 } else { 4 };
-        Self { context, counted: 0, counted_per_check, logs: None, failed_at: None }
+        Self {
+            context,
+            counted: 0,
+            counted_per_check,
+            logs: None,
+            failed_at: None,
+            precompile_failure: Cow::Borrowed(""),
+        }
     }
 
     /// Returns an error if the context interrupts the run.

@@ -115,10 +115,8 @@ impl<'a> Machine<'a> {
 
     /// Returns geth's text for the last run, which halted for `reason`.
     pub(crate) fn halt_text(&self, reason: HaltReason) -> Cow<'static, str> {
-        match reason {
-            HaltReason::PrecompileErrorWithContext(cause) => format!("{}: {cause}", halt::PRECOMPILE_FAILED).into(),
-            reason => halt::text(reason.into(), self.evm.ctx_ref().chain.failed_at),
-        }
+        let state = &self.evm.ctx_ref().chain;
+        halt::text(reason.into(), state.failed_at, state.precompile_failure.clone())
     }
 
     /// Returns the block's environment, mutably.

@@ -4,13 +4,14 @@
 //! mined, imported or traced after it was simulated.
 
 use crate::machine::context::{self as evm_context, EvmContext};
+use crate::machine::halt;
 use node_core::backend::CacheUse;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use revm::context::{Cfg, CfgEnv};
 use revm::handler::{EthPrecompiles, PrecompileProvider, precompile_output_to_interpreter_result};
 use revm::interpreter::{CallInputs, InterpreterResult};
-use revm::precompile::{Precompile, PrecompileId, PrecompileOutput};
+use revm::precompile::{PrecompileHalt, PrecompileId, PrecompileOutput};
 use revm::primitives::hardfork::SpecId;
 use revm::primitives::{Address, AddressSet, Bytes};
 use std::sync::Arc;
@@ -76,9 +77,8 @@ impl<'a> PrecompileProvider<EvmContext<'a>> for CachedPrecompiles {
 
     fn run(&mut self, context: &mut EvmContext<'a>, inputs: &CallInputs) -> Result<Option<InterpreterResult>, String> {
         let Self { ethereum, results } = self;
-        let Some(id) = ethereum.precompiles.get(&inputs.bytecode_address).map(Precompile::id) else {
-            return Ok(None);
-        };
+        let Some(contract) = ethereum.precompiles.get(&inputs.bytecode_address) else { return Ok(None) };
+        let id = contract.id();
         let (precompile, length) = (inputs.bytecode_address, inputs.input.len());
         let call = (length <= LONGEST_INPUT && is_expensive(id)).then(|| Call {
             spec: ethereum.spec,
@@ -92,12 +92,22 @@ impl<'a> PrecompileProvider<EvmContext<'a>> for CachedPrecompiles {
         if let Some(refused) = evm_context::refused(context, inputs, is_quick(id, length)) {
             return Ok(Some(refused));
         }
-        let result = ethereum.run(context, inputs)?;
-        if let (Some(call), Some(result)) = (call, result.as_ref().filter(|result| result.is_ok())) {
+        let output = contract.execute(&inputs.input.as_bytes(context), inputs.gas_limit, inputs.reservoir);
+        let output = output.map_err(|error| error.to_string())?;
+        if let Some(halt) = output.halt_reason() {
+            let halt = match halt {
+                // geth demands more gas for such lengths than there can be.
+                PrecompileHalt::ModexpEip7823LimitSize if ethereum.spec < SpecId::OSAKA => PrecompileHalt::OutOfGas,
+                halt => halt.clone(),
+            };
+            context.chain.precompile_failure = halt::precompile_text(id, halt);
+        }
+        let result = precompile_output_to_interpreter_result(output, inputs.gas_limit);
+        if let Some(call) = call.filter(|_| result.is_ok()) {
             let gas_used = inputs.gas_limit - result.gas.remaining();
             results.0.insert(call, Success { gas_used, output: result.output.clone() });
         }
-        Ok(result)
+        Ok(Some(result))
     }
 
     fn warm_addresses(&self) -> &AddressSet {

@@ -7,7 +7,7 @@ use crate::extension::{Precompile, PrecompileCall, PrecompileMap, PrecompileOutc
 use crate::machine::context::{self as evm_context, EvmContext};
 use crate::precompile::cache::CachedPrecompiles;
 use node_core::executor::NamedContract;
-use revm::context::{CfgEnv, JournalTr, LocalContextTr};
+use revm::context::CfgEnv;
 use revm::handler::{EthPrecompiles, PrecompileProvider, precompile_output_to_interpreter_result};
 use revm::interpreter::{CallInputs, InterpreterResult};
 use revm::precompile::{Precompile as EvmPrecompile, PrecompileHalt, PrecompileOutput};
@@ -86,7 +86,6 @@ fn run_custom(precompile: &dyn Precompile, context: &mut EvmContext<'_>, inputs:
         context: &mut *context,
     });
     let reservoir = inputs.reservoir;
-    let failed = |reason: String| PrecompileOutput::halt(PrecompileHalt::Other(reason.into()), reservoir);
     let output = match outcome {
         PrecompileOutcome::Returned { gas_used, output } => PrecompileOutput::new(gas_used, output.to_evm(), reservoir),
         PrecompileOutcome::Reverted { gas_used, output } => {
@@ -94,11 +93,8 @@ fn run_custom(precompile: &dyn Precompile, context: &mut EvmContext<'_>, inputs:
         }
         PrecompileOutcome::OutOfGas => PrecompileOutput::halt(PrecompileHalt::OutOfGas, reservoir),
         PrecompileOutcome::Failed(reason) => {
-            // As for revm's own precompiles, the reason is reported only for a top-level call.
-            if context.journaled_state.depth() == 1 {
-                context.local.set_precompile_error_context(reason.clone());
-            }
-            failed(reason)
+            context.chain.precompile_failure = reason.into();
+            PrecompileOutput::halt(PrecompileHalt::Other("".into()), reservoir)
         }
         PrecompileOutcome::NoState(error) => return evm_context::abort(context, inputs, error),
     };

@@ -82,7 +82,7 @@ fn a_precompile_can_revert_fail_and_run_out_of_gas() {
         other => panic!("{other:?}"),
     };
     assert!(matches!(failed(0xff), CallFailure::Reverted { output, .. } if output[..] == [0x42]));
-    assert!(matches!(failed(0xfe), CallFailure::Halted { reason, .. } if reason == "precompiled failed: refused"));
+    assert!(matches!(failed(0xfe), CallFailure::Halted { reason, .. } if reason == "refused"));
     assert!(matches!(failed(0xfd), CallFailure::Halted { .. }));
     // A contract sees the failure, and what was returned.
     let reverted = returned(world.call(&call(CONTRACT, &[0xff])).unwrap());

@@ -244,6 +244,8 @@ fn calls_estimates_access_lists_and_traces_name_a_halt_alike() {
         ("90", false, "stack underflow (0 <=> 2)"),
         ("600056", false, "invalid jump destination"),
         ("60015f5f3e", false, "return data out of bounds"),
+        (&format!("7f{}51", "ff".repeat(32)), false, "gas uint64 overflow"),
+        ("61c0015f5ff0", false, "out of gas: max initcode size exceeded"),
         (long, true, "max code size exceeded"),
         ("60ef5f5360015ff3", true, "invalid code: must not begin with 0xef"),
         // 12,000 bytes of code, for 2,400,000 gas.
@@ -265,12 +267,91 @@ fn calls_estimates_access_lists_and_traces_name_a_halt_alike() {
         assert_eq!(access_list(&world, &call).unwrap().error.as_deref(), Some(error), "{code}");
         let got = trace(&world, &call, CALLS);
         assert_eq!(got["error"], error, "{code}");
-        if !error.ends_with("out of gas") {
-            let context = Context::unbounded().with_gas_budget(BUDGET);
-            let estimate = world.executor.estimate(&context, &*world.view, &header(&world), &call).unwrap();
-            let EstimateOutcome::Failed(failure) = estimate else { panic!("{code}: {estimate:?}") };
-            assert_eq!(reason(failure), error, "{code}");
+        let context = Context::unbounded().with_gas_budget(BUDGET);
+        let estimate = world.executor.estimate(&context, &*world.view, &header(&world), &call).unwrap();
+        let EstimateOutcome::Failed(failure) = estimate else { panic!("{code}: {estimate:?}") };
+        match error.starts_with("out of gas") {
+            true => assert_eq!(failure, CallFailure::GasCap { cap: 1_000_000 }, "{code}"),
+            false => assert_eq!(reason(failure), error, "{code}"),
         }
+    }
+}
+
+#[test]
+fn calls_estimates_and_traces_name_the_failure_of_a_precompile_alike() {
+    let one = format!("{:064x}", 1);
+    let zeros = |bytes: usize| "00".repeat(bytes);
+    // A commitment and its versioned hash, with a value that is not that of the polynomial.
+    let infinity = format!("c0{}", zeros(47));
+    let versioned_hash = "010657f37554c781402a22917dee2f75def7ab966d7b770905398eba3c444014";
+    let too_long = "one or more of base/exponent/modulus length exceeded 1024 bytes";
+    let cases = [
+        (0x05, format!("{:064x}{}", 1_025, zeros(64)), too_long),
+        (0x06, format!("{one}{one}"), "point is not on curve"),
+        (0x06, "ff".repeat(64), "invalid fp.Element encoding"),
+        (0x07, format!("{one}{one}"), "point is not on curve"),
+        (0x08, one.clone(), "bad elliptic curve pairing size"),
+        (0x09, "00".to_owned(), "invalid input length"),
+        (0x09, format!("{}02", zeros(212)), "invalid final flag"),
+        (0x0a, "00".to_owned(), "invalid input length"),
+        (0x0a, zeros(192), "mismatched versioned hash"),
+        (0x0a, format!("{versioned_hash}{one}{one}{infinity}{infinity}"), "error verifying kzg proof"),
+        (0x0a, format!("{versioned_hash}{}{infinity}{infinity}", "ff".repeat(64)), "error verifying kzg proof"),
+        (0x0b, "00".to_owned(), "invalid input length"),
+        (0x0b, format!("01{}", zeros(255)), "invalid field element top bytes"),
+        (0x0b, format!("{}{one}{}", zeros(32), zeros(192)), "invalid point: not on curve"),
+        (0x0c, String::new(), "invalid input length"),
+        (0x0d, zeros(257), "invalid input length"),
+        (0x0e, String::new(), "invalid input length"),
+        (0x0f, zeros(383), "invalid input length"),
+        (0x10, format!("{}{}", zeros(16), "ff".repeat(48)), "invalid fp.Element encoding"),
+        (0x11, zeros(64), "invalid input length"),
+    ];
+    let calls = |code: &str| Genesis::at(Fork::Osaka).code(CONTRACT, code).build();
+    for (precompile, input, error) in cases {
+        let direct = Call { to: Some(Address::from_low_u64_be(precompile)), input: hex(&input), ..call() };
+        let world = calls("00");
+        let CallOutcome::Failed(CallFailure::Halted { reason, .. }) = world.call(&direct).unwrap() else {
+            panic!("{precompile:#x}")
+        };
+        assert_eq!(reason, error, "{precompile:#x}");
+        let Ok(EstimateOutcome::Failed(CallFailure::Halted { reason, .. })) = world.estimate(&direct) else {
+            panic!("{precompile:#x}")
+        };
+        assert_eq!(reason, error, "{precompile:#x}");
+        assert_eq!(access_list(&world, &direct).unwrap().error.as_deref(), Some(error), "{precompile:#x}");
+        assert_eq!(trace(&world, &direct, CALLS)["error"], error, "{precompile:#x}");
+        let list = trace(&world, &direct, r#"{"tracer":"openEthereumTracer"}"#);
+        assert_eq!(list[0]["error"], "Built-in failed", "{list}");
+        // The caller of the precompile passes on its input, and succeeds.
+        let inner = Call { input: hex(&input), ..call() };
+        let traced = trace(&calls(&format!("365f5f37 5f5f365f5f60{precompile:02x}5af1")), &inner, CALLS);
+        assert_eq!(traced["calls"][0]["error"], error, "{precompile:#x}");
+        assert!(traced.get("error").is_none(), "{traced}");
+    }
+    // Before Osaka, no gas suffices for such lengths.
+    let world = Genesis::at(Fork::Prague).build();
+    let lengths = Call { to: Some(Address::from_low_u64_be(5)), input: hex(&"ff".repeat(96)), ..call() };
+    assert_eq!(trace(&world, &lengths, CALLS)["error"], "out of gas");
+}
+
+#[test]
+fn the_stack_is_checked_before_write_protection() {
+    // The code of a contract that is called statically, and the error.
+    for (code, error) in [
+        ("55", "stack underflow (0 <=> 2)"),
+        ("5f5d", "stack underflow (1 <=> 2)"),
+        ("5f5fa1", "stack underflow (2 <=> 3)"),
+        ("5ff0", "stack underflow (1 <=> 3)"),
+        ("ff", "stack underflow (0 <=> 1)"),
+        ("5f5f55", "write protection"),
+        ("5f5f5ff0", "write protection"),
+    ] {
+        let world = Genesis::at(Fork::Osaka)
+            .code(CONTRACT, &format!("5f5f5f5f73{}5afa", "ca".repeat(20)))
+            .code(CALLEE, code)
+            .build();
+        assert_eq!(trace(&world, &call(), CALLS)["calls"][0]["error"], error, "{code}");
     }
 }
 

@@ -90,8 +90,8 @@ impl CallFrame {
 
     fn end(&mut self, exit: &Exit<'_>) {
         self.gas_used = Hex(exit.gas_used);
-        self.failure = exit.failure;
-        let Some(failure) = exit.failure else {
+        self.failure.clone_from(&exit.failure);
+        let Some(failure) = &exit.failure else {
             self.output = Data(exit.output.clone());
             return;
         };

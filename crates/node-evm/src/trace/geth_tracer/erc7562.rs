@@ -222,9 +222,16 @@ impl Recorder for Erc7562 {
     }
 
     fn exit(&mut self, exit: &Exit<'_>, budget: &mut Budget) {
-        let out_of_gas = exit.failure.is_some_and(|failure| {
+        let out_of_gas = exit.failure.as_ref().is_some_and(|failure| {
             use InstructionResult as Is;
-            matches!(failure.result, Is::OutOfGas | Is::MemoryOOG | Is::PrecompileOOG | Is::ReentrancySentryOOG)
+            matches!(
+                failure.result,
+                Is::OutOfGas
+                    | Is::MemoryOOG
+                    | Is::PrecompileOOG
+                    | Is::ReentrancySentryOOG
+                    | Is::CreateInitCodeSizeLimit
+            )
         });
         // As in geth, not of the outermost frame.
         if self.tree.innermost().is_some_and(|(_, depth)| depth > 0)

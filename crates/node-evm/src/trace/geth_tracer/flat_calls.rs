@@ -3,7 +3,7 @@
 use super::budget::Budget;
 use super::calls::{CallFrame, CallTree};
 use super::json::{self, Data, Hex};
-use super::recorder::{Entry, Exit, FrameKind, Recorder};
+use super::recorder::{Entry, Exit, Failure, FrameKind, Recorder};
 use crate::convert::ToEvm;
 use crate::machine::halt::{OUT_OF_GAS, REVERTED};
 use crate::trace::tracer::Finished;
@@ -40,12 +40,14 @@ impl Style {
         }
     }
 
-    fn error(self, text: &str) -> &str {
-        match self {
+    fn error(self, call: &CallFrame) -> Option<&str> {
+        let text = call.error.as_deref()?;
+        Some(match self {
             Self::Geth(FlatOptions { convert_parity_errors: false, .. }) => text,
             Self::Geth(_) => of_parity(text).unwrap_or(text),
+            Self::OpenEthereum if call.failure.as_ref().is_some_and(Failure::is_of_precompile) => "Built-in failed",
             Self::OpenEthereum => of_parity(text).or_else(|| of_openethereum(text)).unwrap_or(text),
-        }
+        })
     }
 }
 
@@ -183,7 +185,7 @@ impl<'c> FlatCall<'c> {
             _ => "call",
         };
         let method = if call.kind == FrameKind::Create2 { "create2" } else { "create" };
-        let reverted = call.failure.is_some_and(|failure| failure.is_revert());
+        let reverted = call.failure.as_ref().is_some_and(Failure::is_revert);
         let outcome = match call.kind {
             // No contract exists whose code it could be.
             FrameKind::Create | FrameKind::Create2 if !(reverted && style == Style::OpenEthereum) => {
@@ -206,7 +208,7 @@ impl<'c> FlatCall<'c> {
             action,
             block_hash: place.block_hash,
             block_number: place.block_number,
-            error: call.error.as_deref().map(|text| style.error(text)),
+            error: style.error(call),
             result: result.or((style == Style::OpenEthereum).then_some(None)),
             subtraces,
             trace_address,
@@ -219,7 +221,7 @@ impl<'c> FlatCall<'c> {
 
 /// Returns OpenEthereum's text for an error, if geth converts it.
 fn of_parity(text: &str) -> Option<&'static str> {
-    const TEXTS: [(&str, &str); 11] = [
+    const TEXTS: [(&str, &str); 10] = [
         ("contract creation code storage out of gas", "Out of gas"),
         (OUT_OF_GAS, "Out of gas"),
         ("gas uint64 overflow", "Out of gas"),
@@ -228,7 +230,6 @@ fn of_parity(text: &str) -> Option<&'static str> {
         (REVERTED, "Reverted"),
         ("return data out of bounds", "Out of bounds"),
         ("stack limit reached 1024 (1023)", "Out of stack"),
-        ("precompiled failed", "Built-in failed"),
         ("invalid opcode", "Bad instruction"),
         ("stack underflow", "Stack underflow"),
     ];

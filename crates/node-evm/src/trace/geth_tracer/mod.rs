@@ -61,13 +61,14 @@ impl GethTracer {
     }
 
     /// Ends the innermost frame, which had the gas limit `gas`.
-    fn exit(&mut self, result: InstructionResult, outcome: &InterpreterResult, gas: u64) {
+    fn exit(&mut self, context: &EvmContext<'_>, result: InstructionResult, outcome: &InterpreterResult, gas: u64) {
         let last = self.frames.pop().flatten();
         let halted = !outcome.result.is_ok() && !outcome.result.is_revert();
         let exit = Exit {
             gas_used: if halted { gas } else { outcome.gas.total_gas_spent() },
             output: &outcome.output,
-            failure: Failure::of(result, last),
+            failure: Failure::of(result, last)
+                .map(|failure| Failure { precompile: context.chain.precompile_failure.clone(), ..failure }),
         };
         self.recorder.exit(&exit, &mut self.budget);
     }
@@ -141,8 +142,8 @@ impl<'a> Inspector<EvmContext<'a>> for GethTracer {
         None
     }
 
-    fn call_end(&mut self, _: &mut EvmContext<'a>, inputs: &CallInputs, outcome: &mut CallOutcome) {
-        self.exit(outcome.result.result, &outcome.result, inputs.gas_limit);
+    fn call_end(&mut self, context: &mut EvmContext<'a>, inputs: &CallInputs, outcome: &mut CallOutcome) {
+        self.exit(context, outcome.result.result, &outcome.result, inputs.gas_limit);
     }
 
     fn create(&mut self, context: &mut EvmContext<'a>, inputs: &mut CreateInputs) -> Option<CreateOutcome> {
@@ -166,11 +167,11 @@ impl<'a> Inspector<EvmContext<'a>> for GethTracer {
         None
     }
 
-    fn create_end(&mut self, _: &mut EvmContext<'a>, inputs: &CreateInputs, outcome: &mut CreateOutcome) {
+    fn create_end(&mut self, context: &mut EvmContext<'a>, inputs: &CreateInputs, outcome: &mut CreateOutcome) {
         // revm reports a creator whose nonce cannot increase as a success without an address.
         let overflow = outcome.result.result.is_ok() && outcome.address.is_none();
         let result = if overflow { InstructionResult::NonceOverflow } else { outcome.result.result };
-        self.exit(result, &outcome.result, inputs.gas_limit());
+        self.exit(context, result, &outcome.result, inputs.gas_limit());
     }
 }
 

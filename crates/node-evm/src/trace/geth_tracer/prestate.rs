@@ -118,7 +118,8 @@ impl Recorder for Prestate {
 
     fn step_end(&mut self, _: &Interpreter, context: &mut EvmContext<'_>, end: &StepEnd) {
         // An instruction that fails for lack of gas or of items uses nothing.
-        let Some(used) = self.current.take().filter(|_| end.failure.is_none_or(|failure| is_executed(failure.result)))
+        let Some(used) =
+            self.current.take().filter(|_| end.failure.as_ref().is_none_or(|failure| is_executed(failure.result)))
         else {
             return;
         };

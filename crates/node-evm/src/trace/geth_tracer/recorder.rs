@@ -73,7 +73,7 @@ pub(super) struct Entry<'e> {
 }
 
 /// The end of a frame.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Exit<'e> {
     pub(super) gas_used: u64,
     pub(super) output: &'e Bytes,
@@ -81,7 +81,7 @@ pub(super) struct Exit<'e> {
 }
 
 /// The end of an instruction.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct StepEnd {
     /// Why it failed.
     pub(super) failure: Option<Failure>,
@@ -90,24 +90,30 @@ pub(super) struct StepEnd {
 }
 
 /// Why an instruction or a frame failed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Failure {
     pub(super) result: InstructionResult,
     pub(super) last: Option<LastInstruction>,
+    /// Why the precompile that failed last has failed.
+    pub(super) precompile: Cow<'static, str>,
 }
 
 impl Failure {
     /// Returns the failure, or `None` if `result` is a success.
     pub(super) fn of(result: InstructionResult, last: Option<LastInstruction>) -> Option<Self> {
-        (!result.is_ok()).then_some(Self { result, last })
+        (!result.is_ok()).then_some(Self { result, last, precompile: Cow::Borrowed("") })
     }
 
-    pub(super) fn is_revert(self) -> bool {
+    pub(super) fn is_revert(&self) -> bool {
         self.result == InstructionResult::Revert
     }
 
+    pub(super) fn is_of_precompile(&self) -> bool {
+        self.result == InstructionResult::PrecompileError
+    }
+
     /// Returns geth's text.
-    pub(super) fn text(self) -> Cow<'static, str> {
-        halt::text(self.result, self.last)
+    pub(super) fn text(&self) -> Cow<'static, str> {
+        halt::text(self.result, self.last, self.precompile.clone())
     }
 }

@@ -3,7 +3,7 @@
 use super::budget::Budget;
 use super::cost::Operation;
 use super::json::{self, Data, Hex, Words};
-use super::recorder::{Recorder, StepEnd};
+use super::recorder::{Failure, Recorder, StepEnd};
 use crate::machine::context::EvmContext;
 use crate::machine::halt;
 use crate::trace::tracer::Finished;
@@ -198,11 +198,11 @@ impl Recorder for StructLogs {
 
     fn step_end(&mut self, interpreter: &Interpreter, context: &mut EvmContext<'_>, end: &StepEnd) {
         let Some((operation, log)) = self.current.take().zip(self.newest()) else { return };
-        log.gas_cost = match end.failure {
+        log.gas_cost = match &end.failure {
             Some(failure) => operation.cost(failure.result, context),
             None => log.gas.saturating_sub(interpreter.gas.remaining()).saturating_sub(end.passed_to_creation),
         };
-        log.error = end.failure.map(|failure| failure.text());
+        log.error = end.failure.as_ref().map(Failure::text);
     }
 
     fn finish(&mut self, run: &mut Finished<'_, '_>, _: &mut Budget, out: &mut JsonBuffer) -> Result<(), TraceError> {
