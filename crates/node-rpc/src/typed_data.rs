@@ -1,7 +1,6 @@
 //! The signing hash of structured data (EIP-712), for eth_signTypedData_v4.
 
 use node_types::{Address, Bytes, H256, U256, keccak256};
-use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,37 +15,87 @@ const DOMAIN_FIELDS: [(&str, &str); 5] = [
 
 const DOMAIN: &str = "EIP712Domain";
 
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
+/// Structured data, whose members have the right types.
+#[derive(Clone, Debug)]
 pub(crate) struct TypedData {
     types: BTreeMap<String, Vec<Field>>,
     primary_type: String,
-    #[serde(default)]
     domain: Map<String, Value>,
-    #[serde(default)]
     message: Map<String, Value>,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug)]
 struct Field {
     name: String,
-    #[serde(rename = "type")]
     kind: String,
 }
 
-/// Why data does not match its types, with the path to the mismatching value.
+/// Why data is not typed data, or does not match its types.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{path}: {reason}")]
-pub(crate) struct TypedDataError {
-    path: String,
-    reason: String,
+pub(crate) enum TypedDataError {
+    #[error("expected typed data (EIP-712), an object or a string with its JSON, got {0}")]
+    NotAnObject(String),
+    #[error("expected typed data (EIP-712), got a string that is not its JSON: {0}")]
+    NotJson(String),
+    /// A value, with the path to it.
+    #[error("{path}: {reason}")]
+    Value { path: String, reason: String },
 }
 
 fn fault<T>(path: &str, reason: impl Into<String>) -> Result<T, TypedDataError> {
-    Err(TypedDataError { path: path.to_owned(), reason: reason.into() })
+    Err(TypedDataError::Value { path: path.to_owned(), reason: reason.into() })
+}
+
+/// Fails because of a value that is not what `expected` describes.
+fn unlike<T>(path: &str, expected: &str, got: Option<&Value>) -> Result<T, TypedDataError> {
+    fault(path, format!("expected {expected}, got {}", describe(got)))
+}
+
+/// Longest string that an error contains, in bytes.
+const LONGEST_SHOWN: usize = 100;
+
+fn describe(value: Option<&Value>) -> String {
+    match value {
+        None => "nothing".to_owned(),
+        Some(Value::Object(_)) => "an object".to_owned(),
+        Some(Value::Array(_)) => "an array".to_owned(),
+        Some(Value::String(text)) if text.len() > LONGEST_SHOWN => format!("a string of {} bytes", text.len()),
+        Some(value) => value.to_string(),
+    }
 }
 
 impl TypedData {
+    /// Reads typed data from an object, or from a string with its JSON.
+    pub(crate) fn read(value: Value) -> Result<Self, TypedDataError> {
+        let value = match value {
+            Value::String(text) => {
+                let is_json = serde_json::from_str(&text);
+                is_json.map_err(|_| TypedDataError::NotJson(describe(Some(&Value::String(text)))))?
+            }
+            value => value,
+        };
+        let Value::Object(mut members) = value else { return Err(TypedDataError::NotAnObject(describe(Some(&value)))) };
+        let types = match members.get("types") {
+            Some(Value::Object(types)) => types,
+            other => return unlike("types", "an object with the members of each type", other),
+        };
+        let types = types.iter().map(|(name, fields)| Ok((name.clone(), read_fields(name, fields)?)));
+        let types = types.collect::<Result<BTreeMap<_, _>, _>>()?;
+        let primary_type = match members.get("primaryType") {
+            Some(Value::String(name)) => name.clone(),
+            other => return unlike("primaryType", "the name of a type", other),
+        };
+        if primary_type != DOMAIN && !types.contains_key(&primary_type) {
+            return fault("primaryType", format!("there is no type {primary_type}"));
+        }
+        let mut object = |name: &str| match members.remove(name) {
+            Some(Value::Object(object)) => Ok(object),
+            None => Ok(Map::new()),
+            other => unlike(name, "an object", other.as_ref()),
+        };
+        Ok(Self { domain: object("domain")?, message: object("message")?, types, primary_type })
+    }
+
     pub(crate) fn signing_hash(mut self) -> Result<H256, TypedDataError> {
         if !self.types.contains_key(DOMAIN) {
             let present = DOMAIN_FIELDS.iter().filter(|(name, _)| self.domain.contains_key(*name));
@@ -63,6 +112,24 @@ impl TypedData {
         }
         Ok(keccak256(signed))
     }
+}
+
+/// Reads the members of the type `name`.
+fn read_fields(name: &str, value: &Value) -> Result<Vec<Field>, TypedDataError> {
+    let path = format!("types.{name}");
+    let Value::Array(fields) = value else {
+        return unlike(&path, "an array with the members of the type", Some(value));
+    };
+    let read = |(index, field): (usize, &Value)| {
+        let path = format!("{path}[{index}]");
+        let Value::Object(field) = field else { return unlike(&path, "an object with name and type", Some(field)) };
+        let text = |member: &str| match field.get(member) {
+            Some(Value::String(text)) => Ok(text.clone()),
+            other => unlike(&format!("{path}.{member}"), "a string", other),
+        };
+        Ok(Field { name: text("name")?, kind: text("type")? })
+    };
+    fields.iter().enumerate().map(read).collect()
 }
 
 struct Encoder<'a> {
@@ -112,10 +179,13 @@ impl<'a> Encoder<'a> {
 
     /// Encodes a value of the type `kind` in 32 bytes.
     fn word(&mut self, kind: &str, value: Option<&Value>, path: &str) -> Result<[u8; 32], TypedDataError> {
+        if !self.is_type(kind) {
+            return fault(path, format!("there is no type {kind}"));
+        }
         if let Some((element, length)) = array(kind) {
-            let Some(Value::Array(values)) = value else { return fault(path, format!("expected an array, a {kind}")) };
-            if !length.is_empty() && length.parse() != Ok(values.len()) {
-                return fault(path, format!("{} elements, expected {kind}", values.len()));
+            let Some(Value::Array(values)) = value else { return unlike(path, &format!("an array ({kind})"), value) };
+            if !length.is_empty() && number(length) != Some(values.len()) {
+                return fault(path, format!("expected {length} elements ({kind}), got {}", values.len()));
             }
             let mut encoded = Vec::new();
             for (index, value) in values.iter().enumerate() {
@@ -127,12 +197,18 @@ impl<'a> Encoder<'a> {
             return match value {
                 Some(Value::Object(value)) => Ok(self.hash_struct(kind, value, path)?.0),
                 None | Some(Value::Null) => Ok([0; 32]),
-                _ => fault(path, format!("expected an object, a {kind}")),
+                _ => unlike(path, &format!("an object ({kind})"), value),
             };
         }
-        match value {
-            Some(value) => atom(kind, value, path),
-            None => fault(path, format!("there is no value, expected a {kind}")),
+        let word = Elementary::parse(kind).zip(value).and_then(|(kind, value)| kind.word(value));
+        word.map_or_else(|| unlike(path, &format!("a value of type {kind}"), value), Ok)
+    }
+
+    /// Returns whether `kind` is elementary, one of the types of the data, or an array of such a type.
+    fn is_type(&self, kind: &str) -> bool {
+        match array(kind) {
+            Some((element, length)) => (length.is_empty() || number(length).is_some()) && self.is_type(element),
+            None => self.types.contains_key(kind) || Elementary::parse(kind).is_some(),
         }
     }
 }
@@ -147,38 +223,65 @@ fn array(kind: &str) -> Option<(&str, &str)> {
     kind.strip_suffix(']')?.rsplit_once('[')
 }
 
-/// Encodes a value of an elementary type.
-fn atom(kind: &str, value: &Value, path: &str) -> Result<[u8; 32], TypedDataError> {
-    let unlike = || fault(path, format!("{value} is not a {kind}"));
-    match (kind, value) {
-        ("string", Value::String(text)) => return Ok(keccak256(text).0),
-        ("bytes", Value::String(text)) => {
-            return bytes(text).map_or_else(unlike, |bytes| Ok(keccak256(bytes).0));
+/// Parses the length of an array or the size of a type, which has no sign and no leading zeros.
+fn number(text: &str) -> Option<usize> {
+    text.parse().ok().filter(|number: &usize| number.to_string() == text)
+}
+
+/// A type that is not composed of others.
+#[derive(Clone, Copy, Debug)]
+enum Elementary {
+    String,
+    Bytes,
+    Bool,
+    Address,
+    /// A number of bytes.
+    FixedBytes(usize),
+    Integer {
+        bits: usize,
+        signed: bool,
+    },
+}
+
+impl Elementary {
+    fn parse(kind: &str) -> Option<Self> {
+        match kind {
+            "string" => return Some(Self::String),
+            "bytes" => return Some(Self::Bytes),
+            "bool" => return Some(Self::Bool),
+            "address" => return Some(Self::Address),
+            _ => {}
         }
-        ("bool", Value::Bool(value)) => return Ok(U256::from(u8::from(*value)).to_big_endian()),
-        ("address", Value::String(text)) => {
-            let Ok(address) = text.parse::<Address>() else { return unlike() };
-            return Ok(U256::from_big_endian(address.as_bytes()).to_big_endian());
+        if let Some(size) = kind.strip_prefix("bytes") {
+            return number(size).filter(|size| (1..=32).contains(size)).map(Self::FixedBytes);
         }
-        ("string" | "bytes" | "bool" | "address", _) => return unlike(),
-        _ => {}
+        let (size, signed) = match kind.strip_prefix("uint") {
+            Some(size) => (size, false),
+            None => (kind.strip_prefix("int")?, true),
+        };
+        let bits = if size.is_empty() { 256 } else { number(size)? };
+        ((8..=256).contains(&bits) && bits.is_multiple_of(8)).then_some(Self::Integer { bits, signed })
     }
-    let sized = |prefix: &str| kind.strip_prefix(prefix).and_then(|size| size.parse::<usize>().ok());
-    if let Some(size) = sized("bytes").filter(|size| (1..=32).contains(size)) {
-        let Some(bytes) = value.as_str().and_then(bytes).filter(|bytes| bytes.len() == size) else { return unlike() };
-        let mut word = [0; 32];
-        word[..size].copy_from_slice(&bytes);
-        return Ok(word);
+
+    /// Encodes a value, or returns `None` if it has another type.
+    fn word(self, value: &Value) -> Option<[u8; 32]> {
+        Some(match self {
+            Self::String => keccak256(value.as_str()?).0,
+            Self::Bytes => keccak256(bytes(value.as_str()?)?).0,
+            Self::Bool => U256::from(u8::from(value.as_bool()?)).to_big_endian(),
+            Self::Address => {
+                let address: Address = value.as_str()?.parse().ok()?;
+                U256::from_big_endian(address.as_bytes()).to_big_endian()
+            }
+            Self::FixedBytes(size) => {
+                let bytes = bytes(value.as_str()?).filter(|bytes| bytes.len() == size)?;
+                let mut word = [0; 32];
+                word[..size].copy_from_slice(&bytes);
+                word
+            }
+            Self::Integer { bits, signed } => integer(value, bits, signed)?.to_big_endian(),
+        })
     }
-    let bits = |name| if kind == name { Some(256) } else { sized(name) };
-    let is_size = |bits: &usize| (8..=256).contains(bits) && bits.is_multiple_of(8);
-    if let Some(bits) = bits("uint").filter(is_size) {
-        return integer(value, bits, false).map_or_else(unlike, |number| Ok(number.to_big_endian()));
-    }
-    if let Some(bits) = bits("int").filter(is_size) {
-        return integer(value, bits, true).map_or_else(unlike, |number| Ok(number.to_big_endian()));
-    }
-    fault(path, format!("there is no type {kind}"))
 }
 
 fn bytes(text: &str) -> Option<Bytes> {
@@ -238,7 +341,7 @@ mod tests {
     }
 
     fn hash(value: Value) -> Result<String, String> {
-        let data: TypedData = serde_json::from_value(value).map_err(|error| error.to_string())?;
+        let data = TypedData::read(value).map_err(|error| error.to_string())?;
         data.signing_hash().map(|hash| format!("{hash:#x}")).map_err(|error| error.to_string())
     }
 
@@ -341,15 +444,56 @@ mod tests {
         for (kind, value) in
             [("string", json!(7)), ("bytes", json!({})), ("bool", json!("true")), ("address", json!(null))]
         {
-            let expected = format!("message.v: {value} is not a {kind}");
-            assert_eq!(single(kind, value).unwrap_err(), expected);
+            let expected = format!("message.v: expected a value of type {kind}, got {value}");
+            assert_eq!(single(kind, value.clone()).unwrap_err(), expected.replace("{}", "an object"));
         }
         let mut missing = mail();
         missing["message"].as_object_mut().unwrap().remove("contents");
-        assert_eq!(hash(missing).unwrap_err(), "message.contents: there is no value, expected a string");
-        let mut unknown = mail();
-        unknown["primaryType"] = json!("Letter");
-        assert_eq!(hash(unknown).unwrap_err(), "message: there is no type Letter");
+        let expected = "message.contents: expected a value of type string, got nothing";
+        assert_eq!(hash(missing).unwrap_err(), expected);
+        for (kind, value, expected) in [
+            ("uint256[2]", json!(1), "expected an array (uint256[2]), got 1"),
+            ("uint256[2]", json!([1]), "expected 2 elements (uint256[2]), got 1"),
+            ("uint256[-1]", json!([1]), "there is no type uint256[-1]"),
+            ("uint256[+1]", json!([1]), "there is no type uint256[+1]"),
+            ("uint+8", json!(1), "there is no type uint+8"),
+            ("P[]", json!(1), "there is no type P[]"),
+            ("T", json!(1), "expected an object (T), got 1"),
+            ("bytes4", json!("0".repeat(1000)), "expected a value of type bytes4, got a string of 1000 bytes"),
+        ] {
+            assert_eq!(single(kind, value).unwrap_err(), format!("message.v: {expected}"));
+        }
+    }
+
+    #[test]
+    fn errors_name_the_member_and_what_was_expected() {
+        let cases = [
+            ("types", json!(null), "types: expected an object with the members of each type, got null"),
+            ("types", json!({"T": 5}), "types.T: expected an array with the members of the type, got 5"),
+            ("types", json!({"T": ["x"]}), "types.T[0]: expected an object with name and type, got \"x\""),
+            ("types", json!({"T": [{"type": "T"}]}), "types.T[0].name: expected a string, got nothing"),
+            ("types", json!({"T": [{"name": "v", "type": 5}]}), "types.T[0].type: expected a string, got 5"),
+            ("primaryType", json!(5), "primaryType: expected the name of a type, got 5"),
+            ("primaryType", json!("Letter"), "primaryType: there is no type Letter"),
+            ("message", json!("q"), "message: expected an object, got \"q\""),
+            ("domain", json!("dom"), "domain: expected an object, got \"dom\""),
+        ];
+        for (member, value, expected) in cases {
+            let mut data = mail();
+            data[member] = value;
+            assert_eq!(hash(data).unwrap_err(), expected);
+        }
+        let text = "expected typed data (EIP-712), ";
+        for (value, expected) in [
+            (json!(5), "an object or a string with its JSON, got 5"),
+            (json!("5"), "an object or a string with its JSON, got 5"),
+            (json!([]), "an object or a string with its JSON, got an array"),
+            (json!("nope"), "got a string that is not its JSON: \"nope\""),
+            (json!("{\"types\":"), "got a string that is not its JSON: \"{\\\"types\\\":\""),
+        ] {
+            assert_eq!(hash(value).unwrap_err(), format!("{text}{expected}"));
+        }
+        assert_eq!(hash(json!(mail().to_string())).unwrap(), MAIL);
     }
 
     #[test]

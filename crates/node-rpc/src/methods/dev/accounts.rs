@@ -11,26 +11,8 @@ use node_core::node::NewTransaction;
 use node_types::consensus::Signature;
 use node_types::wire::{AddressData, BytesData, Data, HashData};
 use node_types::{Address, Bytes};
-use serde::{Deserialize, Deserializer, de};
+use serde_json::Value;
 use std::collections::BTreeSet;
-
-/// Typed data, or a string with its JSON.
-struct Typed(TypedData);
-
-impl<'de> Deserialize<'de> for Typed {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Form {
-            Text(String),
-            Object(TypedData),
-        }
-        match Form::deserialize(deserializer).map_err(|_| de::Error::custom("expected typed data (EIP-712)"))? {
-            Form::Text(text) => serde_json::from_str(&text).map(Self).map_err(de::Error::custom),
-            Form::Object(data) => Ok(Self(data)),
-        }
-    }
-}
 
 pub(super) fn methods(waiting: &Waiting) -> Vec<Method> {
     let everywhere = ["eth_accounts", "eth_requestAccounts"].map(|name| {
@@ -106,8 +88,9 @@ fn signing() -> Vec<Method> {
             &["eth_signTypedData_v4", "eth_signTypedData", "eth_signTypedData_v3"],
             &["address", "data"],
             "Signs structured data (EIP-712).",
-            |scope, (address, data): (AddressData, Typed)| {
-                let hash = data.0.signing_hash().map_err(|error| RpcError::argument(1, error))?;
+            |scope, (address, data): (AddressData, Value)| {
+                let hash = TypedData::read(data).and_then(TypedData::signing_hash);
+                let hash = hash.map_err(|error| RpcError::argument(1, error))?;
                 Ok(encoded(&scope.node.sign_hash(address.0, hash)?))
             },
         ),
