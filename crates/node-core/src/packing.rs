@@ -5,7 +5,7 @@ use crate::backend::View;
 use crate::block::RecoveredTransaction;
 use crate::context::Context;
 use crate::executor::{BlockExecution, ExecutionError, Executor};
-use crate::pool::{BestTransactions, Pool};
+use crate::pool::{BestTransactions, Filled, Pool};
 use node_types::H256;
 use node_types::consensus::{Header, Withdrawal};
 
@@ -22,9 +22,9 @@ pub(crate) struct Packed {
 /// Assembles blocks of the best transactions of the pool on top of the head of `view`, like
 /// [`assemble`](crate::assembly::assemble).
 ///
-/// A transaction may be valid and yet make its block invalid, which shows only when the block is finished: it makes a
-/// system contract fail, or logs a deposit that cannot be read. Such a transaction is found by executing parts of the
-/// block, and left out. If there are many, the block contains only some of the others.
+/// A transaction may be valid and yet make its block invalid. If it logs a deposit that cannot be read, this shows when it
+/// is executed. If it makes a system contract fail, this shows only when the block is finished: such a transaction is
+/// found by executing parts of the block, and if there are many, the block contains only some of the others.
 pub(crate) struct Packer<'a> {
     pub(crate) context: &'a Context,
     pub(crate) executor: &'a dyn Executor,
@@ -54,7 +54,9 @@ impl Packer<'_> {
             executions += 1;
             let mut included = Vec::new();
             let fill = |execution: &mut dyn BlockExecution| {
-                included = best.fill(execution, self.header.gas_limit)?;
+                let Filled { transactions, faulty } = best.fill(execution, self.header.gas_limit)?;
+                excluded.extend(faulty);
+                included = transactions;
                 Ok(included.clone())
             };
             let mut reason = match self.assemble(withdrawals, fill) {

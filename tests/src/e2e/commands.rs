@@ -11,6 +11,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
+use std::thread;
 use tempfile::TempDir;
 
 const BLOCKS: u64 = 60;
@@ -296,6 +297,16 @@ fn check_pruned(server: &Server, reference: &Server, floor: u64) {
         let path = format!("/getBlockByNumber/{block}/true/");
         assert_eq!(server.get(&path).field("Block"), reference.get(&path).field("Block"), "{block}");
     }
+}
+
+#[test]
+fn imports_from_a_named_pipe_and_ends() {
+    let (fixture, blocks) = Fixture::with_chain(20, 1);
+    assert!(Command::new("mkfifo").arg(fixture.path("pipe.rlp")).status().unwrap().success());
+    let (chain, pipe) = (fixture.path("chain.rlp"), fixture.path("pipe.rlp"));
+    let writer = thread::spawn(move || fs::write(pipe, fs::read(chain).unwrap()).unwrap());
+    assert_eq!(fixture.result("import pipe.rlp")["imported"], blocks.len());
+    writer.join().unwrap();
 }
 
 #[test]

@@ -73,7 +73,7 @@ fn a_transaction_that_invalidates_its_block_is_dropped_and_others_are_mined() {
     call(&server, "eth_sendRawTransaction", json!([encoded(&sent)]));
     assert!(is_mined(&server, &sent));
 
-    // Several in one block, with others before, between and after them.
+    // Many in one block, with others before, between and after them.
     call(&server, "evm_setAutomine", json!([false]));
     let (mut bad, mut good) = (Vec::new(), Vec::new());
     for from in 0..8 {
@@ -91,6 +91,8 @@ fn a_transaction_that_invalidates_its_block_is_dropped_and_others_are_mined() {
         assert!(dropped.text.contains("a deposit event has 0 bytes"), "{}", dropped.text);
     }
     assert!(good.iter().all(|transaction| is_mined(&server, transaction)));
+    let block = call(&server, "eth_getBlockByNumber", json!(["latest", false]));
+    assert_eq!(block["transactions"].as_array().unwrap().len(), good.len(), "all of them are in one block");
     assert_eq!(server.get("/ready").status, 200);
 
     let waiting = deposit(2, 0);

@@ -5,6 +5,7 @@ use crate::server::{Response, Server};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{Read, Write};
+use std::time::UNIX_EPOCH;
 use tempfile::TempDir;
 
 const NONE: [&str; 0] = [];
@@ -229,8 +230,12 @@ fn other_origins_cannot_read_responses_unless_listed() {
 
 #[test]
 fn ready_reports_a_head_that_is_too_old() {
-    let server = Server::dev(["--max-head-age", "1h", "--timestamp", "1700000000"]);
+    let first = 1_700_000_000;
+    let server = Server::dev(["--max-head-age", "1h", "--timestamp", &first.to_string()]);
     assert_eq!(server.get("/ready").problem_faults(503), NONE, "the genesis block is too old");
+    let seconds = UNIX_EPOCH.elapsed().unwrap().as_secs() - first;
+    let later = json!({"Seconds": seconds.to_string()});
+    assert_eq!(server.post("/dev/increaseTime/", later.to_string()).status, 200);
     assert_eq!(server.post("/dev/mine/", "{}").status, 200);
     let ready = server.get("/ready/");
     assert_eq!((ready.status, ready.field("Status"), ready.field("BlockNumber")), (200, &json!("ok"), &json!("1")));

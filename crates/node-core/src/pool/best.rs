@@ -36,6 +36,14 @@ pub struct BestTransactions {
     excluded: HashSet<H256>,
 }
 
+/// What filled a block.
+#[derive(Default)]
+pub struct Filled {
+    pub transactions: Vec<RecoveredTransaction>,
+    /// Transactions with which the block would be invalid, and why.
+    pub faulty: Vec<(H256, String)>,
+}
+
 /// The next transaction of one sender, with those that follow it.
 struct Candidate {
     /// Effective tip in wei per gas; zero when the order is by arrival.
@@ -73,12 +81,8 @@ impl BestTransactions {
     ///
     /// # Errors
     /// If the block cannot be executed. A refused transaction is not an error.
-    pub fn fill(
-        mut self,
-        execution: &mut dyn BlockExecution,
-        gas_limit: u64,
-    ) -> Result<Vec<RecoveredTransaction>, ExecutionError> {
-        let mut transactions = Vec::new();
+    pub fn fill(mut self, execution: &mut dyn BlockExecution, gas_limit: u64) -> Result<Filled, ExecutionError> {
+        let mut filled = Filled::default();
         let mut room = MAX_BLOCK_SIZE - OTHER_BYTES;
         while execution.gas_used().saturating_add(TRANSACTION_GAS) <= gas_limit
             && let Some(next) = self.next()
@@ -96,16 +100,20 @@ impl BestTransactions {
             match execution.transact(&next.recovered) {
                 Ok(_) => {
                     room -= length;
-                    transactions.push(next.recovered.clone());
+                    filled.transactions.push(next.recovered.clone());
                 }
                 Err(ExecutionError::Refused(refusal)) => {
                     tracing::debug!(hash = ?next.hash(), %refusal, "left out of a block");
                     self.skip_sender();
                 }
+                Err(error @ ExecutionError::SystemContract { .. }) => {
+                    filled.faulty.push((next.hash(), error.to_string()));
+                    self.skip_sender();
+                }
                 Err(error) => return Err(error),
             }
         }
-        Ok(transactions)
+        Ok(filled)
     }
 
     /// Skips the remaining transactions of the sender whose transaction was returned last, because the block did not

@@ -20,7 +20,7 @@ mod status;
 mod tests;
 mod transaction;
 
-pub use best::{BestTransactions, TransactionOrder};
+pub use best::{BestTransactions, Filled, TransactionOrder};
 pub use limits::{PoolLimits, PoolSize};
 pub use next_block_rules::NextBlockRules;
 pub use rejection::{AddError, PoolError, Rejection};

@@ -5,8 +5,9 @@ use crate::backend::View;
 use crate::state::{AccountChange, AccountState, StateChanges};
 use node_types::{Address, Bytes, H256, KECCAK_EMPTY, U256, keccak256};
 
-/// Maximum memory of the pending edits in bytes.
-const MAX_EDITS: usize = 256 << 20;
+/// Maximum memory of the pending edits in bytes. The process takes about three times as much: they are also records of the
+/// store, and on the way to the next block.
+const MAX_EDITS: usize = 64 << 20;
 
 impl Producer {
     /// Sets an account's balance in wei, as of the head.

@@ -358,7 +358,8 @@ impl Producer {
         *outlook = Outlook { obstacle, is_current: true };
     }
 
-    /// Called when the state of the head has changed, which may have created or removed an obstacle.
+    /// Called when the state of the head or the header of the next block has changed, which may have created or removed an
+    /// obstacle.
     fn forget_obstacle(&self) {
         self.outlook.lock().is_current = false;
     }
@@ -392,6 +393,7 @@ impl Producer {
     /// [`ProducerError::TimestampTooLow`] and [`ProducerError::TimestampTooHigh`].
     pub fn set_next_timestamp(&self, timestamp: u64) -> Result<(), ProducerError> {
         let _sealing = self.sealing.lock();
+        self.forget_obstacle();
         self.settings.set_timestamp(&*self.head()?, timestamp)
     }
 
@@ -410,6 +412,7 @@ impl Producer {
     /// Failures of the backend.
     pub fn continue_time(&self) -> Result<(), ProducerError> {
         let _sealing = self.sealing.lock();
+        self.forget_obstacle();
         self.settings.continue_time(&*self.head()?);
         Ok(())
     }
@@ -421,6 +424,7 @@ impl Producer {
     /// [`ProducerError::TooFarAhead`].
     pub fn increase_time(&self, seconds: u64) -> Result<i64, ProducerError> {
         let _sealing = self.sealing.lock();
+        self.forget_obstacle();
         self.settings.increase_time(&*self.head()?, seconds)
     }
 
@@ -457,6 +461,7 @@ impl Producer {
         }
         let _sealing = self.sealing.lock();
         let before = self.settings.now();
+        self.forget_obstacle();
         self.settings.set_time(&*self.head()?, timestamp);
         Ok(timestamp.cast_signed() - before.cast_signed())
     }
@@ -468,12 +473,14 @@ impl Producer {
     /// [`ProducerError::TooFarAhead`].
     pub fn set_block_interval(&self, seconds: Option<u64>) -> Result<Option<u64>, ProducerError> {
         let _sealing = self.sealing.lock();
+        self.forget_obstacle();
         self.settings.set_interval(seconds)
     }
 
     /// Sets the beneficiary of all blocks from now on.
     pub fn set_coinbase(&self, address: Address) {
         let _sealing = self.sealing.lock();
+        self.forget_obstacle();
         self.settings.set_coinbase(address);
     }
 
@@ -486,6 +493,7 @@ impl Producer {
         if !self.settings.after(&*self.head()?).difficulty.is_zero() {
             return Err(ProducerError::NoPrevRandao);
         }
+        self.forget_obstacle();
         self.settings.set_prev_randao(value);
         Ok(())
     }

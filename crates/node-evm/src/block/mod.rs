@@ -162,11 +162,16 @@ impl<'a> EvmBlock<'a> {
             // revm refuses the maximum nonce even if it does not check nonces.
             transaction.nonce = 0;
         }
-        let result = match &mut self.inspection {
-            Some(inspection) => self.machine.transact_inspected(transaction, inspection),
-            None => self.machine.transact(transaction),
+        let (result, state) = match &mut self.inspection {
+            Some(inspection) => self.machine.inspect(transaction, inspection),
+            None => self.machine.run(transaction),
         };
-        result.map_err(|fault| refusal(&mut self.machine, &terms, fault))
+        let result = result.map_err(|fault| refusal(&mut self.machine, &terms, fault))?;
+        if self.fork.has(HeaderField::RequestsHash) {
+            requests::check(self.run.spec, result.logs())?;
+        }
+        self.machine.db().commit(state)?;
+        Ok(result)
     }
 
     /// Checks the rules that revm does not check, and configures the machine for the transaction.

@@ -1,6 +1,7 @@
 //! Execution requests (EIP-7685): deposits from logs (EIP-6110), withdrawals and consolidations from system contracts.
 
 use crate::block::system;
+use crate::convert::{ToEvm, ToNode};
 use crate::machine::Machine;
 use node_core::executor::ExecutionError;
 use node_core::protocol::ChainSpec;
@@ -38,13 +39,23 @@ const FIELDS: [(usize, usize); 5] = [(160, 48), (256, 32), (320, 8), (384, 96), 
 /// Returns the deposits of a block, concatenated.
 fn deposits(spec: &ChainSpec, receipts: &[Receipt]) -> Result<Bytes, ExecutionError> {
     let mut deposits = Vec::new();
-    for log in receipts.iter().flat_map(|receipt| &receipt.logs) {
-        if Some(log.address) == spec.deposit_contract && log.topics.first() == Some(&DEPOSIT_EVENT) {
-            append_deposit(log, &mut deposits)
-                .map_err(|reason| ExecutionError::SystemContract { address: log.address, reason })?;
-        }
-    }
+    receipts.iter().flat_map(|receipt| &receipt.logs).try_for_each(|log| add_deposit(spec, log, &mut deposits))?;
     Ok(deposits.into())
+}
+
+/// Fails if a deposit in the logs of a transaction cannot be read. A block with the transaction is then invalid.
+pub(crate) fn check(spec: &ChainSpec, logs: &[revm::primitives::Log]) -> Result<(), ExecutionError> {
+    let contract = spec.deposit_contract.map(|address| address.to_evm());
+    let of_contract = logs.iter().filter(|log| Some(log.address) == contract);
+    of_contract.map(ToNode::to_node).try_for_each(|log| add_deposit(spec, &log, &mut Vec::new()))
+}
+
+/// Appends the fields of a log, if it is a deposit.
+fn add_deposit(spec: &ChainSpec, log: &Log, deposits: &mut Vec<u8>) -> Result<(), ExecutionError> {
+    if Some(log.address) != spec.deposit_contract || log.topics.first() != Some(&DEPOSIT_EVENT) {
+        return Ok(());
+    }
+    append_deposit(log, deposits).map_err(|reason| ExecutionError::SystemContract { address: log.address, reason })
 }
 
 /// Appends the fields of a deposit event, whose ABI encoding must be that of mainnet's deposit contract.

@@ -145,14 +145,6 @@ impl<'a> Machine<'a> {
         &self.evm.ctx_ref().block
     }
 
-    /// Runs a transaction and commits its changes. If it is refused, nothing changes.
-    pub(crate) fn transact(&mut self, transaction: TxEnv) -> Result<ExecutionResult, EvmFault> {
-        let (result, state) = self.run(transaction);
-        let result = result?;
-        self.db().commit(state)?;
-        Ok(result)
-    }
-
     /// Runs a transaction and discards its changes.
     pub(crate) fn simulate(&mut self, transaction: TxEnv) -> Result<ExecutionResult, EvmFault> {
         self.run(transaction).0
@@ -172,24 +164,13 @@ impl<'a> Machine<'a> {
         (result, self.evm.ctx().journaled_state.finalize())
     }
 
-    /// Runs a transaction with `inspection` and commits its changes. If it is refused, nothing changes.
-    pub(crate) fn transact_inspected(
-        &mut self,
-        transaction: TxEnv,
-        inspection: &mut Inspection<'a>,
-    ) -> Result<ExecutionResult, EvmFault> {
-        let (result, state) = self.inspect(transaction, inspection);
-        let result = result?;
-        self.db().commit(state)?;
-        Ok(result)
-    }
-
     /// Consumes the machine and returns its state.
     pub(crate) fn into_db(self) -> StateDb<'a> {
         self.evm.0.ctx.journaled_state.database
     }
 
-    fn run(&mut self, transaction: TxEnv) -> (Result<ExecutionResult, EvmFault>, EvmState) {
+    /// Runs a transaction. Returns its changes without committing them.
+    pub(crate) fn run(&mut self, transaction: TxEnv) -> (Result<ExecutionResult, EvmFault>, EvmState) {
         self.evm.ctx().tx = transaction;
         self.evm.ctx().chain.failed_at = None;
         if let Some(book) = &mut self.evm.ctx().chain.logs {
