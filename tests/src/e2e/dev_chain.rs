@@ -188,6 +188,36 @@ fn signs_only_for_known_accounts() {
 }
 
 #[test]
+fn a_sender_that_becomes_a_contract_loses_its_signed_transactions() {
+    let chain = chain(Mining::Manual);
+    let producer = chain.producer().unwrap();
+    let stranger = Address::from_low_u64_be(1_000);
+    producer.set_balance(stranger, U256::exp10(18)).unwrap();
+    producer.impersonate(stranger, true).unwrap();
+    let send = |from| chain.send_transaction(&context(), TransactionRequest { from, ..transfer(&chain, 0) }).unwrap();
+    let sender = address(&chain, 0);
+    let signed = [send(sender), send(sender)];
+    let (unsigned, other) = (send(stranger), send(address(&chain, 1)));
+    let set = |address, code: &[u8]| producer.set_code(address, code.to_vec().into()).unwrap();
+
+    // A delegation may send transactions (EIP-7702).
+    set(sender, &[&[0xef, 0x01, 0x00][..], stranger.as_bytes()].concat());
+    assert_eq!(chain.pool().status(signed[0]), PoolStatus::Pending);
+    set(stranger, &[0x60, 0x00]);
+    set(sender, &[0x60, 0x00]);
+    for hash in signed {
+        let PoolStatus::Dropped(reason) = chain.pool().status(hash) else { panic!("{hash:?}") };
+        assert_eq!(reason.to_string(), format!("sender not an eoa: {sender:#x} has code"));
+    }
+    mine(&chain);
+    let mut mined = hashes(&chain, 1);
+    mined.sort_unstable();
+    let mut expected = [unsigned, other];
+    expected.sort_unstable();
+    assert_eq!(mined, expected, "the sender of one is impersonated");
+}
+
+#[test]
 fn sets_the_fields_of_blocks() {
     let chain = chain(Mining::Manual);
     let producer = chain.producer().unwrap();

@@ -2,9 +2,12 @@
 
 use super::contents::Contents;
 use super::memory::MinedBlobs;
-use super::{DropReason, EXPIRY_INTERVAL, NextBlockRules, Pool, PoolError, PoolParts, PoolTransaction, record};
+use super::{
+    DropReason, EXPIRY_INTERVAL, NextBlockRules, Pool, PoolError, PoolParts, PoolTransaction, record, stateful,
+};
 use crate::backend::{BackendError, HeadChange, RecordKind, RecordWrite, View};
 use crate::block::{BlockHashOrNumber, RecoveredTransaction};
+use crate::executor::TransactionError;
 use crate::sources::Sources;
 use crate::state::AccountState;
 use node_types::consensus::{BlobSidecar, TransactionBody};
@@ -165,6 +168,7 @@ impl Pool {
             return Ok(Vec::new());
         }
         let mut accounts = HashMap::new();
+        let mut contracts = Vec::new();
         let mut mined = BTreeSet::new();
         {
             let contents = self.contents.read();
@@ -174,6 +178,9 @@ impl Pool {
             for sender in senders {
                 let account = state.account(sender)?.unwrap_or_default();
                 accounts.insert(sender, account);
+                if stateful::is_contract(&*state, &account)? {
+                    contracts.push(sender);
+                }
                 let Some(queue) = contents.sender(sender) else { continue };
                 for used in queue.pending().chain(queue.queued()).take_while(|used| used.nonce() < account.nonce) {
                     if view.transaction_position(used.hash())?.is_some() {
@@ -214,6 +221,9 @@ impl Pool {
                     }
                 }
             }
+            for sender in contracts {
+                gone.extend(Self::drop_signed(&mut contents, sender));
+            }
             // The write that moved the head may have deleted their records already.
             gone.retain(|hash| self.has_record(*hash));
             contents.must_record(gone);
@@ -224,6 +234,18 @@ impl Pool {
         }
         self.write_due(!returned.is_empty());
         Ok(returned)
+    }
+
+    /// Drops the signed transactions of a sender that has become a contract (EIP-3607). Returns their hashes.
+    fn drop_signed(contents: &mut Contents, sender: Address) -> Vec<H256> {
+        let queue = contents.sender(sender).into_iter();
+        let signed = queue.flat_map(|queue| queue.pending().chain(queue.queued()));
+        let signed = signed.filter(|transaction| !transaction.recovered.is_impersonating());
+        let signed: Vec<_> = signed.map(|transaction| transaction.hash()).collect();
+        for hash in &signed {
+            contents.remove(*hash, DropReason::Invalid(TransactionError::SenderHasCode(sender).into()));
+        }
+        signed
     }
 
     /// Writes the records that are due, and syncs them if there are insertions among them: if deletions are lost, a

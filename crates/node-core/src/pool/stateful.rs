@@ -27,11 +27,20 @@ impl Sender {
     /// Reads the account from `state`. If the transaction is not `signed`, its sender may also be a contract.
     pub(super) fn load(state: &dyn StateView, address: Address, signed: bool) -> Result<Self, BackendError> {
         let account = state.account(address)?.unwrap_or_default();
-        let code =
-            if account.has_code() { state.code(account.code_hash)?.unwrap_or_default() } else { Default::default() };
-        let delegates = code.len() == 23 && code.starts_with(&DELEGATION_PREFIX);
+        let delegates = account.has_code() && delegates(state, &account)?;
         Ok(Self { account, delegates, is_contract: signed && account.has_code() && !delegates })
     }
+}
+
+/// Returns whether an account has code other than a delegation, so that it can send only unsigned transactions.
+pub(super) fn is_contract(state: &dyn StateView, account: &AccountState) -> Result<bool, BackendError> {
+    Ok(account.has_code() && !delegates(state, account)?)
+}
+
+/// Returns whether the code of an account is a delegation.
+fn delegates(state: &dyn StateView, account: &AccountState) -> Result<bool, BackendError> {
+    let code = state.code(account.code_hash)?.unwrap_or_default();
+    Ok(code.len() == 23 && code.starts_with(&DELEGATION_PREFIX))
 }
 
 /// Returns the signers of those authorizations of a transaction that can still take effect in `state`.
