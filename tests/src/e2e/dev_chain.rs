@@ -588,11 +588,11 @@ fn snapshots_and_pending_edits_are_limited_in_bytes() {
     snapshots(3).unwrap();
     producer.revert(first).unwrap();
 
-    (1..=3).for_each(|number| code(number, 80).unwrap());
-    let refused = code(4, 80);
+    (1..=3).for_each(|number| code(number, 20).unwrap());
+    let refused = code(4, 20);
     assert!(matches!(refused, Err(ProducerError::EditsTooLarge(_))), "{refused:?}");
     mine(&chain);
-    code(4, 80).unwrap();
+    code(4, 20).unwrap();
 }
 
 #[test]
