@@ -206,8 +206,11 @@ impl EditableBackend {
     /// # Errors
     /// Those of [`StateBackend::switch`].
     pub(crate) fn load(&self, ancestor: BlockNumber, branch: Vec<ExecutedBlock>) -> Result<HeadChange, BackendError> {
-        let edits = Edits { loaded: true, ..Edits::default() };
-        let writes: Vec<_> = branch.iter().map(|block| block_edits(block.header.block_ref(), &edits)).collect();
+        let edits = |block: &ExecutedBlock| {
+            let unsigned = block.body.transactions.iter().any(|transaction| transaction.is_impersonating());
+            Edits { loaded: true, unsigned, ..Edits::default() }
+        };
+        let writes: Vec<_> = branch.iter().map(|block| block_edits(block.header.block_ref(), &edits(block))).collect();
         let last = branch.last().map(|block| block.header.block_ref());
         let change = self.switch_edited(ancestor, branch, &StateChanges::default(), &writes)?;
         *self.loaded.write() = last;

@@ -3,7 +3,8 @@
 use crate::wire::{AccessListItem, Authorization, Loose, Withdrawal};
 use flate2::read::GzDecoder;
 use node_core::block::RecoveredTransaction;
-use node_core::producer::{LoadedBlock, WholeAccount};
+use node_core::producer::{LoadedBlock, ProducerError, WholeAccount};
+use node_core::protocol::gas::BLOCK_GAS_LIMITS;
 use node_types::consensus::{
     AccessListTransaction, BlobTransaction, Bloom, DynamicFeeTransaction, Header, LegacyTransaction, Log, Receipt,
     ReceiptOutcome, SetCodeTransaction, Signature, Transaction, TransactionBody, TransactionType,
@@ -40,6 +41,8 @@ struct Loaded {
     blocks: Vec<ReadBlock>,
     #[serde(default)]
     transactions: Vec<ReadMined>,
+    #[serde(default)]
+    best_block_number: Option<Loose<u64>>,
     #[serde(default)]
     historical_states: Option<IgnoredAny>,
 }
@@ -191,11 +194,13 @@ pub fn read_dump(dump: &[u8]) -> Result<Dump, InvalidDump> {
     if json.len() as u64 > MAX_DUMP {
         return Err(InvalidDump(format!("it has more than {MAX_DUMP} bytes")));
     }
-    let Loaded { accounts, blocks, transactions, historical_states } = serde_json::from_slice(&json)?;
+    let Loaded { accounts, blocks, transactions, best_block_number, historical_states } =
+        serde_json::from_slice(&json)?;
     let mut not_loaded = Vec::new();
     if historical_states.is_some() {
         not_loaded.push("the states of earlier blocks, which read as pruned".to_owned());
     }
+    blocks.iter().try_for_each(|block| block.header.check())?;
     let first = blocks.iter().min_by_key(|block| block.header.number.0);
     let first_timestamp = first.map(|block| block.header.timestamp.0);
     let blocks = match chain(blocks, transactions) {
@@ -205,6 +210,9 @@ pub fn read_dump(dump: &[u8]) -> Result<Dump, InvalidDump> {
             Vec::new()
         }
     };
+    if let Some(Loose(number @ 1..)) = best_block_number.filter(|_| blocks.is_empty()) {
+        not_loaded.push(format!("its block number {number} and its time, because none of its blocks is loaded"));
+    }
     let accounts = accounts.into_iter().map(account).collect::<Result<_, InvalidDump>>()?;
     Ok(Dump { accounts, first_timestamp, blocks, not_loaded })
 }
@@ -249,6 +257,25 @@ fn chain(mut blocks: Vec<ReadBlock>, transactions: Vec<ReadMined>) -> Result<Vec
         chain.push(loaded);
     }
     Ok(chain)
+}
+
+impl ReadHeader {
+    /// Refuses values that no block here has, and after which no block could follow.
+    fn check(&self) -> Result<(), InvalidDump> {
+        let Self { number: Loose(number), timestamp: Loose(timestamp), gas_limit: Loose(gas_limit), .. } = self;
+        let last = ProducerError::LAST_TIMESTAMP;
+        if *timestamp > last {
+            return Err(InvalidDump(format!("timestamp {timestamp} of block {number} is above {last}")));
+        }
+        // The genesis block is not loaded.
+        if *number > 0 && !BLOCK_GAS_LIMITS.contains(gas_limit) {
+            let (least, most) = (BLOCK_GAS_LIMITS.start(), BLOCK_GAS_LIMITS.end());
+            return Err(InvalidDump(format!(
+                "gasLimit {gas_limit} of block {number} is not between {least} and {most}"
+            )));
+        }
+        Ok(())
+    }
 }
 
 impl From<ReadHeader> for Header {
@@ -433,8 +460,25 @@ mod tests {
         };
         assert!(reason("\"number\":\"0x2\"", "\"number\":\"0x7\"").contains("block 2 is missing"));
         assert!(reason("\"type\":\"0x2\",\"chainId\"", "\"type\":\"0x7e\",\"chainId\"").contains("type 0x7e"));
+        assert!(reason("\"number\":\"0x2\"", "\"number\":\"0x7\"").contains("block number 4 and its time"));
         assert!(reason("\"block_number\":3", "\"block_number\":9").contains("block 3: it has no receipt"));
         let more = ANVIL.replace("\"historical_states\":null", "\"historical_states\":[]");
         assert!(read_dump(more.as_bytes()).unwrap().not_loaded[0].contains("states of earlier blocks"));
+    }
+
+    #[test]
+    fn headers_that_no_block_can_follow_are_refused() {
+        for (from, to, field) in [
+            (
+                "\"timestamp\":\"0x6b0aaa2e\",\"extraData\"",
+                "\"timestamp\":\"0x7dba8218001\",\"extraData\"",
+                "timestamp ",
+            ),
+            ("\"gasLimit\":\"0x1c9c380\"", "\"gasLimit\":\"0x0\"", "gasLimit 0 "),
+            ("\"gasLimit\":\"0x1c9c380\"", "\"gasLimit\":\"0x8000000000000000\"", "gasLimit 9223372036854775808 "),
+        ] {
+            let error = read_dump(ANVIL.replace(from, to).as_bytes()).unwrap_err().to_string();
+            assert!(error.contains(field) && error.contains("of block "), "{error}");
+        }
     }
 }
