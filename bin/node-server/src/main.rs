@@ -27,7 +27,8 @@ use tracing_subscriber::filter::LevelFilter;
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
-    let json = arguments.iter().any(|argument| argument == "--json");
+    // Commands that serve have no such option.
+    let json = !settings::serves(&arguments) && arguments.iter().any(|argument| argument == "--json");
     // Set first, because errors in the settings are printed in this format, too.
     logging::set_format(settings::log_format(&arguments));
     // Done before anything that takes time, because until then SIGHUP ends the process.

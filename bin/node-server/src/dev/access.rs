@@ -1,6 +1,6 @@
 //! Who may use a development chain for what, as the banner shows it.
 
-use node_http::{HttpConfig, Origin, PublicUrl, RateLimit};
+use node_http::{AllowedOrigin, HttpConfig, Origin, PublicUrl, RateLimit};
 use std::fmt;
 
 /// The rights of clients and pages. Displayed as the lines of the banner about them.
@@ -11,12 +11,18 @@ impl Access {
         let (listen, access) = (&http.listen, &http.access);
         let public_host = listen.public_url.as_ref().filter(|url| !url.is_loopback()).map(PublicUrl::host);
         let is_public = !listen.host.is_loopback() || public_host.is_some();
+        // With --control-listen, pages may have control there.
+        let is_off = access.no_control || access.control_listen.is_none() && !access.remote_control && is_public;
         let mut lines = vec![("control", Self::control(http, public_host))];
         let pages: Vec<_> = access.cors_origins.iter().filter(|allowed| allowed.origin != Origin::None).collect();
         let pages = match &*pages {
             [] => "none of other origins (--cors-origins)".to_owned(),
             pages => {
-                let pages: Vec<_> = pages.iter().map(ToString::to_string).collect();
+                let right = |allowed: &&AllowedOrigin| {
+                    let controls = allowed.controls && !is_off;
+                    AllowedOrigin { controls, ..(*allowed).clone() }.to_string()
+                };
+                let pages: Vec<_> = pages.iter().map(right).collect();
                 format!("{} (--cors-origins)", pages.join(", "))
             }
         };
@@ -93,6 +99,7 @@ mod tests {
             "--control-listen",
             "--allowed-hosts",
             "--rate-limit",
+            "loopback=read, ",
         ] {
             assert!(public.contains(expected), "no {expected:?} in {public}");
         }
@@ -100,7 +107,8 @@ mod tests {
         assert!(proxied.contains("off, because --public-url has the host node.example"), "{proxied}");
         let local = text(&|http| http.listen.public_url = Some("http://localhost:1".parse().unwrap()));
         assert!(local.contains("for programs on this machine"), "{local}");
-        assert!(text(&|http| http.access.no_control = true).contains("off for everyone"));
+        let off = text(&|http| http.access.no_control = true);
+        assert!(off.contains("off for everyone") && off.contains("loopback=read, "), "{off}");
         let forced = text(&|http| {
             (http.listen.host, http.access.remote_control) = ([0, 0, 0, 0].into(), true);
             http.access.cors_origins = vec![Origin::None.into()];

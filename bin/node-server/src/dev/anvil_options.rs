@@ -13,7 +13,7 @@ const INSTEAD: [(&[&str], &str); 25] = [
     (&["mnemonic-random", "mnemonic-seed-unsafe"], "choose the words yourself with --mnemonic"),
     (&["number"], "the genesis block has the number 0; anvil_mine mines empty blocks up to another"),
     (&["slots-in-an-epoch"], "safe is 32 blocks below the head, finalized 64; anvil_mine moves both"),
-    (&["color"], "there are colors if the output is a terminal; --log writes lines without them to a file or pipe"),
+    (&["color"], "there are colors if the output is a terminal and NO_COLOR is not set"),
     (&["json", "md"], "use --log-format json"),
     (&["allow-origin"], "use --cors-origins"),
     (&["no-cors"], "use --cors-origins none"),
