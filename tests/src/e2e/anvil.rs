@@ -159,13 +159,15 @@ fn rules_that_other_clients_reject_are_kept_by_the_folder() {
 #[test]
 fn without_the_options_the_rules_are_the_protocols() {
     let server = Server::dev(["--timestamp", "1700000000"]);
-    result(&server, "anvil_setBlockTimestampInterval", json!([0]));
-    result(&server, "anvil_mine", json!([3]));
-    assert_eq!(timestamp(&server, "latest"), 1_700_000_003);
-    result(&server, "anvil_removeBlockTimestampInterval", json!([]));
-    result(&server, "evm_setTime", json!([1_600_000_000]));
+    for (method, value) in [("anvil_setBlockTimestampInterval", 0), ("evm_setTime", 1_600_000_000)] {
+        let refused = failure(&server, method, json!([value]));
+        assert!(refused.contains("--allow-equal-timestamps"), "{refused}");
+    }
+    result(&server, "evm_setTime", json!([1_800_000_000_000_u64]));
     result(&server, "evm_mine", json!([]));
-    assert_eq!(timestamp(&server, "latest"), 1_700_000_004);
+    assert!((1_800_000_000..1_800_000_000 + DAY).contains(&timestamp(&server, "latest")), "milliseconds");
+    result(&server, "evm_setIntervalMining", json!([5_000]));
+    assert_eq!(result(&server, "anvil_getIntervalMining", json!([])), 5);
     assert!(failure(&server, "eth_sendRawTransaction", signed(0, (1 << 24) + 1, Vec::new())).contains("EIP-7825"));
 }
 
@@ -190,6 +192,8 @@ fn anvil_behaves_as_anvil_does() {
     assert_eq!((response.status, response.header("access-control-allow-origin")), (200, Some("*")));
     assert!(response.body.get("error").is_none(), "{}", response.text);
     assert_eq!(server.log(), "", "nothing on standard error");
+    result(&server, "evm_setIntervalMining", json!([5_000]));
+    assert_eq!(result(&server, "anvil_getIntervalMining", json!([])), 5_000);
 
     let server = Server::anvil(["--enable-tx-gas-limit"]);
     assert!(failure(&server, "eth_sendRawTransaction", signed(0, (1 << 24) + 1, Vec::new())).contains("EIP-7825"));
@@ -216,7 +220,11 @@ fn a_chain_continues_from_a_dump() {
         result(&source, "eth_sendRawTransaction", signed(1, 100_000, LOGS.to_vec())),
     ];
     result(&source, "evm_increaseTime", json!([100 * DAY]));
-    result(&source, "anvil_mine", json!([3]));
+    let sender = "0x00000000000000000000000000000000000000cc";
+    result(&source, "anvil_setBalance", json!([sender, "0xde0b6b3a7640000"]));
+    result(&source, "anvil_impersonateAccount", json!([sender]));
+    result(&source, "eth_sendTransaction", json!([{"from": sender, "to": sender}]));
+    result(&source, "anvil_mine", json!([2]));
     result(&source, "anvil_setBalance", json!(["0x00000000000000000000000000000000000000cc", "0x5"]));
     let dump = result(&source, "anvil_dumpState", json!([]));
     let facts = |server: &Server| {
@@ -270,6 +278,7 @@ fn a_chain_continues_from_a_dump() {
     drop(stored);
     let again = Server::dev(["--load-state", file, "--data-dir", data]);
     assert_eq!(facts(&again), expected);
+    assert_eq!(again.logged("the folder has a chain"), 1);
     check(&again, 2);
     drop(again);
     let run = Server::start(["--data-dir", data, "--api", "eth"]);

@@ -110,10 +110,11 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
                 let read = || state_file::read(path, shutdown.context());
                 dump.map_or_else(read, Ok)?.load(producer)?;
             } else {
-                tracing::info!("the folder has a chain; {} is not loaded", path.display());
+                tracing::warn!("the folder has a chain; {} is not loaded", path.display());
             }
         }
         producer.impersonate_all(options.accounts.auto_impersonate);
+        producer.set_intervals_in_seconds(options.is_anvil);
         dumped = state_files.to_dump().map(|path| StateFile::new(producer.clone(), path)).transpose()?;
     }
     let writing = dumped.clone().zip(state_files.state_interval).map(|(file, interval)| file.write_every(interval));

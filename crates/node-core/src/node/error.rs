@@ -354,8 +354,10 @@ impl ProducerError {
     /// Returns the field of the request that caused the error.
     pub fn field(&self) -> Field {
         match self {
-            Self::TimestampTooLow { .. } | Self::TimestampTooHigh { .. } => Field::Timestamp,
-            Self::TooFarAhead { .. } => Field::Seconds,
+            Self::TimestampTooLow { .. } | Self::TimestampTooHigh { .. } | Self::TimeBeforeHead { .. } => {
+                Field::Timestamp
+            }
+            Self::TooFarAhead { .. } | Self::ZeroInterval => Field::Seconds,
             Self::IntervalTooLong { .. } => Field::Interval,
             Self::NoBaseFee => Field::BaseFee,
             Self::TooManyBlocks { .. } | Self::ReorganizationTooDeep { .. } => Field::Blocks,

@@ -85,6 +85,7 @@ pub struct Producer {
     impersonated: RwLock<BTreeSet<Address>>,
     /// Whether all accounts are impersonated.
     impersonates_all: AtomicBool,
+    intervals_in_seconds: AtomicBool,
     /// Held while a transaction of an impersonated sender gets its nonce and enters the pool.
     sending: Mutex<()>,
     miner: Miner,
@@ -110,6 +111,7 @@ impl Producer {
             snapshots,
             impersonated: RwLock::default(),
             impersonates_all: AtomicBool::default(),
+            intervals_in_seconds: AtomicBool::default(),
             sending: Mutex::default(),
             miner: Miner::default(),
             outlook: Mutex::default(),
@@ -449,12 +451,12 @@ impl Producer {
         Ok(())
     }
 
-    /// Sets the chain's clock to `timestamp`, in Unix seconds. Returns by how many seconds that moves it. If the head is
-    /// later, so is the next block, unless the chain allows earlier ones
-    /// ([`Relaxations::equal_timestamps`](crate::protocol::Relaxations::equal_timestamps)).
+    /// Sets the chain's clock to `timestamp`, in Unix seconds. Returns by how many seconds that moves it. Only
+    /// on chains that allow it ([`Relaxations::equal_timestamps`](crate::protocol::Relaxations::equal_timestamps)) it
+    /// may be before the head; the next block is then as well.
     ///
     /// # Errors
-    /// [`ProducerError::TimestampTooHigh`], and failures of the backend.
+    /// [`ProducerError::TimestampTooHigh`], [`ProducerError::TimeBeforeHead`], and failures of the backend.
     pub fn set_time(&self, timestamp: u64) -> Result<i64, ProducerError> {
         if timestamp > ProducerError::LAST_TIMESTAMP {
             return Err(ProducerError::TimestampTooHigh { timestamp });
@@ -462,7 +464,7 @@ impl Producer {
         let _sealing = self.sealing.lock();
         let before = self.settings.now();
         self.forget_obstacle();
-        self.settings.set_time(&*self.head()?, timestamp);
+        self.settings.set_time(&*self.head()?, timestamp)?;
         Ok(timestamp.cast_signed() - before.cast_signed())
     }
 
@@ -470,7 +472,7 @@ impl Producer {
     /// the previous setting.
     ///
     /// # Errors
-    /// [`ProducerError::TooFarAhead`].
+    /// [`ProducerError::TooFarAhead`], and [`ProducerError::ZeroInterval`] if the chain does not allow equal timestamps.
     pub fn set_block_interval(&self, seconds: Option<u64>) -> Result<Option<u64>, ProducerError> {
         let _sealing = self.sealing.lock();
         self.forget_obstacle();
@@ -546,6 +548,17 @@ impl Producer {
     /// Starts or stops impersonating all accounts. This does not affect accounts that are impersonated individually.
     pub fn impersonate_all(&self, allowed: bool) {
         self.impersonates_all.store(allowed, Ordering::Relaxed);
+    }
+
+    /// Sets whether every interval of mining that a client sends is in seconds, also where clients of Hardhat send
+    /// milliseconds.
+    pub fn set_intervals_in_seconds(&self, always: bool) {
+        self.intervals_in_seconds.store(always, Ordering::Relaxed);
+    }
+
+    /// Returns whether every interval of mining that a client sends is in seconds.
+    pub fn has_intervals_in_seconds(&self) -> bool {
+        self.intervals_in_seconds.load(Ordering::Relaxed)
     }
 
     /// Returns the accounts that are impersonated individually.

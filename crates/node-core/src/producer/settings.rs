@@ -144,11 +144,16 @@ impl BlockSettings {
     }
 
     /// Sets the chain's time to `timestamp`. If that is before `head`, the next block is as well, on chains that allow
-    /// it.
-    pub(super) fn set_time(&self, head: &SealedHeader, timestamp: u64) {
+    /// it. Other chains refuse it.
+    pub(super) fn set_time(&self, head: &SealedHeader, timestamp: u64) -> Result<(), ProducerError> {
+        let head = head.header.timestamp;
+        let is_before = timestamp < head;
+        if is_before && !self.spec.relaxations.equal_timestamps {
+            return Err(ProducerError::TimeBeforeHead { timestamp, head });
+        }
         self.continue_from(timestamp);
-        let allowed = self.spec.relaxations.equal_timestamps && timestamp < head.header.timestamp;
-        self.chosen.lock().next.least_timestamp = allowed.then_some(timestamp);
+        self.chosen.lock().next.least_timestamp = is_before.then_some(timestamp);
+        Ok(())
     }
 
     /// Sets the chain's time to the timestamp of `head`, and to that of the genesis block when the chain is reset.
@@ -218,6 +223,9 @@ impl BlockSettings {
     pub(super) fn set_interval(&self, seconds: Option<u64>) -> Result<Option<u64>, ProducerError> {
         if let Some(seconds) = seconds.filter(|seconds| *seconds > ProducerError::LAST_TIMESTAMP) {
             return Err(ProducerError::TooFarAhead { seconds });
+        }
+        if seconds == Some(0) && !self.spec.relaxations.equal_timestamps {
+            return Err(ProducerError::ZeroInterval);
         }
         Ok(std::mem::replace(&mut self.chosen.lock().interval, seconds))
     }

@@ -11,9 +11,13 @@ use node_types::wire::{AddressData, HashData};
 use serde::Deserialize;
 use std::time::Duration;
 
-/// Multiples of this are milliseconds in `evm_setIntervalMining`, and other numbers seconds. Clients of Hardhat send
-/// milliseconds with this method, and clients of anvil seconds; this tells apart those that tests use.
+/// Multiples of this are milliseconds in `evm_setIntervalMining`, and other numbers seconds, except with the rules of
+/// anvil. Clients of Hardhat send milliseconds with this method, and clients of anvil seconds; this tells apart those
+/// that tests use.
 const HARDHAT_STEP: u64 = 500;
+
+/// A time above this is in milliseconds, as `Date.now()` returns it: in seconds it would be after the year 5000.
+const LAST_SECONDS: u64 = 100_000_000_000;
 
 /// The parameter of evm_mine: a timestamp, or an object.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -107,13 +111,12 @@ fn making() -> Vec<Method> {
             &["evm_setIntervalMining"],
             &["interval"],
             "Mines a block at an interval in seconds, as in anvil, unless it is a multiple of 500, which is in milliseconds, as in \
-             Hardhat; zero turns mining off.",
+             Hardhat, except with the rules of anvil; zero turns mining off.",
             |scope, (interval,): (Loose<u64>,)| {
-                let interval = match interval.0 {
-                    milliseconds if milliseconds.is_multiple_of(HARDHAT_STEP) => Duration::from_millis(milliseconds),
-                    seconds => Duration::from_secs(seconds),
-                };
-                scope.control()?.set_interval_mining(interval).map_err(RpcError::from)
+                let producer = scope.control()?;
+                let is_hardhat = !producer.has_intervals_in_seconds() && interval.0.is_multiple_of(HARDHAT_STEP);
+                let unit = if is_hardhat { Duration::from_millis } else { Duration::from_secs };
+                producer.set_interval_mining(unit(interval.0)).map_err(RpcError::from)
             },
         ),
     ]
@@ -148,8 +151,11 @@ fn time() -> Vec<Method> {
         named(
             &["evm_setTime", "anvil_setTime"],
             &["timestamp"],
-            "Sets the time; returns by how many seconds it changed.",
-            |scope, (timestamp,): (Loose<u64>,)| scope.control()?.set_time(timestamp.0).map_err(RpcError::from),
+            "Sets the time, in seconds, or in milliseconds above 10^11; returns by how many seconds it changed.",
+            |scope, (Loose(time),): (Loose<u64>,)| {
+                let timestamp = if time > LAST_SECONDS { time / 1_000 } else { time };
+                scope.control()?.set_time(timestamp).map_err(RpcError::from)
+            },
         ),
         named(
             &["evm_setNextBlockTimestamp", "anvil_setNextBlockTimestamp"],
