@@ -232,6 +232,8 @@ fn record_all(recorder: &mut Recorder) {
     r.get("health", &[]);
     r.get("ready", &[]);
     r.get("schemas", &[("Name", "Output_blockNumber")]);
+    r.get("problemIndex", &[]);
+    r.get("schemaIndex", &[]);
     r.get("problems", &[("Slug", "block-not-found")]);
 
     let carol = "0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc";

@@ -300,7 +300,12 @@ fn describes_control_operations_only_if_blocks_are_produced() {
     let (imported, produced) = (Server::start(NONE), Server::dev(NONE));
     assert!(paths(&imported).keys().all(|path| !path.starts_with("/dev/")));
     assert!(paths(&produced).contains_key("/dev/mine/"));
-    assert_eq!(imported.get("/schemas/Output_mine.json").status, 200, "documents are the same for all");
+    for name in ["Input_mine", "Output_mine", "Output_poolContent"] {
+        let path = format!("/schemas/{name}.json");
+        assert_eq!((imported.get(&path).status, produced.get(&path).status), (404, 200), "{path}");
+        let listed = |server: &Server| server.get("/schemas/").text.contains(&format!("{name}.json"));
+        assert_eq!([&imported, &produced].map(listed), [false, true], "{name}");
+    }
 }
 
 #[test]
@@ -318,6 +323,18 @@ fn pages_of_problems() {
         }
     }
     assert_eq!(server.get("/problems/none").problem_faults(404), NONE);
+    assert_eq!(server.get("/schemas/None.json").problem_faults(404), NONE);
+    let text = page("text/plain, text/html;q=0.5");
+    assert_eq!((text.status, text.media_type.as_str()), (200, "text/plain"));
+    for path in ["/problems/", "/problems/state-pruned", "/problems/none", "/schemas/", "/schemas/None.json"] {
+        let page = server.send("GET", path, &[("Accept", "text/html")], "");
+        assert_eq!(page.media_type, "text/html", "{path}");
+        assert!(page.header("content-security-policy").is_some_and(|policy| policy.contains("default-src 'none'")));
+        assert_eq!(
+            (page.header("x-content-type-options"), page.header("referrer-policy")),
+            (Some("nosniff"), Some("no-referrer"))
+        );
+    }
 
     let page = |path| server.send("GET", path, &[("Accept", "text/html")], "");
     let (plain, with_slash) = (page("/problems/range-above-head"), page("/problems/range-above-head/"));
@@ -329,7 +346,11 @@ fn pages_of_problems() {
             assert!(response.text.contains(&format!("href=\"{link}\"")), "{link}: {}", response.text);
         }
     }
-    for (path, index) in [("/problems/none", "../problems/"), ("/problems/none/", "../../problems/")] {
+    for (path, index) in [
+        ("/problems/none", "../problems/"),
+        ("/problems/none/", "../../problems/"),
+        ("/schemas/None.json", "../schemas/"),
+    ] {
         let unknown = page(path);
         assert_eq!((unknown.status, unknown.media_type.as_str()), (404, "text/html"), "{path}");
         assert_eq!((unknown.header("vary"), unknown.header("cache-control")), (Some("accept"), Some("no-store")));

@@ -74,8 +74,8 @@ impl Exchange {
         negotiation::prefers(&self.request, preference)
     }
 
-    /// Returns whether the client lists `media_type` in `Accept`.
-    pub(crate) fn accepts(&self, media_type: &str) -> bool {
-        negotiation::accepts(&self.request, media_type)
+    /// Returns whether the client lists HTML in `Accept` and does not prefer plain text.
+    pub(crate) fn prefers_html(&self) -> bool {
+        negotiation::prefers_html(&self.request)
     }
 }

@@ -3,13 +3,17 @@
 use actix_web::HttpRequest;
 use actix_web::http::header::{Accept, Header, Quality};
 
-/// Returns whether the client explicitly lists `media_type` in `Accept`, with a weight above zero (RFC 9110, section
-/// 12.5.1).
-pub(super) fn accepts(request: &HttpRequest, media_type: &str) -> bool {
-    let listed = |accept: Accept| {
-        accept.iter().any(|range| range.item.essence_str() == media_type && range.quality > Quality::ZERO)
+/// Returns whether the client explicitly lists HTML in `Accept`, with a weight above zero and not below that of plain
+/// text (RFC 9110, section 12.5.1).
+pub(super) fn prefers_html(request: &HttpRequest) -> bool {
+    let Ok(accept) = Accept::parse(request) else { return false };
+    let weight = |media_range: &str| {
+        let ranges = accept.iter().filter(|range| range.item.essence_str() == media_range);
+        ranges.map(|range| range.quality).max()
     };
-    Accept::parse(request).is_ok_and(listed)
+    // The weight of plain text is that of the most specific range.
+    let text = ["text/plain", "text/*", "*/*"].into_iter().find_map(weight).unwrap_or(Quality::ZERO);
+    weight("text/html").is_some_and(|html| html > Quality::ZERO && html >= text)
 }
 
 /// Returns whether the client states `preference` in `Prefer` (RFC 7240).
@@ -36,10 +40,14 @@ mod tests {
     use actix_web::test::TestRequest;
 
     #[test]
-    fn a_media_type_must_be_listed_by_name_with_a_weight_above_zero() {
+    fn html_must_be_listed_by_name_with_a_weight_above_zero_and_not_below_text() {
         let cases = [
             ("text/html", true),
-            ("application/json, Text/HTML;q=0.9, */*", true),
+            ("application/json, Text/HTML;q=0.9, */*;q=0.8", true),
+            ("application/json, text/html;q=0.9, */*", false),
+            ("text/plain, text/html;q=0.5", false),
+            ("text/plain;q=0.5, text/html;q=0.5, */*", true),
+            ("text/*;q=0.4, text/html;q=0.5, */*", true),
             ("text/html;level=1", true),
             ("*/*", false),
             ("text/*", false),
@@ -49,7 +57,7 @@ mod tests {
         ];
         for (header, expected) in cases {
             let request = TestRequest::default().insert_header(("accept", header)).to_http_request();
-            assert_eq!(accepts(&request, "text/html"), expected, "{header}");
+            assert_eq!(prefers_html(&request), expected, "{header}");
         }
     }
 

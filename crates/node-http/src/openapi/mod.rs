@@ -38,14 +38,8 @@ description says what applies if they are absent may be left out.";
 /// Returns the OpenAPI document of a server whose paths start with `base`. It includes the operations that control a
 /// chain if `producing` is set, that is, if the node produces blocks.
 pub fn openapi(base: &BasePath, producing: bool) -> Value {
-    let mut operations = routes::operations();
-    let mut schemas = routes::schemas(&operations, Form::PlainRequest);
-    if !producing {
-        for operation in operations.extract_if(.., |operation| operation.controls()) {
-            schemas.remove(&format!("Input_{}", operation.name()));
-            schemas.remove(&format!("Output_{}", operation.name()));
-        }
-    }
+    let operations = routes::operations(producing);
+    let schemas = routes::schemas(&operations, Form::PlainRequest);
     let mut paths = Map::new();
     for operation in &operations {
         let described = |method: &Method| (operation::key(*method).to_owned(), operation::describe(operation, *method));
@@ -105,7 +99,7 @@ pub(crate) fn documents(config: &HttpConfig, producing: bool) -> InterfaceDocume
     if let Some(url) = &config.listen.public_url {
         openapi["servers"][0]["url"] = url.with_base(&config.listen.base_path).into();
     }
-    let schemas = routes::schemas(&routes::operations(), Form::Request);
+    let schemas = routes::schemas(&routes::operations(producing), Form::Request);
     InterfaceDocuments { schemas, openapi_json: openapi.to_string().into() }
 }
 

@@ -217,7 +217,9 @@ fn describe(status: u16, examples: impl Iterator<Item = &'static str>) -> Value 
         400 => "The request is malformed.",
         401 => "The server requires a token (`token-file`), and the request has no valid one.",
         403 => "The request is for another server, or this client must not send it.",
-        404 => "The requested object does not exist.",
+        404 => {
+            "What was requested does not exist or is no longer stored, or the operator switched the operation off (`api`)."
+        }
         405 => "The path does not accept this method.",
         408 => "The body arrived too slowly.",
         413 => "The body is too long (`max-body`).",

@@ -156,6 +156,12 @@ pub(crate) fn unknown_type(base: &str) -> String {
     document("Not found", &format!("{}<h1>Not found</h1>\n<p>No type of problem has this name.</p>\n", to_index(base)))
 }
 
+/// Returns the page for browsers that there is no schema with this name.
+pub(crate) fn unknown_schema(base: &str) -> String {
+    let index = format!("<p><a href=\"{base}schemas/\">All schemas</a></p>\n");
+    document("Not found", &format!("{index}<h1>Not found</h1>\n<p>No schema has this name.</p>\n"))
+}
+
 fn to_index(base: &str) -> String {
     format!("<p><a href=\"{base}problems/\">All types of problems</a></p>\n")
 }
@@ -274,7 +280,7 @@ mod tests {
 
     #[test]
     fn links_to_the_documentation_are_those_of_operations() {
-        let operations = crate::routes::operations();
+        let operations = crate::routes::operations(true);
         for (path, target) in LINKS {
             let Some(target) = target.strip_prefix("docs/#/") else { continue };
             let found = operations.iter().find(|operation| operation.path.starts_with(path));

@@ -1,17 +1,24 @@
 //! The documents to which responses refer.
 
 use super::operation::{Content, Operation};
+use super::pages;
 use crate::exchange::Exchange;
 use crate::exchange::encode;
 use crate::openapi::problems;
 use crate::problem::HttpError;
-use crate::problem::page::{Article, INVALID_REQUEST, Index, ProblemPage, unknown_type};
+use crate::problem::page::{Article, INVALID_REQUEST, Index, ProblemPage, unknown_schema, unknown_type};
 use actix_web::HttpResponse;
+use actix_web::http::header::{CONTENT_SECURITY_POLICY, HeaderValue};
 use serde_json::{Value, json};
 
-/// The media type of pages, in `Accept` and as they are sent.
-const HTML: &str = "text/html";
+/// The media types of pages.
+const PAGE: &[&str] = &["text/html", "text/plain"];
 const HTML_UTF_8: &str = "text/html; charset=utf-8";
+
+/// The content security policy of pages, whose styles are in the page.
+const POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+);
 
 /// Returns the operations that serve documents. `schemas` are the names of the schemas.
 pub(super) fn operations(schemas: impl Iterator<Item = String>) -> Vec<Operation> {
@@ -27,6 +34,16 @@ pub(super) fn operations(schemas: impl Iterator<Item = String>) -> Vec<Operation
         .content(Content::Object("application/schema+json"))
         .open()
         .handler(schema),
+        Operation::get("/schemas/", "List the JSON Schemas", "Returns the names of all schemas with links to them: a page for browsers, plain text for other clients.")
+            .named("schemaIndex")
+            .content(Content::Text(PAGE))
+            .open()
+            .handler(schema_index),
+        Operation::get("/problems/", "List the kinds of problems", "Returns the kinds of problems with links to the pages about them: a page for browsers, plain text for other clients.")
+            .named("problemIndex")
+            .content(Content::Text(PAGE))
+            .open()
+            .handler(problem_index),
         Operation::get(
             "/problems/{Slug}",
             "Read about a kind of problem",
@@ -34,7 +51,7 @@ pub(super) fn operations(schemas: impl Iterator<Item = String>) -> Vec<Operation
              other clients.",
         )
         .with("path", "Slug", json!({ "type": "string", "enum": slugs }), "Name of the kind.")
-        .content(Content::Text(&["text/html", "text/plain"]))
+        .content(Content::Text(PAGE))
         .open()
         .handler(problem),
         Operation::get("/openapi.json", "Read this description", "Returns the OpenAPI 3.1 document as JSON.")
@@ -52,7 +69,7 @@ async fn schema(exchange: Exchange) -> HttpResponse {
     });
     match schema {
         Ok(schema) => exchange.respond_document("application/schema+json", schema.into()).await,
-        Err(error) => exchange.fail(&error),
+        Err(error) => refuse(exchange, &error, || unknown_schema("../")),
     }
 }
 
@@ -63,10 +80,7 @@ pub(super) async fn problem(exchange: Exchange) -> HttpResponse {
     let base = if exchange.request().path().ends_with('/') { "../../" } else { "../" };
     match slug.and_then(|slug| article(&slug, &base_url).ok_or(HttpError::UnknownRoute)) {
         Ok(article) => respond_page(exchange, || article.html(base, &base_url), || article.text()).await,
-        Err(error) if exchange.accepts(HTML) => {
-            exchange.varying_by_accept().fail_with(&error, HTML_UTF_8, unknown_type(base))
-        }
-        Err(error) => exchange.varying_by_accept().fail(&error),
+        Err(error) => refuse(exchange, &error, || unknown_type(base)),
     }
 }
 
@@ -82,7 +96,7 @@ fn article(slug: &str, base_url: &str) -> Option<Article> {
 }
 
 /// Lists the types of problems.
-pub(super) async fn problem_index(exchange: Exchange) -> HttpResponse {
+async fn problem_index(exchange: Exchange) -> HttpResponse {
     let invalid = (INVALID_REQUEST.to_owned(), "Invalid request".to_owned());
     let pages = ProblemPage::ALL.into_iter().map(|page| (page.slug().to_owned(), page.title().to_owned()));
     let index = Index { title: "Types of problems", entries: [invalid].into_iter().chain(pages).collect() };
@@ -90,7 +104,7 @@ pub(super) async fn problem_index(exchange: Exchange) -> HttpResponse {
 }
 
 /// Lists the schemas.
-pub(super) async fn schema_index(exchange: Exchange) -> HttpResponse {
+async fn schema_index(exchange: Exchange) -> HttpResponse {
     let names = exchange.service().interface.schemas.keys();
     let entries = names.map(|name| (format!("{name}.json"), name.clone())).collect();
     let index = Index { title: "JSON Schemas", entries };
@@ -103,12 +117,23 @@ async fn respond_page(
     html: impl FnOnce() -> String,
     text: impl FnOnce() -> String,
 ) -> HttpResponse {
-    let exchange = exchange.varying_by_accept();
-    if exchange.accepts(HTML) {
+    let exchange = as_page(exchange);
+    if exchange.prefers_html() {
         exchange.respond_document(HTML_UTF_8, html().into()).await
     } else {
         exchange.respond_document("text/plain; charset=utf-8", text().into()).await
     }
+}
+
+/// Refuses a request with a page to browsers and with a problem to other clients.
+fn refuse(exchange: Exchange, error: &HttpError, html: impl FnOnce() -> String) -> HttpResponse {
+    let exchange = as_page(exchange);
+    if exchange.prefers_html() { exchange.fail_with(error, HTML_UTF_8, html()) } else { exchange.fail(error) }
+}
+
+/// Sets the headers of a page, which clients other than browsers get as text.
+fn as_page(exchange: Exchange) -> Exchange {
+    pages::with_headers(exchange.varying_by_accept()).with_header(CONTENT_SECURITY_POLICY, POLICY)
 }
 
 async fn openapi_json(exchange: Exchange) -> HttpResponse {

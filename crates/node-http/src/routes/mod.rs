@@ -63,7 +63,9 @@ pub(crate) const INTERFACE_OPERATIONS: [&str; 9] = [
 /// The group of the operations that control a chain.
 pub(crate) const DEVELOPMENT: &str = "Development";
 
-pub(crate) fn operations() -> Vec<Operation> {
+/// Returns all operations. Those that control a chain are included only if `producing` is set, that is, if the node
+/// produces blocks.
+pub(crate) fn operations(producing: bool) -> Vec<Operation> {
     let families = [
         ("State", state::operations()),
         (INTERFACE, calls::operations()),
@@ -82,7 +84,8 @@ pub(crate) fn operations() -> Vec<Operation> {
             operation.tagged(tag)
         })
     };
-    let mut operations: Vec<_> = families.into_iter().flat_map(tagged).collect();
+    let operations = families.into_iter().flat_map(tagged);
+    let mut operations: Vec<_> = operations.filter(|operation| producing || !operation.controls()).collect();
     let documents = documents::operations(schemas(&operations, Form::Request).into_keys());
     operations.extend(documents.into_iter().map(|operation| operation.tagged("Server")));
     operations

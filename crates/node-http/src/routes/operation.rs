@@ -57,6 +57,8 @@ pub(crate) struct Declaration {
     pub(crate) any_method: bool,
     /// The template of the path with all parameters, without the base path.
     pub(crate) path: &'static str,
+    /// Its name, if that is not the one in its path.
+    pub(crate) other_name: Option<&'static str>,
     pub(crate) tag: &'static str,
     pub(crate) summary: &'static str,
     pub(crate) description: &'static str,
@@ -122,6 +124,7 @@ impl Operation {
             method: Method::Get,
             any_method: false,
             path,
+            other_name: None,
             tag: "",
             summary,
             description,
@@ -159,10 +162,10 @@ impl Deref for Operation {
 }
 
 impl Declaration {
-    /// Returns the name in its path, which is used in metrics, logs and schemas, and is the `operationId`.
+    /// Returns its name, by default that in its path, which is used in metrics, logs and schemas, and is the `operationId`.
     pub(crate) fn name(&self) -> &'static str {
         let path = self.path.strip_prefix(CONTROL).unwrap_or(&self.path[1..]);
-        path.split(['/', '.']).next().unwrap_or_default()
+        self.other_name.or_else(|| path.split(['/', '.']).next()).unwrap_or_default()
     }
 
     /// Returns whether it is one of the nine operations of the interface description.
@@ -236,6 +239,11 @@ impl Declaration {
         let required = part == "path";
         self.parameters.push(Parameter { name, part, schema, description: description.into(), required });
         self
+    }
+
+    /// Sets a name other than that in the path, which another operation has.
+    pub(super) fn named(self, name: &'static str) -> Self {
+        Self { other_name: Some(name), ..self }
     }
 
     pub(super) fn problems(self, problems: &'static [ProblemPage]) -> Self {

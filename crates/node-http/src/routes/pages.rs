@@ -81,9 +81,7 @@ pub(super) async fn add_slash(exchange: Exchange) -> HttpResponse {
     let folder = exchange.request().path().rsplit('/').next().map(|last| format!("{last}/"));
     match folder.and_then(|folder| HeaderValue::try_from(folder).ok()) {
         Some(folder) => {
-            let exchange =
-                HEADERS.into_iter().fold(exchange, |exchange, (name, value)| exchange.with_header(name, value));
-            exchange.with_header(LOCATION, folder).respond_empty(StatusCode::PERMANENT_REDIRECT)
+            with_headers(exchange).with_header(LOCATION, folder).respond_empty(StatusCode::PERMANENT_REDIRECT)
         }
         None => exchange.fail(&HttpError::UnknownRoute),
     }
@@ -126,8 +124,12 @@ fn unpack(name: &str) -> Option<Bytes> {
 }
 
 async fn file(exchange: Exchange, media_type: &'static str, bytes: Bytes) -> HttpResponse {
-    let exchange = HEADERS.into_iter().fold(exchange, |exchange, (name, value)| exchange.with_header(name, value));
-    exchange.respond_document(media_type, bytes).await
+    with_headers(exchange).respond_document(media_type, bytes).await
+}
+
+/// Sets the headers of every page and file.
+pub(super) fn with_headers(exchange: Exchange) -> Exchange {
+    HEADERS.into_iter().fold(exchange, |exchange, (name, value)| exchange.with_header(name, value))
 }
 
 #[cfg(test)]

@@ -48,11 +48,11 @@ struct Template {
 }
 
 impl Table {
-    /// Returns the table of all routes. Operations that control a chain are included only if `producing` is set.
+    /// Returns the table of all routes of a node that produces blocks, or of one that does not.
     pub(crate) fn new(producing: bool) -> Self {
         let mut table = Self::default();
         let mut paths = HashMap::<_, Vec<_>>::new();
-        for operation in super::operations().into_iter().filter(|operation| producing || !operation.controls()) {
+        for operation in super::operations(producing) {
             for path in operation.paths() {
                 paths.entry(path).or_default().extend(Endpoint::of(&operation));
             }
@@ -135,16 +135,12 @@ impl Table {
     }
 
     fn serve_pages(&mut self) {
-        let pages = [
-            ("/docs", Endpoint::page("docs", pages::docs)),
-            ("/problems", Endpoint::page("problems", documents::problem_index)),
-            ("/schemas", Endpoint::page("schemas", documents::schema_index)),
-        ];
-        for (path, page) in pages {
+        let pages = [("/docs", "docs"), ("/problems", "problemIndex"), ("/schemas", "schemaIndex")];
+        for (path, name) in pages {
             // URLs in the page are relative to a folder.
-            self.serve_exactly(path, vec![Endpoint::page(page.operation, pages::add_slash)]);
-            self.serve_exactly(&[path, "/"].concat(), vec![page]);
+            self.serve_exactly(path, vec![Endpoint::page(name, pages::add_slash)]);
         }
+        self.serve_exactly("/docs/", vec![Endpoint::page("docs", pages::docs)]);
         // Browsers may add a slash to the address of a page.
         let resource = Rc::new(Resource::new(vec![Endpoint::page("problems", documents::problem)]));
         self.with_parameters.entry("/problems".to_owned()).or_default().push((Template::new("/{Slug}/"), resource));

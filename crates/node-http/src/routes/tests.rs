@@ -17,7 +17,7 @@ fn references_resolve_and_are_relative() {
         }
     }
 
-    let documents = schemas(&operations(), Form::Request);
+    let documents = schemas(&operations(true), Form::Request);
     for (name, document) in &documents {
         let mut found = Vec::new();
         references(document, &mut found);
@@ -48,7 +48,7 @@ fn descriptions_refer_to_properties() {
         }
     }
 
-    for (name, document) in &schemas(&operations(), Form::Request) {
+    for (name, document) in &schemas(&operations(true), Form::Request) {
         let mut found = Vec::new();
         descriptions(document, &mut found);
         for text in found {

@@ -103,7 +103,9 @@ fn namespaces() -> String {
 /// Returns whether `name` selects anything.
 fn is_known(name: &ApiName) -> bool {
     node_rpc::table().iter().any(|method| name.selects_method(method.name()))
-        || routes::operations().iter().any(|operation| name.selects_operation(operation.name(), operation.controls()))
+        || routes::operations(true)
+            .iter()
+            .any(|operation| name.selects_operation(operation.name(), operation.controls()))
 }
 
 /// The routes of a node for actix-web applications; see [`configure`].
