@@ -202,8 +202,9 @@ def content(server):
         for page in Path(pages).iterdir():
             yield f"usr/share/man/man1/{page.name}.gz", gzip.compress(page.read_bytes(), mtime=0)
     documents = "usr/share/doc/ethnode"
-    for name in ("runbook", "operations", "configuration", "http", "proxies", "metrics"):
-        yield f"{documents}/{name}.md", ROOT / f"docs/{name}.md"
+    # All of them, because they link to each other.
+    for page in sorted((ROOT / "docs").iterdir()):
+        yield f"{documents}/{page.name}", page
     for name in ("alerts.yml", "grafana.json"):
         yield f"{documents}/{name}", DEPLOY / name
     yield f"{documents}/changelog.gz", gzip.compress((ROOT / "CHANGELOG.md").read_bytes(), mtime=0)
