@@ -161,7 +161,7 @@ fn without_the_options_the_rules_are_the_protocols() {
     let server = Server::dev(["--timestamp", "1700000000"]);
     for (method, value) in [("anvil_setBlockTimestampInterval", 0), ("evm_setTime", 1_600_000_000)] {
         let refused = failure(&server, method, json!([value]));
-        assert!(refused.contains("--allow-equal-timestamps"), "{refused}");
+        assert!(refused.contains("`allow-equal-timestamps`"), "{refused}");
     }
     result(&server, "evm_setTime", json!([1_800_000_000_000_u64]));
     result(&server, "evm_mine", json!([]));

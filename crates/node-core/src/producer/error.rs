@@ -25,7 +25,7 @@ pub enum ProducerError {
     /// The chain's time would be set to before the head.
     #[error(
         "time {timestamp} is before the head, whose timestamp is {head}; only a chain whose blocks may be earlier than \
-         their parents allows it (`--allow-equal-timestamps`)"
+         their parents allows it (`allow-equal-timestamps`)"
     )]
     TimeBeforeHead {
         /// The requested time, in Unix seconds.
@@ -34,7 +34,7 @@ pub enum ProducerError {
         head: u64,
     },
     #[error(
-        "an interval of zero gives blocks equal timestamps, which the chain does not allow (`--allow-equal-timestamps`)"
+        "an interval of zero gives blocks equal timestamps, which the chain does not allow (`allow-equal-timestamps`)"
     )]
     ZeroInterval,
     #[error("{seconds} s is too far ahead; the last timestamp of a block is {}", Self::LAST_TIMESTAMP)]
