@@ -3,11 +3,12 @@
 use crate::wire::{AccessListItem, Authorization, Loose, Withdrawal};
 use flate2::read::GzDecoder;
 use node_core::block::RecoveredTransaction;
+use node_core::executor::Call;
 use node_core::producer::{LoadedBlock, ProducerError, WholeAccount};
+use node_core::protocol::Fork;
 use node_core::protocol::gas::BLOCK_GAS_LIMITS;
 use node_types::consensus::{
-    AccessListTransaction, BlobTransaction, Bloom, DynamicFeeTransaction, Header, LegacyTransaction, Log, Receipt,
-    ReceiptOutcome, SetCodeTransaction, Signature, Transaction, TransactionBody, TransactionType,
+    Bloom, Header, Log, Receipt, ReceiptOutcome, Signature, Transaction, TransactionBody, TransactionType,
 };
 use node_types::wire::{AddressData, BytesData, HashData, StorageKey};
 use node_types::{Address, H256, U256};
@@ -316,6 +317,18 @@ fn recovered(mut envelope: Value, sender: Address) -> Result<RecoveredTransactio
     Ok(RecoveredTransaction { hash: transaction.hash(), transaction, sender })
 }
 
+/// Returns the type with this number (EIP-2718), or `None` if it is not supported.
+fn type_of(number: u64) -> Option<TransactionType> {
+    Some(match number {
+        0 => TransactionType::Legacy,
+        1 => TransactionType::AccessList,
+        2 => TransactionType::DynamicFee,
+        3 => TransactionType::Blob,
+        4 => TransactionType::SetCode,
+        _ => return None,
+    })
+}
+
 fn parsed<T: DeserializeOwned>(value: Value) -> Result<T, String> {
     serde_json::from_value(value).map_err(|error| error.to_string())
 }
@@ -333,82 +346,39 @@ impl ReadTransaction {
     }
 
     fn body(self) -> Result<TransactionBody, String> {
-        let chain_id = self.chain_id.map(|id| id.0);
-        let (nonce, gas_limit, value, input) = (self.nonce.0, self.gas.0, self.value.0, self.input.0);
-        let to = self.to.map(|to| to.0);
-        let gas_price = self.gas_price.map(|price| price.0).unwrap_or_default();
-        let max_fee_per_gas = self.max_fee_per_gas.map(|fee| fee.0).unwrap_or_default();
-        let max_priority_fee_per_gas = self.max_priority_fee_per_gas.map(|fee| fee.0).unwrap_or_default();
-        let access_list: Vec<_> = self.access_list.into_iter().map(AccessListItem::read).collect();
-        let transaction_type = self.transaction_type.map_or(0, |number| number.0);
-        if transaction_type == 0 {
-            let legacy = LegacyTransaction { chain_id, nonce, gas_price, gas_limit, to, value, input };
-            return Ok(TransactionBody::Legacy(legacy));
-        }
-        let chain_id = chain_id.ok_or("it has no chain id")?;
-        let recipient = to.ok_or("it has no recipient");
-        Ok(match transaction_type {
-            1 => TransactionBody::AccessList(AccessListTransaction {
-                chain_id,
-                nonce,
-                gas_price,
-                gas_limit,
-                to,
-                value,
-                input,
-                access_list,
-            }),
-            2 => TransactionBody::DynamicFee(DynamicFeeTransaction {
-                chain_id,
-                nonce,
-                max_priority_fee_per_gas,
-                max_fee_per_gas,
-                gas_limit,
-                to,
-                value,
-                input,
-                access_list,
-            }),
-            3 => TransactionBody::Blob(BlobTransaction {
-                chain_id,
-                nonce,
-                max_priority_fee_per_gas,
-                max_fee_per_gas,
-                gas_limit,
-                to: recipient?,
-                value,
-                input,
-                access_list,
-                max_fee_per_blob_gas: self.max_fee_per_blob_gas.map(|fee| fee.0).unwrap_or_default(),
-                blob_versioned_hashes: self.blob_versioned_hashes.into_iter().map(|hash| hash.0).collect(),
-            }),
-            4 => TransactionBody::SetCode(SetCodeTransaction {
-                chain_id,
-                nonce,
-                max_priority_fee_per_gas,
-                max_fee_per_gas,
-                gas_limit,
-                to: recipient?,
-                value,
-                input,
-                access_list,
-                authorization_list: self.authorization_list.into_iter().map(Authorization::read).collect(),
-            }),
-            other => return Err(format!("transactions of type {other:#x} are not supported")),
-        })
+        let number = self.transaction_type.map_or(0, |number| number.0);
+        // A legacy transaction without a chain id is one from before EIP-155.
+        let (fork, chain_id) = match self.chain_id {
+            Some(Loose(id)) => (Fork::SpuriousDragon, id),
+            None if number == 0 => (Fork::Frontier, 0),
+            None => return Err("it has no chain id".to_owned()),
+        };
+        let transaction_type =
+            type_of(number).ok_or_else(|| format!("transactions of type {number:#x} are not supported"))?;
+        let price = |price: Option<Loose<U256>>| price.map(|price| price.0).unwrap_or_default();
+        let has_tip = !matches!(transaction_type, TransactionType::Legacy | TransactionType::AccessList);
+        let call = Call {
+            to: self.to.map(|to| to.0),
+            gas_price: price(if has_tip { self.max_fee_per_gas } else { self.gas_price }),
+            max_priority_fee_per_gas: Some(price(self.max_priority_fee_per_gas)),
+            value: self.value.0,
+            input: self.input.0,
+            access_list: self.access_list.into_iter().map(AccessListItem::read).collect(),
+            max_fee_per_blob_gas: price(self.max_fee_per_blob_gas),
+            blob_versioned_hashes: self.blob_versioned_hashes.into_iter().map(|hash| hash.0).collect(),
+            authorization_list: self.authorization_list.into_iter().map(Authorization::read).collect(),
+            ..Call::default()
+        };
+        let body = call.into_body_of(transaction_type, fork, chain_id, self.nonce.0, self.gas.0);
+        body.ok_or_else(|| "it has no recipient".to_owned())
     }
 }
 
 impl ReadReceipt {
     fn read(self) -> Result<Receipt, String> {
-        let transaction_type = match self.transaction_type.0 {
-            0 => TransactionType::Legacy,
-            1 => TransactionType::AccessList,
-            2 => TransactionType::DynamicFee,
-            3 => TransactionType::Blob,
-            4 => TransactionType::SetCode,
-            other => return Err(format!("receipts of type {other:#x} are not supported")),
-        };
+        let number = self.transaction_type.0;
+        let transaction_type =
+            type_of(number).ok_or_else(|| format!("receipts of type {number:#x} are not supported"))?;
         let outcome = match (self.status, self.root) {
             (Some(Value::Bool(succeeded)), _) => ReceiptOutcome::Success(succeeded),
             (Some(status), _) => ReceiptOutcome::Success(parsed::<Loose<u64>>(status)?.0 == 1),
