@@ -37,7 +37,7 @@ pub use error::BackendError;
 pub use health::{BackendHealth, CacheUse};
 pub use layered::LayeredView;
 pub use memory::MemoryBackend;
-pub use record::{Record, RecordKind, RecordWrite};
+pub use record::{Record, RecordKind, RecordValues, RecordWrite, records_of_kind};
 pub use state_cache::StateCache;
 pub use view::{AccountProof, FeeRow, LogFilter, LogSearch, StateView, StorageProof, View, fee_row, has_storage_after};
 

@@ -1,5 +1,7 @@
 //! Small durable records that are not part of the chain.
 
+use std::collections::BTreeMap;
+
 node_types::listed_enum! {
     /// The purpose of a durable record. Backends treat all kinds alike.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -34,6 +36,32 @@ pub enum RecordWrite {
     Put(RecordKind, Record),
     /// Deletes the record with this key, if it exists.
     Delete(RecordKind, Vec<u8>),
+}
+
+/// The values of records in memory, by kind and key.
+pub type RecordValues = BTreeMap<(RecordKind, Vec<u8>), Vec<u8>>;
+
+impl RecordWrite {
+    /// Returns the kind of the record that is changed.
+    pub fn kind(&self) -> RecordKind {
+        match self {
+            Self::Put(kind, _) | Self::Delete(kind, _) => *kind,
+        }
+    }
+
+    /// Makes the change in memory.
+    pub fn apply(self, values: &mut RecordValues) {
+        match self {
+            Self::Put(kind, Record { key, value }) => values.insert((kind, key), value),
+            Self::Delete(kind, key) => values.remove(&(kind, key)),
+        };
+    }
+}
+
+/// Returns the records of one kind, ascending by their keys.
+pub fn records_of_kind(values: &RecordValues, kind: RecordKind) -> Vec<Record> {
+    let of_kind = values.range((kind, Vec::new())..).take_while(|((other, _), _)| *other == kind);
+    of_kind.map(|((_, key), value)| Record { key: key.clone(), value: value.clone() }).collect()
 }
 
 #[cfg(test)]

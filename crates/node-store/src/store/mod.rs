@@ -37,7 +37,7 @@ use archive::Archive;
 use healing::FailedWrites;
 use node_core::backend::{
     BackendError, BackendHealth, CacheUse, HeadChange, HeadListener, Record, RecordKind, RecordWrite, StateBackend,
-    View,
+    View, records_of_kind,
 };
 use node_core::block::{BlockRef, ExecutedBlock};
 use node_types::BlockNumber;
@@ -427,9 +427,7 @@ impl StateBackend for Store {
     }
 
     fn records(&self, kind: RecordKind) -> Result<Vec<Record>, BackendError> {
-        let records = self.shared.records.read();
-        let of_kind = records.values.range((kind, Vec::new())..).take_while(|((other, _), _)| *other == kind);
-        Ok(of_kind.map(|((_, key), value)| Record { key: key.clone(), value: value.clone() }).collect())
+        Ok(records_of_kind(&self.shared.records.read().values, kind))
     }
 
     fn caches(&self) -> Vec<CacheUse> {

@@ -5,7 +5,6 @@ use super::Options;
 use super::Store;
 use super::manifest::{self, Listed, Manifest};
 use super::open::{Logged, apply, read_records, require_chain};
-use super::records::RecordId;
 use crate::caches::Caches;
 use crate::chain::ChainVersion;
 use crate::error::StoreError;
@@ -15,14 +14,13 @@ use crate::runs::{Run, RunsShared};
 use crate::side_blocks::SideBlocks;
 use crate::wal::{LogTail, WalError};
 use node_core::backend::{
-    BackendError, BackendHealth, CacheUse, HeadChange, HeadListener, Record, RecordKind, RecordWrite, StateBackend,
-    View,
+    BackendError, BackendHealth, CacheUse, HeadChange, HeadListener, Record, RecordKind, RecordValues, RecordWrite,
+    StateBackend, View, records_of_kind,
 };
 use node_core::block::{BlockRef, ExecutedBlock};
 use node_core::sources::Sources;
 use node_types::BlockNumber;
 use parking_lot::{Condvar, Mutex, RwLock};
-use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -72,13 +70,10 @@ pub struct StoreReader {
     current: RwLock<Arc<ChainVersion>>,
     /// Locked while the folder is read.
     source: Mutex<Source>,
-    records: RwLock<Values>,
+    records: RwLock<RecordValues>,
     listeners: RwLock<Vec<Arc<dyn HeadListener>>>,
     looks: Mutex<Looks>,
 }
-
-/// Records with their values.
-type Values = BTreeMap<RecordId, Vec<u8>>;
 
 /// What was read of the folder.
 struct Source {
@@ -104,7 +99,7 @@ struct Looks {
 struct Found {
     source: Source,
     chain: ChainVersion,
-    records: Values,
+    records: RecordValues,
 }
 
 impl StoreReader {
@@ -244,7 +239,7 @@ impl StoreReader {
         &self,
         source: &mut Source,
         mut chain: ChainVersion,
-        mut records: Option<Values>,
+        mut records: Option<RecordValues>,
     ) -> Result<(), StoreError> {
         // Set again at the end. If this fails, `chain` may have rows of blocks that it does not have.
         let mut log = source.log.take().ok_or(StoreError::Closed)?;
@@ -255,7 +250,7 @@ impl StoreReader {
             let Logged { records: written, .. } = apply(&mut chain, &entry.payload).map_err(unwrap)?;
             writes.extend(written);
             count += 1;
-            // A chain that was read from runs may be behind the one that is visible.
+            // After reading from runs, `chain` may still be behind the visible one.
             if count % STEP == 0 && chain.head.number > visible {
                 self.write(records.take(), std::mem::take(&mut writes));
                 self.publish(chain.clone())?;
@@ -267,23 +262,14 @@ impl StoreReader {
     }
 
     /// Replaces the records of the chain by `replaced`, if it is given, and applies `writes` to them.
-    fn write(&self, replaced: Option<Values>, writes: Vec<RecordWrite>) {
+    fn write(&self, replaced: Option<RecordValues>, writes: Vec<RecordWrite>) {
         let mut records = self.records.write();
         if let Some(replaced) = replaced {
             records.retain(|(kind, _), _| !CHAIN_RECORDS.contains(kind));
             records.extend(replaced);
         }
-        for write in writes {
-            match write {
-                RecordWrite::Put(kind, Record { key, value }) if CHAIN_RECORDS.contains(&kind) => {
-                    records.insert((kind, key), value);
-                }
-                RecordWrite::Delete(kind, key) if CHAIN_RECORDS.contains(&kind) => {
-                    records.remove(&(kind, key));
-                }
-                _ => {}
-            }
-        }
+        let of_chain = writes.into_iter().filter(|write| CHAIN_RECORDS.contains(&write.kind()));
+        of_chain.for_each(|write| write.apply(&mut records));
     }
 
     /// Makes `chain` visible, and notifies the listeners of what has changed.
@@ -344,7 +330,7 @@ impl Source {
         &mut self,
         manifest: &Manifest,
         open: Option<&Arc<Tables>>,
-    ) -> Result<(ChainVersion, Values), StoreError> {
+    ) -> Result<(ChainVersion, RecordValues), StoreError> {
         let none = Arc::new(Tables::new(Vec::new(), Vec::new()));
         let [numbered, keyed] = self.parts(manifest, open.unwrap_or(&none))?;
         let tables = Arc::new(Tables::new(numbered, keyed));
@@ -456,12 +442,7 @@ impl StateBackend for StoreReader {
 
     fn write_records_unsynced(&self, writes: &[RecordWrite]) -> Result<(), BackendError> {
         let mut records = self.records.write();
-        for write in writes.iter().cloned() {
-            match write {
-                RecordWrite::Put(kind, Record { key, value }) => records.insert((kind, key), value),
-                RecordWrite::Delete(kind, key) => records.remove(&(kind, key)),
-            };
-        }
+        writes.iter().cloned().for_each(|write| write.apply(&mut records));
         Ok(())
     }
 
@@ -474,9 +455,7 @@ impl StateBackend for StoreReader {
     }
 
     fn records(&self, kind: RecordKind) -> Result<Vec<Record>, BackendError> {
-        let records = self.records.read();
-        let of_kind = records.range((kind, Vec::new())..).take_while(|((other, _), _)| *other == kind);
-        Ok(of_kind.map(|((_, key), value)| Record { key: key.clone(), value: value.clone() }).collect())
+        Ok(records_of_kind(&self.records.read(), kind))
     }
 
     fn caches(&self) -> Vec<CacheUse> {

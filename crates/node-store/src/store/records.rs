@@ -4,14 +4,14 @@ use super::Shared;
 use crate::error::StoreError;
 use crate::journal;
 use crate::wal::Sequence;
-use node_core::backend::{Record, RecordKind, RecordWrite};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use node_core::backend::{Record, RecordKind, RecordValues, RecordWrite};
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::Ordering;
 
 /// Small durable records. All of them are in memory.
 #[derive(Default)]
 pub(super) struct Records {
-    pub(super) values: BTreeMap<RecordId, Vec<u8>>,
+    pub(super) values: RecordValues,
     /// Keys of records that differ from those in runs.
     pub(super) dirty: BTreeSet<RecordId>,
     /// The entries of the log that may not be durable yet, oldest first, each with the values that it replaced.

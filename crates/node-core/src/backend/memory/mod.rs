@@ -6,15 +6,14 @@ mod stored;
 mod versions;
 
 use super::{
-    BackendError, BackendHealth, CacheUse, HeadChange, HeadListener, Record, RecordKind, RecordWrite, StateBackend,
-    View,
+    BackendError, BackendHealth, CacheUse, HeadChange, HeadListener, Record, RecordKind, RecordValues, RecordWrite,
+    StateBackend, View, records_of_kind,
 };
 use crate::block::ExecutedBlock;
 use chain::MemoryChain;
 use node_types::BlockNumber;
 use parking_lot::{Mutex, RwLock};
 use std::cell::Cell;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Stores a chain with all its states in memory.
@@ -32,11 +31,8 @@ pub struct MemoryBackend {
     current: RwLock<Arc<MemoryChain>>,
     writer: Mutex<()>,
     listeners: RwLock<Vec<Arc<dyn HeadListener>>>,
-    records: RwLock<Records>,
+    records: RwLock<RecordValues>,
 }
-
-/// The values of records by kind and key.
-type Records = BTreeMap<(RecordKind, Vec<u8>), Vec<u8>>;
 
 impl MemoryBackend {
     /// Creates a chain with only the genesis block, whose changes must be the whole genesis state.
@@ -150,12 +146,7 @@ impl StateBackend for MemoryBackend {
 
     fn write_records_unsynced(&self, writes: &[RecordWrite]) -> Result<(), BackendError> {
         let mut records = self.records.write();
-        for write in writes {
-            match write.clone() {
-                RecordWrite::Put(kind, Record { key, value }) => records.insert((kind, key), value),
-                RecordWrite::Delete(kind, key) => records.remove(&(kind, key)),
-            };
-        }
+        writes.iter().cloned().for_each(|write| write.apply(&mut records));
         Ok(())
     }
 
@@ -168,9 +159,7 @@ impl StateBackend for MemoryBackend {
     }
 
     fn records(&self, kind: RecordKind) -> Result<Vec<Record>, BackendError> {
-        let records = self.records.read();
-        let of_kind = records.range((kind, Vec::new())..).take_while(|((other, _), _)| *other == kind);
-        Ok(of_kind.map(|((_, key), value)| Record { key: key.clone(), value: value.clone() }).collect())
+        Ok(records_of_kind(&self.records.read(), kind))
     }
 
     fn caches(&self) -> Vec<CacheUse> {
