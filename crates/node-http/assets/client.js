@@ -48,16 +48,15 @@ export async function ask(path, body) {
   return (await send(path, { ...post, signal: AbortSignal.timeout(REQUEST_TIMEOUT) })).json();
 }
 
-// Yields the events at `path` after the one with id `last`, as {id, event, data}. Yields {} first, when the stream opens. Throws
+// Yields new events at `path`, as {id, event, data}. Yields {} first, when the stream opens. Throws
 // if nothing arrives for too long, or when the page is hidden: browsers open at most six connections to a server for all tabs.
-export async function* events(path, last) {
+export async function* events(path) {
   const silence = new AbortController();
   const hide = () => document.hidden && silence.abort();
   document.addEventListener("visibilitychange", hide);
   let timer = setTimeout(() => silence.abort(), REQUEST_TIMEOUT);
   try {
-    const headers = last && { "Last-Event-ID": last };
-    const response = await send(path, { headers, signal: silence.signal });
+    const response = await send(path, { signal: silence.signal });
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     let rest = "";
     yield {};

@@ -113,16 +113,16 @@ async function refresh() {
   reading = false;
 }
 
-// Follows the event stream while the page is visible, and resumes it after an interruption.
+// Follows the event stream while the page is visible, and opens it again after an interruption. Events that were missed do not
+// matter, because the chain is read when the stream opens.
 async function follow() {
-  let last;
   let wait = 500;
   for (;;) {
     while (document.hidden) await new Promise((shown) => document.addEventListener("visibilitychange", shown, { once: true }));
     let pause = wait;
     wait = Math.min(wait * 2, LONGEST_WAIT);
     try {
-      for await (const { id, event, data } of events("events/?Stream=blocks", last)) {
+      for await (const { id, event, data } of events("events/?Stream=blocks")) {
         if (event === "problem") throw new Refusal(0, JSON.parse(data).detail, 1);
         if ($("live").dataset.state !== "live") {
           known = false;
@@ -130,10 +130,7 @@ async function follow() {
           refresh();
         }
         wait = 500;
-        if (id && id !== last) {
-          last = id;
-          refresh();
-        }
+        if (id) refresh();
       }
       say("lost", "Connection closed");
     } catch (error) {
@@ -141,8 +138,6 @@ async function follow() {
         await ask();
         pause = 0;
       } else if (error instanceof Refusal) {
-        // The event id is unknown to this chain: start again without it.
-        if ([404, 422].includes(error.status)) last = undefined;
         say("lost", `Waiting: ${error.message}`);
         pause = Math.max(pause, 1000 * error.retryAfter);
       } else {
