@@ -9,6 +9,7 @@
 //! | Module | Contents |
 //! |---|---|
 //! | [`files`] | the folder that a store uses, which need not be on disk |
+//! | [`shared`] | a store that many servers share, on object storage |
 //! | [`wal`] | the write-ahead log |
 //!
 //! # Features
@@ -56,6 +57,7 @@ mod keys;
 mod postings;
 mod rows;
 mod runs;
+pub mod shared;
 mod side_blocks;
 mod state;
 mod store;

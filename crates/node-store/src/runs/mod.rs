@@ -5,6 +5,7 @@
 
 mod block;
 mod cache;
+mod ending;
 mod failures;
 mod filter;
 mod format;
@@ -16,6 +17,7 @@ mod run;
 mod tests;
 mod writer;
 
+pub(crate) use ending::ending;
 pub(crate) use format::RunId;
 pub(crate) use merge::{Ascending, Merged};
 #[cfg(any(test, feature = "test-faults"))]
