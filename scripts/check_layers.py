@@ -23,7 +23,7 @@ LAYERS = {
 
 # External dependencies that only some crates may use.
 RESERVED = {
-    "revm": {"node-evm"}, "secp256k1": {"node-evm"}, "c-kzg": {"node-evm"}, "actix-web": {"node-http"}, "tokio": {"node-dev", "node-http", "node-tests"},
+    "revm": {"node-evm"}, "secp256k1": {"node-evm"}, "c-kzg": {"node-evm"}, "actix-web": {"node-http"}, "tokio": {"node-dev", "node-http", "node-store", "node-tests"}, "object_store": {"node-store"},
     "ureq": {"node-server", "node-tests"}, "tungstenite": {"node-tests"}, "clap": {"node-core", "node-http", "node-server", "node-tests"},
 }
 

@@ -14,7 +14,8 @@
 //!
 //! # Features
 //! * `test-faults`, off by default: a simulated disk with power failures, torn writes, lack of space and corruption;
-//!   decoders of stored bytes.
+//!   decoders of stored bytes; a shared store that fails.
+//! * `object-store`, off by default: shared stores in buckets of S3, Google Cloud Storage and Azure.
 //!
 //! # Examples
 //! ```

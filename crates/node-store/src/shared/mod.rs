@@ -6,12 +6,14 @@
 //!
 //! | To | use |
 //! |---|---|
-//! | reach a medium | [`FolderObjects`], or an own implementation of [`Objects`]; in each case [`Retrying`] |
+//! | reach a medium | [`open`] with its URL, or an own implementation of [`Objects`]; in each case [`Retrying`] |
 //! | become the writer | [`Claim::acquire`], then [`Claim::into_writer`] |
 //! | write | [`Writer::commit`]; [`Objects::upload`] for runs, then [`Writer::draft`], [`Draft::upload`], [`Writer::announce`] |
 //! | delete what is no longer needed | [`Writer::collection`], [`Collection::run`], [`Writer::collected`]; [`Writer::sweep`] |
 //! | read | [`Reader::open`], [`Reader::poll`]; [`RunObject`] for the rows of runs |
 
+#[cfg(feature = "object-store")]
+mod cloud;
 mod collector;
 mod error;
 #[cfg(any(test, feature = "test-faults"))]
@@ -29,8 +31,12 @@ mod run;
 mod sweep;
 #[cfg(test)]
 mod tests;
+mod url;
 mod writer;
 
+#[cfg(feature = "object-store")]
+#[cfg_attr(docsrs, doc(cfg(feature = "object-store")))]
+pub use cloud::CloudObjects;
 pub use collector::Collection;
 pub use error::{FormatError, SharedError};
 pub use folder::FolderObjects;
@@ -43,6 +49,7 @@ pub use reader::{Reader, Step};
 pub use retry::{Cancel, Outage, RetryPolicy, Retrying};
 pub use run::{MAX_ENDING, RunObject, ending};
 pub use sweep::Sweep;
+pub use url::open;
 pub use writer::{Claim, Draft, Uploaded, Writer};
 
 use std::collections::hash_map::RandomState;
