@@ -34,7 +34,7 @@ def install(options, name, *packages, files=()):
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / "package.json").exists():
         (folder / "package.json").write_text('{"private": true}')
-        run("npm", "install", "--no-audit", "--no-fund", "--silent", "--legacy-peer-deps", *packages, cwd=folder)
+        run("npm", "install", "--no-audit", "--no-fund", "--silent", *packages, cwd=folder)
     for file in files:
         shutil.copy(TOOLS / file, folder)
     return folder
