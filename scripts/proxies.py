@@ -4,7 +4,7 @@
     scripts/proxies.py [--bin FOLDER] [PROXY…]
 
 Checks TLS with HTTP/1.1 and HTTP/2, the prefix and the addresses in responses, headers that clients forge, WebSocket, an event stream that is not buffered, and that
-control is refused. Then restarts the two servers in turns under load: no request may fail.
+control is refused. Then restarts the two servers, which import a chain, in turns under load: no request may fail.
 """
 
 import http.client
@@ -197,7 +197,7 @@ def check_streams(proxy, control):
 
 
 def rolling_restart(proxy, start, servers, rounds=3):
-    """Restarts the servers in turns while threads send requests."""
+    """Restarts the servers in turns, which import a chain again, while threads send requests."""
     sent, failures, stopped = [], [], threading.Event()
 
     def load():
@@ -234,18 +234,20 @@ def check(kind, program, options):
     ports, control = [free_port(), free_port()], f"127.0.0.1:{free_port()}"
 
     def start(index, *command, level="warn"):
-        command = command or ("run", "--data-dir", ":memory:")
+        # While it imports, it responds with 503.
+        command = command or ("run", "--data-dir", ":memory:", "--import", chain.name)
         return Server(options.server, *command, "--trusted-proxies", "127.0.0.1", "--allowed-hosts", HOST, "--shutdown-delay", "2s",
                       "--log", level, port=ports[index])
 
     # The first alone, so that all requests go to it.
-    with start(0, "dev", "--bare", "--control-listen", control, level="info") as server, \
+    with tempfile.NamedTemporaryFile() as chain, start(0, "dev", "--bare", "--control-listen", control, level="info") as server, \
             tempfile.TemporaryDirectory() as folder, kind(folder, ports) as proxy:
         wait_until_served(proxy)
         check_requests(proxy, f"http://{control}/")
         check_forging(proxy, server)
         check_streams(proxy, f"http://{control}/")
         server.stop()
+        run(options.bin / "generate", "--blocks", 2000, "--output", chain.name)
         servers = [start(0), start(1)]
         try:
             wait_until_served(proxy)
@@ -268,4 +270,5 @@ def part(kind, title):
 
 
 if __name__ == "__main__":
-    nodes.main(__doc__, {title.lower(): part(kind, title) for kind, title in ((Nginx, "nginx"), (Caddy, "Caddy"), (Traefik, "Traefik"))})
+    parts = {title.lower(): part(kind, title) for kind, title in ((Nginx, "nginx"), (Caddy, "Caddy"), (Traefik, "Traefik"))}
+    nodes.main(__doc__, parts, ["node-tests:generate"])
