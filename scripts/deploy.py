@@ -159,6 +159,10 @@ def socket_activation(options):
 SYSTEMD = '#!/bin/sh\nset -e\n[ -z "$DPKG_ROOT" ] && [ -d /run/systemd/system ] || exit 0\n'
 # The user and the folder are made in images without a running systemd as well.
 USER = '#!/bin/sh\nset -e\n[ -z "$DPKG_ROOT" ] || exit 0\nsystemd-sysusers ethnode.conf\n[ -d /run/systemd/system ] || exit 0\n'
+# A program that does not start is no fault of the installation: apt would refuse every other package until it is mended.
+RESTART = """systemctl daemon-reload
+if [ "$1" = configure ] && [ -n "$2" ]; then systemctl try-restart ethnode || echo 'ethnode did not start again: journalctl -u ethnode -p err' >&2; fi
+"""
 CONTROL = """Package: ethnode
 Version: {version}
 Architecture: {architecture}
@@ -210,7 +214,7 @@ def content(server):
     yield f"{documents}/changelog.gz", gzip.compress((ROOT / "CHANGELOG.md").read_bytes(), mtime=0)
     yield f"{documents}/copyright", "MIT or Apache-2.0, at your option.\nOn Debian systems, the Apache License is in /usr/share/common-licenses/Apache-2.0.\n"
     yield "DEBIAN/conffiles", "/etc/ethnode/ethnode.toml\n"
-    yield "DEBIAN/postinst", USER + 'systemctl daemon-reload\nif [ "$1" = configure ] && [ -n "$2" ]; then systemctl try-restart ethnode; fi\n'
+    yield "DEBIAN/postinst", USER + RESTART
     yield "DEBIAN/prerm", SYSTEMD + 'if [ "$1" = remove ]; then systemctl disable --now ethnode-backup.timer ethnode.socket ethnode; fi\n'
     yield "DEBIAN/postrm", SYSTEMD + "systemctl daemon-reload\n"
 
