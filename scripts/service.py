@@ -4,11 +4,12 @@
     scripts/service.py [--bin FOLDER] [--root FOLDER] [PART…]
 
 Makes a minimal Debian with debootstrap, boots it with systemd-nspawn, which needs root, and installs the package there. The parts run in this order,
-each after the ones before it: without `install`, the others have nothing to start.
+each after the ones before it: without `install`, the others have nothing to start. Run it once at a time: machines share control groups.
 """
 
 import contextlib
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -24,6 +25,8 @@ from proxies import certify
 SETTINGS = "/etc/ethnode/ethnode.toml"
 # The package in the machine.
 PACKAGE = "/root/ethnode.deb"
+# Requests, each with a line, and how many lines journald keeps of other services within 30 s: some times as many on a large disk.
+FLOOD, BURST = 5_000, 100
 # Enough for a machine that is busy.
 SLOW = 120
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -122,9 +125,15 @@ def served(machine):
     return machine.run("sh", "-c", "echo | openssl s_client -connect 127.0.0.1:8545 2>/dev/null | openssl x509 -noout -subject")
 
 
+def purge(machine):
+    """Removes the package with everything that it and earlier parts have left."""
+    machine.run("sh", "-c", "dpkg --purge ethnode && rm -rf /etc/ethnode /var/lib/ethnode*")
+
+
 def install(options):
     """the package: its user, files that others cannot read, and the first start"""
     machine = options.machine
+    purge(machine)
     machine.run("dpkg", "--install", PACKAGE)
     expect("the user", machine.run("id", "-gn", "ethnode").strip(), "ethnode")
     expect("the service after the installation", machine.show("ethnode", "ActiveState"), "inactive")
@@ -181,6 +190,12 @@ def log(options):
     machine.put("/etc/ethnode/tokens", "second-token-0123456789\n")
     machine.run("systemctl", "reload", "ethnode")
     print(f"  journalctl -p err: {errors[0][-100:]}")
+    machine.run("systemctl", "restart", "ethnode")
+    identifier = machine.show("ethnode", "InvocationID")
+    machine.run("curl", "-sk", "-o", "/dev/null", f"https://127.0.0.1:8545/health#[1-{FLOOD}]")
+    count = ("sh", "-c", f"journalctl _SYSTEMD_INVOCATION_ID={identifier} --output cat | grep -c 'path=\"/health\"'")
+    wait_for(f"{FLOOD} lines in the journal", lambda: int(machine.run(*count)) >= FLOOD)
+    print(f"  {FLOOD} requests have a line each")
 
 
 def faults(options):
@@ -202,19 +217,28 @@ def faults(options):
         expect(f"{what}: state, status and restarts", found, ["failed", "2", "0"])
         lines = machine.journal("err", since)
         expect(f"{what}: {reason} in the journal, once", sum(reason in line for line in lines), 1)
-    settings(machine)
-    # Something else has the port: the service tries again, but not for ever.
+    # The service tries again, but not for ever.
     machine.run("sh", "-c", "mkdir -p /run/systemd/system/ethnode.service.d && printf '[Service]\nRestartSec=100ms\n' > "
-                            "/run/systemd/system/ethnode.service.d/quick.conf && systemctl daemon-reload && systemctl reset-failed ethnode")
+                            "/run/systemd/system/ethnode.service.d/quick.conf && systemctl daemon-reload")
+    settings(machine)
     machine.run("systemd-run", "--unit", "other", "ethnode", "dev", "--data-dir", ":memory:", "--port", "8545")
     wait_for("the other program", lambda: machine.status("ethnode", "health") == 0)
-    machine.status("systemctl", "start", "ethnode")
-    wait_for("the last attempt", lambda: machine.show("ethnode", "ActiveState") == "failed", SLOW)
-    expect("attempts", machine.show("ethnode", "NRestarts"), "10")
+    attempts(machine, "a used port")
     machine.run("systemctl", "stop", "other")
-    machine.run("sh", "-c", "rm -r /run/systemd/system/ethnode.service.d && systemctl daemon-reload && systemctl reset-failed ethnode && systemctl start ethnode")
+    settings(machine, "existing = true")
+    machine.run("mv", "/var/lib/ethnode", "/var/lib/ethnode-away")
+    attempts(machine, "a volume that is not mounted")
+    machine.run("sh", "-c", "rm -r /var/lib/ethnode && mv /var/lib/ethnode-away /var/lib/ethnode && rm -r /run/systemd/system/ethnode.service.d && "
+                            "systemctl daemon-reload && systemctl reset-failed ethnode && systemctl start ethnode")
     wait_for("the service is ready", lambda: ready(machine))
-    print("  three faults ended in `failed` at once, a used port after ten attempts")
+    print("  three faults ended in `failed` at once, a used port and a missing chain after ten attempts")
+
+
+def attempts(machine, what):
+    machine.run("systemctl", "reset-failed", "ethnode")
+    machine.status("systemctl", "start", "ethnode")
+    wait_for(f"the last attempt with {what}", lambda: machine.show("ethnode", "ActiveState") == "failed", SLOW)
+    expect(f"attempts with {what}", machine.show("ethnode", "NRestarts"), "10")
 
 
 def backups(options):
@@ -224,7 +248,6 @@ def backups(options):
     expect("the timer", machine.show("ethnode-backup.timer", "ActiveState"), "active")
     for _ in range(9):
         machine.run("systemctl", "start", "ethnode-backup.service")
-        time.sleep(1)
     copies = machine.run("ls", "/var/lib/ethnode-backup").split()
     expect("copies", len(copies), 7)
     expect("the owner", machine.run("stat", "-c", "%U %a", f"/var/lib/ethnode-backup/{copies[-1]}").split()[0], "ethnode")
@@ -238,19 +261,84 @@ def backups(options):
     print(f"  {len(copies)} copies are kept; the newest one was restored")
 
 
+def reboot(options):
+    """the machine starts again, and the service and the backup timer with it"""
+    options.machine.stop()
+    machine = options.machine = Machine(options.machine.root)
+    wait_for("the service is ready", lambda: ready(machine), SLOW)
+    expect("the timer", machine.show("ethnode-backup.timer", "ActiveState"), "active")
+    print("  the service and its timer started with the machine")
+
+
 def upgrade(options):
-    """the package again, and its removal"""
+    """the package again, one whose program does not start, the way back, and the removal"""
     machine = options.machine
+    install = ("dpkg", "--install", "--force-confold")
     before = machine.show("ethnode", "MainPID")
-    machine.run("dpkg", "--install", "--force-confold", PACKAGE)
+    machine.run(*install, PACKAGE)
     wait_for("the new process", lambda: machine.show("ethnode", "MainPID") not in ("0", before) and ready(machine), SLOW)
+    machine.run("sh", "-c", f"""set -e
+        rm -rf /root/broken
+        dpkg-deb --raw-extract {PACKAGE} /root/broken
+        printf '#!/bin/sh\nexit 2\n' > /root/broken/usr/bin/ethnode
+        sed -i 's/^Version: .*/&+broken/' /root/broken/DEBIAN/control
+        dpkg-deb -Znone --build /root/broken""")
+    machine.run(*install, "/root/broken.deb")
+    expect("the package and the service", (machine.run("dpkg-query", "-Wf", "${db:Status-Abbrev}", "ethnode").strip(), machine.show("ethnode", "ActiveState")),
+           ("ii", "failed"))
+    machine.run(*install, PACKAGE)
+    machine.run("systemctl", "restart", "ethnode")
+    wait_for("the service is ready", lambda: ready(machine))
     machine.run("dpkg", "--remove", "ethnode")
     expect("the service after the removal", machine.status("systemctl", "is-active", "--quiet", "ethnode") != 0, True)
     expect("settings and data", machine.status("test", "-e", SETTINGS, "-a", "-d", "/var/lib/ethnode"), 0)
-    print("  the upgrade started the new program; settings and data remain after the removal")
+    print("  the upgrade started the new program, one that does not start was replaced; settings and data remain after the removal")
 
 
-PARTS = {part.__name__: part for part in (install, reload, kills, log, faults, backups, upgrade)}
+def change(machine, text):
+    """Puts lines in the section `run` of the settings, instead of those with the same keys, also if they are comments."""
+    lines = machine.run("cat", SETTINGS).splitlines()
+    for line in text.splitlines():
+        key = line.split(" = ")[0]
+        lines = [other for other in lines if not re.match(rf"#?{key} = ", other)]
+        lines.insert(lines.index("[run]") + 1, line)
+    machine.put(SETTINGS, "\n".join(lines) + "\n", 0o644)
+
+
+def runbook(options):
+    """docs/runbook.md: its commands and settings in the order in which they are written, on a fresh installation"""
+    machine, home = options.machine, options.machine.root / "root"
+    purge(machine)
+    page = (nodes.ROOT / "docs/runbook.md").read_text().replace("amd64", machine.run("dpkg", "--print-architecture").strip())
+    machine.run("dpkg-deb", "--raw-extract", PACKAGE, "/root/package")
+    for version in set(re.findall(r"ethnode_([\d.]+)_", page)):
+        machine.run("sed", "-i", f"s/^Version: .*/Version: {version}/", "/root/package/DEBIAN/control")
+        machine.run("dpkg-deb", "-Znone", "--build", "/root/package", "/root")
+    machine.run("rm", "-r", "/root/package")
+    run(options.bin / "generate", "--blocks", 2000, "--output", home / "chain.rlp", "--genesis-output", home / "genesis.json")
+    certify("node.example", "DNS:node.example", home / "node.crt", home / "node.key")
+    # apt-get asks before it installs an older package.
+    (machine.root / "etc/apt/apt.conf.d/yes").write_text('APT::Get::Assume-Yes "true";\n')
+    output = ""
+    for kind, block in re.findall(r"^```(\w*)\n(.*?)^```", page, re.M | re.S):
+        if kind == "toml":
+            change(machine, block)
+            machine.run("systemctl", "try-restart", "ethnode")
+        elif kind == "yaml":
+            machine.put("/etc/prometheus/prometheus.yml", f"global: {{ scrape_interval: 1s }}\n{block}", 0o644)
+            machine.run("promtool", "check", "config", "/etc/prometheus/prometheus.yml")
+            machine.run("systemctl", "reload", "prometheus")
+            query = "curl -s 'http://127.0.0.1:9090/api/v1/query?query=ethnode_head_number'"
+            wait_for("the head in Prometheus", lambda: '"2000"' in machine.run("sh", "-c", query))
+        else:
+            output += machine.run("bash", "-euc", f"cd /root\n{block}")
+    wait_for("the service is ready", lambda: ready(machine))
+    expect("the response to the request with a token", output.count('"BlockNumber":"2000"}'), 1)
+    expect("the restored copy", output.count("all rows are correct"), 1)
+    print("  all of its commands succeed")
+
+
+PARTS = {part.__name__: part for part in (install, reload, kills, log, faults, backups, reboot, upgrade, runbook)}
 
 
 def together(options):
@@ -261,18 +349,23 @@ def together(options):
         root = options.root or Path(work) / "root"
         if not (root / "etc/debian_version").exists():
             suite = next(line.split("=")[1].strip() for line in Path("/etc/os-release").read_text().splitlines() if line.startswith("VERSION_CODENAME="))
-            run("debootstrap", "--variant=minbase", "--include=systemd,systemd-sysv,dbus,curl,openssl,procps", suite, root, options.mirror)
+            run("debootstrap", "--variant=minbase", "--include=systemd,systemd-sysv,dbus,curl,openssl,procps,prometheus", suite, root, options.mirror)
         deploy.package(SimpleNamespace(server=options.server, output=Path(work)))
         shutil.copy(next(Path(work).glob("*.deb")), root / PACKAGE.lstrip("/"))
-        machine = options.machine = Machine(root)
+        # Without the folder, journald keeps nothing for the next run.
+        shutil.rmtree(root / "var/log/journal", ignore_errors=True)
+        journal = root / "etc/systemd/journald.conf.d/burst.conf"
+        journal.parent.mkdir(parents=True, exist_ok=True)
+        journal.write_text(f"[Journal]\nRateLimitBurst={BURST}\n")
+        options.machine = Machine(root)
         try:
             for name in options.parts:
                 print(f"{name}:", flush=True)
                 PARTS[name](options)
         except Failure as failure:
-            raise Failure(f"{failure}\n" + "\n".join(machine.journal("debug")[-40:])) from None
+            raise Failure(f"{failure}\n" + "\n".join(options.machine.journal("debug")[-40:])) from None
         finally:
-            machine.stop()
+            options.machine.stop()
 
 
 def arguments(parser):
@@ -281,4 +374,4 @@ def arguments(parser):
 
 
 if __name__ == "__main__":
-    nodes.main(__doc__, PARTS, arguments=arguments, together=together)
+    nodes.main(__doc__, PARTS, ["node-tests:generate"], arguments=arguments, together=together)
