@@ -44,6 +44,8 @@ pub(crate) enum CommandError {
     Absent { path: PathBuf, source: Box<BackendError> },
     #[error("chain file {} was not imported completely; the head is block {head}", .path.display())]
     Import { path: PathBuf, head: BlockNumber, source: FileError },
+    #[error("chain file {} has no blocks", .path.display())]
+    NoBlocks { path: PathBuf },
     #[error("following {} ended; the head is block {head}", .path.display())]
     Follow { path: PathBuf, head: BlockNumber, source: FileError },
     #[error("chain file {}: blocks up to {durable} are durable, later ones may be lost", .path.display())]
@@ -117,7 +119,7 @@ impl CommandError {
     fn is_permanent(&self) -> bool {
         let source: &(dyn Error + 'static) = match self {
             Self::NoHome | Self::InMemory { .. } | Self::AboveHead { .. } | Self::Genesis { .. } => return true,
-            Self::Tokens { .. } | Self::Tls { .. } | Self::Socket(_) => return true,
+            Self::NoBlocks { .. } | Self::Tokens { .. } | Self::Tls { .. } | Self::Socket(_) => return true,
             Self::Dev(DevNodeError::Backend(BackendError::Storage(source))) | Self::Store { source, .. } => {
                 source.as_ref()
             }
@@ -159,6 +161,8 @@ fn is_temporary(error: &(dyn Error + 'static)) -> bool {
                 | ErrorKind::InvalidData
                 | ErrorKind::InvalidInput
                 | ErrorKind::FileTooLarge
+                // A truncated file, such as one that gzip has compressed.
+                | ErrorKind::UnexpectedEof
         );
     }
     matches!(error.downcast_ref(), Some(BackendError::Locked { .. } | BackendError::Interrupted(_)))
@@ -187,6 +191,8 @@ mod tests {
             (read(ErrorKind::NotFound), true),
             (read(ErrorKind::PermissionDenied), true),
             (read(ErrorKind::Other), false),
+            (read(ErrorKind::UnexpectedEof), true),
+            (CommandError::NoBlocks { path: path() }, true),
             (bind(ErrorKind::PermissionDenied), true),
             (bind(ErrorKind::AddrInUse), false),
             (CommandError::Serve(ServeError::Zero("max-logs")), true),
@@ -196,6 +202,7 @@ mod tests {
             (store(disk(ErrorKind::StorageFull)), false),
             (store(StoreError::Folder(FolderError::Locked { path: path() })), false),
             (store(StoreError::Poisoned), false),
+            (store(StoreError::NoChain), false),
             (CommandError::Dev(DevNodeError::Backend(StoreError::NoManifest.into())), true),
             (CommandError::Dev(DevNodeError::Backend(BackendError::Locked { path: path() })), false),
             (CommandError::Stopped { head: 7 }, false),

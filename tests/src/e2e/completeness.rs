@@ -1,7 +1,7 @@
 //! An archive that is not there, or not complete, does not look healthy.
 
 use crate::generator::{Generator, Shape};
-use crate::server::{Server, run_to_end};
+use crate::server::{Server, node_server, run_to_end};
 use std::fs;
 use std::path::Path;
 
@@ -56,6 +56,23 @@ fn a_chain_is_not_created_among_other_files() {
     let refused = refusal(&["--data-dir", &path]);
     assert!(refused.contains(&path) && refused.contains("letter.txt"), "{refused}");
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+}
+
+#[test]
+fn a_chain_file_without_blocks_is_refused() {
+    let root = tempfile::tempdir().unwrap();
+    let [file, data] = ["chain.rlp", "data"].map(|name| root.path().join(name).display().to_string());
+    fs::write(&file, b"").unwrap();
+    let failed = run_to_end(["--import", &file]);
+    let text = String::from_utf8_lossy(&failed.stderr);
+    assert_eq!(failed.status.code(), Some(2), "{text}");
+    assert!(text.contains(&format!("chain file {file} has no blocks")), "{text}");
+    let imported = node_server().args(["import", "--data-dir", &data, &file]).output().unwrap();
+    assert!(!imported.status.success());
+    assert!(String::from_utf8_lossy(&imported.stderr).contains("has no blocks"));
+    let ready = Server::start(["--import", &file, "--strict=false"]).get("/ready");
+    assert_eq!(ready.status, 503);
+    assert!(ready.text.contains("has no blocks"), "{}", ready.text);
 }
 
 #[test]

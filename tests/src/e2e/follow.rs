@@ -204,6 +204,7 @@ fn files_of_a_folder_are_taken_in_any_order() {
     put("block-1.rlp", &blocks[0]);
     put(".block-10.rlp", b"not complete");
     put("block-10.rlp.tmp", b"not complete");
+    put("README", b"not blocks");
     fs::create_dir(folder.join("older")).unwrap();
     let server = setup.start(&folder, &[]);
     wait_for_head(&server, 9);

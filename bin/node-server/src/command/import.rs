@@ -124,6 +124,7 @@ fn import(
         }
     });
     sync.report.finish();
+    let has_blocks = offset > 0 || last.is_some();
     // Imported blocks become durable even if the import failed. In that case the error of the import is reported.
     let marked = last.map_or(Ok(()), |(place, blocks)| ImportMark::record(store, path, place, blocks));
     let flushed = marked.and_then(|()| store.flush());
@@ -133,6 +134,7 @@ fn import(
     let head = store.view()?.head().number;
     let path = path.to_owned();
     match imported {
+        Ok(_) if !has_blocks => Err(CommandError::NoBlocks { path }),
         Ok(summary) => {
             flushed?;
             Ok(ImportSummary { known: summary.known + before, ..summary })

@@ -70,7 +70,7 @@ pub(crate) struct ChainOptions {
     /// Block to make the head after the import, if the files contain several branches
     #[arg(long, value_name = "HASH")]
     pub(crate) head: Option<H256>,
-    /// Whether to fail if a chain file is truncated or contains an invalid block; otherwise the blocks before it are
+    /// Whether to fail if a chain file is empty, truncated or contains an invalid block; otherwise the blocks before it are
     /// served, and /ready returns 503
     #[arg(long, value_name = "BOOL", action = ArgAction::Set, num_args = 0..=1, require_equals = true)]
     #[arg(default_value_t = true, default_missing_value = "true")]
@@ -248,16 +248,19 @@ fn import(
         let mut last = None;
         let reporter = ImportReporter::start(path, length, offset, http);
         let imported = import_opened(chain, file, offset, reporter, &http.metrics, context, &mut last);
+        let has_blocks = offset > 0 || last.is_some();
         if let Some((place, blocks)) = last
             && let Err(error) = ImportMark::record(backend, path, place, before + blocks)
         {
             // The next start reads the file again.
             tracing::warn!("cannot record how far {} was imported: {}", path.display(), Sources(&error));
         }
-        match imported {
+        let imported = match imported {
+            Ok(_) if !has_blocks => Err(CommandError::NoBlocks { path: path.to_path_buf() }),
             Ok(summary) => {
                 let ImportSummary { imported, gas, elapsed, .. } = summary;
                 tracing::info!("imported {}: {imported} blocks, {}", path.display(), Rates(imported, gas, elapsed));
+                Ok(())
             }
             Err(source) => {
                 let head = backend.view()?.head().number;
@@ -268,16 +271,20 @@ fn import(
                 match write_failure::outlast(error, failed_writes, backend, &http.starting, context) {
                     // Imports the file again. Known blocks are skipped.
                     Ok(()) => continue,
-                    Err(error) if options.strict => {
-                        tracing::error!("--strict=false would serve the blocks before the fault");
-                        return Err(error);
-                    }
-                    Err(error) => {
-                        let error = Sources(&error).to_string();
-                        tracing::error!("{error}");
-                        http.incomplete.set(error);
-                    }
+                    Err(error) => Err(error),
                 }
+            }
+        };
+        match imported {
+            Ok(()) => {}
+            Err(error) if options.strict => {
+                tracing::error!("--strict=false would serve the blocks before the fault");
+                return Err(error);
+            }
+            Err(error) => {
+                let error = Sources(&error).to_string();
+                tracing::error!("{error}");
+                http.incomplete.set(error);
             }
         }
         paths.next();

@@ -74,15 +74,17 @@ fn is_false(value: OsString) -> bool {
 
 /// Returns a warning for each variable with our prefix that no command reads.
 pub(super) fn warnings(root: &Command) -> Vec<String> {
-    let known: Vec<_> = root
-        .get_subcommands()
-        .flat_map(Command::get_arguments)
-        .filter_map(|option| option.get_env()?.to_str())
-        .collect();
+    let known = known(root);
     let set = env::vars_os().filter(|(_, value)| is_setting(value)).filter_map(|(name, _)| name.into_string().ok());
     let mut warnings: Vec<_> = set.filter_map(|name| warning(&name, &known)).collect();
     warnings.sort();
     warnings
+}
+
+/// Returns the variables of all options, those before the command included.
+fn known(root: &Command) -> Vec<&str> {
+    let options = root.get_subcommands().flat_map(Command::get_arguments).chain(root.get_arguments());
+    options.filter_map(|option| option.get_env()?.to_str()).collect()
 }
 
 /// Returns the warning about a variable, or `None` if it is `known` or does not have our prefix.
@@ -113,6 +115,12 @@ mod tests {
             let expected = hint.map(|hint| format!("the environment variable {name} is not a setting{hint}"));
             assert_eq!(warning(name, &known), expected);
         }
+    }
+
+    #[test]
+    fn the_variable_of_the_settings_file_is_known() {
+        let root = crate::settings::commands();
+        assert_eq!(warning("ETHNODE_CONFIG", &known(&root)), None);
     }
 
     #[test]

@@ -90,7 +90,10 @@ struct Looks {
     shared: Arc<RunsShared>,
     /// When everything durable was read.
     complete: Instant,
+    /// How often looks failed until what was read was [`STALE`].
     failures: u64,
+    /// Whether the failure of the last look is one of `failures`.
+    is_counted: bool,
     /// Why the last look failed; `None` if it did not.
     failure: Option<String>,
 }
@@ -112,7 +115,7 @@ impl StoreReader {
         let path = path.as_ref().canonicalize().map_err(StoreError::File)?;
         let Found { source, chain, records } = retry(|| open(&path, options))?;
         let shared = Arc::clone(&source.shared);
-        let looks = Looks { shared, complete: Instant::now(), failures: 0, failure: None };
+        let looks = Looks { shared, complete: Instant::now(), failures: 0, is_counted: false, failure: None };
         let reader = Self {
             path,
             options,
@@ -130,7 +133,8 @@ impl StoreReader {
     /// head has changed.
     ///
     /// # Errors
-    /// Fails if files are missing, damaged or cannot be read. The chain stays as it was, and another call may succeed.
+    /// Fails if files are missing, damaged or cannot be read, or if a folder with another genesis took the place of this
+    /// one. The chain stays as it was, and another call may succeed.
     pub fn refresh(&self) -> Result<bool, BackendError> {
         let mut source = self.source.lock();
         let before = self.chain().head;
@@ -140,9 +144,12 @@ impl StoreReader {
         let mut looks = self.looks.lock();
         looks.shared = Arc::clone(&source.shared);
         match &refreshed {
-            Ok(()) => (looks.complete, looks.failure) = (begun, None),
+            Ok(()) => (looks.complete, looks.failure, looks.is_counted) = (begun, None, false),
             Err(error) => {
-                looks.failures += 1;
+                // Looks are repeated until one succeeds, which is one failure, and none if that is soon.
+                let is_stale = looks.complete.elapsed() > STALE;
+                looks.failures += u64::from(is_stale && !looks.is_counted);
+                looks.is_counted |= is_stale;
                 looks.failure = Some(Sources(error).to_string());
             }
         }
@@ -226,9 +233,14 @@ impl StoreReader {
         self.read_log(source, chain, None)
     }
 
-    /// Reads a folder that took the place of the one that was read, or older content of it.
+    /// Reads a folder that took the place of the one that was read, or older content of it. Another chain is refused:
+    /// what was derived from the genesis, such as the rules of the forks, would not fit it.
     fn replace(&self, source: &mut Source) -> Result<(), StoreError> {
         let found = open(&self.path, self.options)?;
+        let (expected, found_genesis) = (source.manifest.meta.genesis, found.source.manifest.meta.genesis);
+        if found_genesis != expected {
+            return Err(StoreError::OtherGenesis { found: found_genesis, expected });
+        }
         *source = found.source;
         self.read_log(source, found.chain, Some(found.records))
     }

@@ -5,6 +5,7 @@ use crate::{Options, Store, StoreReader, SyncPolicy};
 use node_core::backend::suite::{Random, TestChain, check_view};
 use node_core::backend::{HeadChange, HeadListener, Record, RecordKind, RecordWrite, StateBackend};
 use node_core::block::BlockRef;
+use node_core::sources::Sources;
 use parking_lot::Mutex;
 use std::fs;
 use std::path::Path;
@@ -138,7 +139,14 @@ fn a_folder_that_takes_the_place_is_read_and_one_that_is_gone_is_reported() {
     fs::rename(&path, &moved).unwrap();
     assert!(reader.refresh().is_err());
     check(&reader, &chain);
-    assert!(reader.health().failed_reads > 0);
+    // Not a failure yet: the next look may succeed.
+    assert_eq!(reader.health().failed_reads, 0);
+    let foreign = Random(4).chain(6);
+    write(&path, &foreign);
+    let refused = Sources(&reader.refresh().unwrap_err()).to_string();
+    assert!(refused.contains("the folder holds a chain with genesis"), "{refused}");
+    check(&reader, &chain);
+    fs::remove_dir_all(&path).unwrap();
     write(&path, &other);
     reader.refresh().unwrap();
     check(&reader, &other);

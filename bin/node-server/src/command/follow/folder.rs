@@ -17,6 +17,9 @@ const GROWING: usize = 16;
 /// How long after its last change a folder is listed again each time: time stamps are not exact.
 const SETTLED: Duration = Duration::from_secs(2);
 
+/// The suffix of files with blocks. Another file, such as a note, must not end following.
+const SUFFIX: &str = ".rlp";
+
 /// Suffixes of files that are not complete.
 const TEMPORARY: [&str; 3] = [".part", ".tmp", ".swp"];
 
@@ -85,7 +88,11 @@ impl<'a> FollowedFolder<'a> {
             if is_temporary || self.found.contains(&name) || !is_file() {
                 continue;
             }
-            self.files.insert(NaturalName::of(&name), Progress::default());
+            if text.ends_with(SUFFIX) {
+                self.files.insert(NaturalName::of(&name), Progress::default());
+            } else {
+                tracing::warn!("{} is ignored: its name does not end in {SUFFIX}", entry.path().display());
+            }
             self.found.insert(name);
         }
         self.listed = Some(changed);
