@@ -1,10 +1,11 @@
 //! A certificate for tests, and clients that trust it.
 
-use rcgen::{CertifiedKey, generate_simple_self_signed};
+use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use rustls::crypto::ring;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use std::fs;
 use std::net::TcpStream;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tempfile::TempDir;
@@ -21,9 +22,20 @@ impl Identity {
     /// # Panics
     /// If the files cannot be written.
     pub fn new() -> Self {
+        Self::valid_in(2000..3000)
+    }
+
+    /// Makes one that is valid in these years.
+    ///
+    /// # Panics
+    /// If the files cannot be written.
+    pub fn valid_in(years: Range<i32>) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let CertifiedKey { cert, signing_key } =
-            generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
+        let mut params = CertificateParams::new(["localhost".to_owned()]).expect("a name");
+        params.not_before = date_time_ymd(years.start, 1, 1);
+        params.not_after = date_time_ymd(years.end, 1, 1);
+        let signing_key = KeyPair::generate().expect("a key");
+        let cert = params.self_signed(&signing_key).expect("a certificate");
         fs::write(folder.path().join("cert.pem"), cert.pem()).expect("it can be written");
         fs::write(folder.path().join("key.pem"), signing_key.serialize_pem()).expect("it can be written");
         let mut roots = RootCertStore::empty();

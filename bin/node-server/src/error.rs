@@ -76,6 +76,8 @@ pub(crate) enum CommandError {
     Difference(Box<Difference>),
     #[error(transparent)]
     Backup(#[from] BackupError),
+    #[error("with --port 0 the system chooses the port: pass the URL that the server prints, followed by /ready")]
+    UnknownPort,
     #[error("{url} does not respond")]
     NoResponse { url: String, source: Box<ureq::Error> },
     #[cfg(not(feature = "tls"))]

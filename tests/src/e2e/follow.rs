@@ -195,6 +195,12 @@ fn standard_input_is_followed_up_to_its_end() {
 }
 
 #[test]
+fn standard_input_without_blocks_is_reported() {
+    let server = Server::start(["--follow", "-"]);
+    assert_eq!(server.logged("standard input has ended without a block"), 1, "{}", server.log());
+}
+
+#[test]
 fn files_of_a_folder_are_taken_in_any_order() {
     let setup = Setup::new();
     let (blocks, folder) = (blocks(40), setup.path("blocks"));

@@ -3,6 +3,7 @@
 use crate::events::Events;
 use crate::generator::{Generator, Shape};
 use crate::server::{Server, conformance_chain, end_while_starting, free_port, listening_on, node_server, run_to_end};
+use crate::tls::Identity;
 use crate::websocket::Socket;
 use serde_json::{Value, json};
 use std::fs::{self, File};
@@ -311,14 +312,27 @@ fn a_signal_during_an_import_waits_for_requests() {
 
 #[test]
 fn systemd_hears_of_the_start_and_that_the_server_responds() {
+    watch(&[]);
+}
+
+#[test]
+fn the_watchdog_of_a_server_with_tls_makes_no_failed_requests() {
+    let log = watch(&Identity::new().options());
+    assert!(!log.contains(" request: ") && !log.contains("WARN") && !log.contains("ERROR"), "{log}");
+}
+
+/// Runs a server with a watchdog for a moment, and returns its log.
+fn watch(options: &[String]) -> String {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notify");
     let socket = UnixDatagram::bind(&path).unwrap();
     let mut child = node_server()
-        .args(["dev", "--bare", "--port", "0", "--silent"])
+        .args(["run", "--data-dir", ":memory:", "--port", "0", "--log", "debug"])
+        .args(options)
         .env("NOTIFY_SOCKET", &path)
         .env("WATCHDOG_USEC", "300000")
         .stdout(Stdio::null())
+        .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -332,7 +346,10 @@ fn systemd_hears_of_the_start_and_that_the_server_responds() {
     let kill = Command::new("kill").args(["-s", "TERM", &child.id().to_string()]).status().unwrap();
     assert!(kill.success());
     while !message().starts_with("STOPPING=1") {}
+    let mut log = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut log).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0));
+    log
 }
 
 #[test]

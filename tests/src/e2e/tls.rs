@@ -81,3 +81,17 @@ fn invalid_certificates_fail_the_start() {
         assert!(!output.status.success() && stderr.contains(complaint), "{complaint}: {stderr}");
     }
 }
+
+#[test]
+fn the_log_warns_of_certificates_that_are_not_valid_now() {
+    let (expired, future) = (Identity::valid_in(2001..2002), Identity::valid_in(2900..2901));
+    let server = Server::start(expired.options());
+    assert_eq!(server.logged("the certificate (--tls-cert) expired"), 1, "{}", server.log());
+    for name in ["cert.pem", "key.pem"] {
+        fs::copy(future.file(name), expired.file(name)).unwrap();
+    }
+    server.signal("HUP");
+    assert_eq!(server.logged("the certificate (--tls-cert) is not valid yet"), 1, "{}", server.log());
+    let valid = Server::start(Identity::new().options());
+    assert!(!valid.log().contains("(--tls-cert)"), "{}", valid.log());
+}

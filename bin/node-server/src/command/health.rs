@@ -47,7 +47,11 @@ const MAX_RESPONSE: u64 = 64 << 10;
 
 /// Sends the request and prints the response body. Any status other than 200 is an error.
 pub(crate) fn run(options: &HealthOptions) -> Result<(), CommandError> {
-    let url = options.url.as_ref().map_or_else(|| default_url(options), Uri::to_string);
+    let url = match &options.url {
+        Some(url) => url.to_string(),
+        None if options.port == 0 => return Err(CommandError::UnknownPort),
+        None => default_url(options),
+    };
     let shown = without_credentials(&url).into_owned();
     let failed = |source| CommandError::NoResponse { url: shown.clone(), source: Box::new(source) };
     let config = Agent::config_builder()
@@ -157,6 +161,11 @@ mod tests {
             let error = run(&options(&arguments)).unwrap_err();
             assert!(error.to_string().contains("--features tls"), "{error}");
         }
+    }
+
+    #[test]
+    fn a_port_that_the_system_chose_is_unknown() {
+        assert!(matches!(run(&options(&["--port", "0"])), Err(CommandError::UnknownPort)));
     }
 
     #[test]

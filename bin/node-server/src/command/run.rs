@@ -63,8 +63,9 @@ pub(crate) struct ChainOptions {
     /// transactions are refused
     #[arg(long)]
     pub(crate) serve_while_importing: bool,
-    /// Take further blocks from this file as it grows, from a FIFO, from standard input (`-`), or from the files of a
-    /// folder, after the import; each block is durable and visible before the next one is taken
+    /// Take further blocks from this file as it grows, from a FIFO, from standard input (`-`), or from the files `….rlp`
+    /// of a folder, after the import; none may be compressed; each block is durable and visible before the next one is
+    /// taken
     #[arg(long, value_name = "PATH", conflicts_with = "head")]
     pub(crate) follow: Option<PathBuf>,
     /// Block to make the head after the import, if the files contain several branches
@@ -132,7 +133,7 @@ fn node(options: &RunOptions, wiring: &Wiring, is_built_in: bool) -> Result<Arc<
 /// Announces that the server is ready.
 pub(crate) fn announce(http: &HttpConfig, address: SocketAddr) {
     logging::announce("", &format!("listening on {}://{address}{}", http.scheme(), http.listen.base_path));
-    notify::ready(address);
+    notify::ready(address, http.listen.tls.is_some());
 }
 
 /// Imports the chain files, while a thread serves health checks and, depending on the options, reads; serves

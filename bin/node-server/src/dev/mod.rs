@@ -144,7 +144,7 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
         if !silent || picks_port {
             logging::announce(&banner, &listening);
         }
-        notify::ready(address);
+        notify::ready(address, scheme == "https");
         Ok(())
     })?;
     drop((following, writing));

@@ -14,12 +14,21 @@ const START_TIME: Duration = Duration::from_secs(120);
 /// Time between two notifications during a long start.
 const START_INTERVAL: Duration = Duration::from_secs(10);
 
+/// The request of the watchdog to a server without TLS.
+const REQUEST: &[u8] = b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+
+/// A TLS record (RFC 8446, section 5.1) with an empty ClientHello.
+const MALFORMED_HANDSHAKE: &[u8] = &[22, 3, 1, 0, 4, 1, 0, 0, 0];
+
+/// The content type of a record with an alert.
+const ALERT: &[u8] = &[21];
+
 /// Notifies systemd that the server is ready. If the unit has a watchdog, starts a thread that reports that the
 /// server responds.
-pub(crate) fn ready(address: SocketAddr) {
+pub(crate) fn ready(address: SocketAddr, tls: bool) {
     notify(&[NotifyState::Ready, NotifyState::Status(&format!("listening on {address}"))]);
     if let Some(limit) = sd_notify::watchdog_enabled() {
-        let watch = move || watch(reachable(address), limit);
+        let watch = move || watch(reachable(address), tls, limit);
         if let Err(error) = thread::Builder::new().name("watchdog".to_owned()).spawn(watch) {
             tracing::error!("cannot start the watchdog: {error}");
         }
@@ -27,9 +36,9 @@ pub(crate) fn ready(address: SocketAddr) {
 }
 
 /// Notifies systemd, at least twice within `limit`, for as long as the server responds.
-fn watch(address: SocketAddr, limit: Duration) {
+fn watch(address: SocketAddr, tls: bool, limit: Duration) {
     loop {
-        match responds(address, limit / 2) {
+        match responds(address, tls, limit / 2) {
             Ok(()) => notify(&[NotifyState::Watchdog]),
             // systemd restarts the service if this persists.
             Err(error) => tracing::error!("the server does not respond to the watchdog: {error}"),
@@ -38,15 +47,16 @@ fn watch(address: SocketAddr, limit: Duration) {
     }
 }
 
-/// Checks that a connection is accepted and a worker responds. A server with TLS responds with 400 to a request
-/// without TLS, which counts as a response.
-fn responds(address: SocketAddr, timeout: Duration) -> io::Result<()> {
+/// Checks that a connection is accepted and a worker responds. A server with TLS responds with an alert to a handshake
+/// that is malformed, which needs no certificate and which it does not log as a request.
+fn responds(address: SocketAddr, tls: bool, timeout: Duration) -> io::Result<()> {
+    let (request, expected): (&[u8], &[u8]) = if tls { (MALFORMED_HANDSHAKE, ALERT) } else { (REQUEST, b"HTTP/") };
     let mut connection = TcpStream::connect_timeout(&address, timeout)?;
     connection.set_read_timeout(Some(timeout))?;
-    connection.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
-    let mut start = [0; 5];
+    connection.write_all(request)?;
+    let mut start = vec![0; expected.len()];
     connection.read_exact(&mut start)?;
-    if &start == b"HTTP/" { Ok(()) } else { Err(io::ErrorKind::InvalidData.into()) }
+    if start == expected { Ok(()) } else { Err(io::ErrorKind::InvalidData.into()) }
 }
 
 /// Notifies systemd that the start is still in progress, and asks for more time.

@@ -10,6 +10,10 @@ use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tracing_subscriber::filter::Targets;
 
+/// Seconds of an hour and of a day.
+const HOUR: u64 = 3_600;
+const DAY: u64 = 24 * HOUR;
+
 /// The settings at startup that are not defaults.
 static SETTINGS: OnceLock<Vec<String>> = OnceLock::new();
 
@@ -25,20 +29,28 @@ struct Used {
     metrics: Metrics,
 }
 
-/// Makes certificate and tokens of `http` replaceable. Warns if the certificate has expired.
+/// Makes certificate and tokens of `http` replaceable. Warns if the certificate is not valid now.
 pub(crate) fn register(http: &HttpConfig) {
     let (tls, tokens, metrics) = (http.listen.tls.clone(), http.access.tokens.clone(), http.metrics.clone());
     metrics.set_reloaded(true);
-    tls.iter().for_each(warn_if_expired);
+    tls.iter().for_each(warn_if_not_valid);
     let _ = USED.set(Used { tls, tokens, metrics });
 }
 
-/// Warns if the certificate has expired. Clients that check it refuse the connection.
-fn warn_if_expired(tls: &Tls) {
+/// Warns if the certificate has expired or is not valid yet. Clients that check it refuse the connection.
+fn warn_if_not_valid(tls: &Tls) {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    let expiry = tls.expiry();
-    if let Some(seconds) = i64::try_from(now).ok().and_then(|now| now.checked_sub(expiry)).filter(|over| *over > 0) {
-        tracing::warn!(expiry, "the certificate (--tls-cert) expired {} days ago: clients refuse it", seconds / 86_400);
+    let now = i64::try_from(now).unwrap_or(i64::MAX);
+    let (begin, expiry) = tls.validity().into_inner();
+    if now > expiry {
+        let days = now.abs_diff(expiry) / DAY;
+        tracing::warn!(expiry, "the certificate (--tls-cert) expired {days} days ago: clients refuse it");
+    } else if now < begin {
+        let hours = begin.abs_diff(now).div_ceil(HOUR);
+        tracing::warn!(
+            begin,
+            "the certificate (--tls-cert) is not valid yet, but in {hours} hours: until then, clients refuse it"
+        );
     }
 }
 
@@ -95,7 +107,7 @@ impl Used {
         }
         if let (Some(old), Ok(Some(new))) = (&self.tls, &tls) {
             old.replace(new);
-            warn_if_expired(old);
+            warn_if_not_valid(old);
         }
         for (option, old, new) in [
             ("--tls-cert", self.tls.is_some(), tls.as_ref().map(Option::is_some)),

@@ -244,6 +244,10 @@ fn health_looks_for_the_server_where_run_listens() {
     }
     let own = settings(&format!("{of_run}[health]\nport = 1\n"));
     assert_eq!(shown(&own, "port").0, "port = 1");
+    let of_dev = settings("port = 7\n[dev]\nport = 2\n");
+    assert_eq!(shown(&of_dev, "port").0, "port = 2");
+    let of_both = settings("port = 7\n[run]\nbase-path = \"/node\"\n[dev]\nport = 2\n");
+    assert_eq!(shown(&of_both, "port").0, "port = 7");
 }
 
 #[test]

@@ -2,7 +2,6 @@
 
 use crate::metrics::{Counter, Gauges, Metrics};
 use crate::service::Service;
-use crate::transport::tls::Tls;
 use actix_web::web;
 use node_core::backend::CacheUse;
 use node_core::context::Context;
@@ -65,7 +64,7 @@ fn read(service: &Service, gauges: &Gauges) {
     gauges.storage_next_merge.set(signed(health.next_merge_bytes));
     let has_interval = service.node.producer().is_some_and(|producer| producer.mining().interval().is_some());
     gauges.blocks_expected.set(i64::from(has_interval || service.metrics.expects_blocks()));
-    gauges.certificate_expiry.set(service.tls.as_ref().map_or(0, Tls::expiry));
+    gauges.certificate_expiry.set(service.tls.as_ref().map_or(0, |tls| *tls.validity().end()));
     let missing = service.node.backend().view().and_then(|view| service.config.lifecycle.missing(&*view));
     let is_incomplete = service.config.incomplete.reason().is_some() || missing.is_ok_and(|missing| missing.is_some());
     gauges.chain_incomplete.set(i64::from(is_incomplete));

@@ -31,7 +31,11 @@ impl Follower {
             let (offset, expected) = (splitter.offset(), splitter.needed());
             return Err(self.damaged(&self.path, StreamError::Truncated { offset, got, expected }));
         }
-        tracing::info!("standard input has ended, and with it following");
+        if splitter.offset() == 0 {
+            tracing::warn!("standard input has ended without a block, so nothing was followed");
+        } else {
+            tracing::info!("standard input has ended, and with it following");
+        }
         Ok(())
     }
 

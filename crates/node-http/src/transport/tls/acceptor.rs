@@ -9,6 +9,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use std::fmt;
 use std::io;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
@@ -20,8 +21,8 @@ pub struct Tls(Arc<RwLock<Current>>);
 #[derive(Clone)]
 struct Current {
     acceptor: TlsAcceptor,
-    /// When the server's own certificate expires, in Unix seconds.
-    expiry: i64,
+    /// When the server's own certificate is valid, in Unix seconds.
+    validity: RangeInclusive<i64>,
 }
 
 impl Tls {
@@ -34,14 +35,14 @@ impl Tls {
             .collect::<Result<_, _>>()
             .map_err(|error| InvalidTls::Certificate(error.into()))?;
         let first = certificates.first().ok_or(InvalidTls::NoCertificate)?;
-        let expiry = validity::expiry(first).ok_or(InvalidTls::NoExpiry)?;
+        let validity = validity::validity(first).ok_or(InvalidTls::NoValidity)?;
         let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| InvalidTls::Key(error.into()))?;
         let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .and_then(|builder| builder.with_no_client_auth().with_single_cert(certificates, key))
             .map_err(|error| InvalidTls::Refused(error.into()))?;
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(Self(Arc::new(RwLock::new(Current { acceptor: TlsAcceptor::from(Arc::new(config)), expiry }))))
+        Ok(Self(Arc::new(RwLock::new(Current { acceptor: TlsAcceptor::from(Arc::new(config)), validity }))))
     }
 
     /// Replaces certificate and key, including those of clones, with those of `other`, for all further connections.
@@ -50,9 +51,9 @@ impl Tls {
         *self.0.write() = current;
     }
 
-    /// Returns when the server's own certificate expires, in Unix seconds.
-    pub fn expiry(&self) -> i64 {
-        self.0.read().expiry
+    /// Returns when the server's own certificate is valid, in Unix seconds.
+    pub fn validity(&self) -> RangeInclusive<i64> {
+        self.0.read().validity.clone()
     }
 
     /// Completes the handshake of a new connection.

@@ -28,9 +28,9 @@ pub enum InvalidTls {
     /// The certificate file is empty.
     #[error("the certificate file contains no certificate")]
     NoCertificate,
-    /// The certificate does not say when it expires.
-    #[error("the certificate does not say when it expires")]
-    NoExpiry,
+    /// The certificate does not say when it is valid.
+    #[error("the certificate does not say when it is valid")]
+    NoValidity,
     /// The key is not PEM, or missing.
     #[error("the key is not PEM")]
     Key(#[source] Box<dyn Error + Send + Sync>),
@@ -63,7 +63,7 @@ impl Tls {
     }
 
     /// Cannot be called, because this type has no values.
-    pub fn expiry(&self) -> i64 {
+    pub fn validity(&self) -> std::ops::RangeInclusive<i64> {
         match *self {}
     }
 

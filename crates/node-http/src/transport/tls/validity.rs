@@ -1,13 +1,15 @@
 //! The period in which a certificate is valid (RFC 5280, section 4.1.2.5).
 
+use std::ops::RangeInclusive;
+
 /// Tags of the elements of a certificate.
 const SEQUENCE: u8 = 0x30;
 const VERSION: u8 = 0xa0;
 const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
 
-/// Returns when a DER certificate expires, in Unix seconds; `None` if it is malformed.
-pub(super) fn expiry(certificate: &[u8]) -> Option<i64> {
+/// Returns the Unix seconds in which a DER certificate is valid; `None` if it is malformed.
+pub(super) fn validity(certificate: &[u8]) -> Option<RangeInclusive<i64>> {
     let (certificate, _) = expect(certificate, SEQUENCE)?;
     let (mut content, _) = expect(certificate, SEQUENCE)?;
     // The version is absent from certificates of version 1.
@@ -19,9 +21,10 @@ pub(super) fn expiry(certificate: &[u8]) -> Option<i64> {
         (_, _, content) = element(content)?;
     }
     let (validity, _) = expect(content, SEQUENCE)?;
-    let (_, _, rest) = element(validity)?;
+    let (tag, time, rest) = element(validity)?;
+    let begin = seconds(tag, time)?;
     let (tag, time, _) = element(rest)?;
-    seconds(tag, time)
+    Some(begin..=seconds(tag, time)?)
 }
 
 /// Splits DER into the tag and the content of its first element, and the rest.
@@ -77,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_the_end_of_the_validity() {
+    fn reads_the_validity() {
         let before = b"\x17\x0d240101000000Z";
         for (end, expected) in [
             (&b"\x17\x0d260228235959Z"[..], 1_772_323_199),
@@ -88,22 +91,22 @@ mod tests {
         ] {
             let times = [&before[..], end].concat();
             for version in [&[0xa0, 3, 2, 1, 2][..], &[]] {
-                assert_eq!(expiry(&certificate(version, &times)), Some(expected), "{end:?}");
+                assert_eq!(validity(&certificate(version, &times)), Some(1_704_067_200..=expected), "{end:?}");
             }
         }
     }
 
     #[test]
-    fn malformed_certificates_have_no_expiry() {
+    fn malformed_certificates_have_no_validity() {
         let times = b"\x17\x0d240101000000Z\x17\x0d260228235959Z";
         let whole = certificate(&[], times);
         for length in 0..whole.len() {
-            assert_eq!(expiry(&whole[..length]), None, "{length}");
+            assert_eq!(validity(&whole[..length]), None, "{length}");
         }
         for end in [&b"\x17\x0d26022823595XZ"[..], b"\x17\x0d2602282359590", b"\x04\x0d260228235959Z", b"\x17\x02\xffZ"]
         {
-            assert_eq!(expiry(&certificate(&[], &[&times[..15], end].concat())), None, "{end:?}");
+            assert_eq!(validity(&certificate(&[], &[&times[..15], end].concat())), None, "{end:?}");
         }
-        assert_eq!(expiry(&[SEQUENCE, 0xff, 1]), None);
+        assert_eq!(validity(&[SEQUENCE, 0xff, 1]), None);
     }
 }
