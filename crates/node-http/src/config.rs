@@ -74,6 +74,10 @@ pub struct HttpConfig {
     /// cannot perform yet; see [`Node::begin_import`](node_core::node::Node::begin_import).
     #[cfg_attr(feature = "clap", arg(skip))]
     pub serve_while_starting: bool,
+    /// Whether `evm_setIntervalMining` takes seconds only, as in anvil; see
+    /// [`RpcLimits::intervals_in_seconds`](node_rpc::RpcLimits::intervals_in_seconds).
+    #[cfg_attr(feature = "clap", arg(skip))]
+    pub intervals_in_seconds: bool,
     /// The metrics of the server, which a [`MetricsServer`](crate::MetricsServer) can serve.
     #[cfg_attr(feature = "clap", arg(skip))]
     pub metrics: Metrics,
@@ -352,6 +356,7 @@ impl HttpConfig {
             batch: self.requests.max_batch,
             batch_bytes: self.requests.max_batch_bytes,
             block_cache: self.performance.block_cache,
+            intervals_in_seconds: self.intervals_in_seconds,
         }
     }
 

@@ -25,7 +25,7 @@ const BLOCK_CACHE: usize = 32 * 1024 * 1024;
 /// them.
 const BATCH_BYTES: usize = 25 * 1024 * 1024;
 
-/// Limits of JSON-RPC messages, and the size of the cache of blocks.
+/// Limits of JSON-RPC messages, the size of the cache of blocks, and how parameters are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RpcLimits {
     /// Maximum number of requests in a batch.
@@ -34,11 +34,14 @@ pub struct RpcLimits {
     pub batch_bytes: usize,
     /// Size of the cache of serialized blocks, in bytes.
     pub block_cache: usize,
+    /// Whether `evm_setIntervalMining` takes seconds only, as in anvil. Otherwise, multiples of 500 are milliseconds, as
+    /// in Hardhat.
+    pub intervals_in_seconds: bool,
 }
 
 impl Default for RpcLimits {
     fn default() -> Self {
-        Self { batch: 1_000, batch_bytes: BATCH_BYTES, block_cache: BLOCK_CACHE }
+        Self { batch: 1_000, batch_bytes: BATCH_BYTES, block_cache: BLOCK_CACHE, intervals_in_seconds: false }
     }
 }
 
@@ -151,7 +154,8 @@ impl Rpc {
         message: &Message,
         client: Client<'_>,
     ) -> Vec<CallReport> {
-        let scope = Scope { node: &self.node, context, client, blocks: &self.blocks };
+        let RpcLimits { intervals_in_seconds, .. } = self.limits;
+        let scope = Scope { node: &self.node, context, client, blocks: &self.blocks, intervals_in_seconds };
         write(out, message, |request, out| match (message, context.check()) {
             (Message::Single(_), _) => self.respond_to(scope, request, out),
             (Message::Batch(_), Err(over)) => refuse(request, NodeError::from(over).into(), out),

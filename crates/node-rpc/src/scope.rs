@@ -16,6 +16,8 @@ pub struct Scope<'a> {
     pub context: &'a Context,
     pub client: Client<'a>,
     pub(crate) blocks: &'a BlockCache,
+    /// See [`RpcLimits::intervals_in_seconds`](crate::RpcLimits::intervals_in_seconds).
+    pub(crate) intervals_in_seconds: bool,
 }
 
 impl<'a> Scope<'a> {

@@ -41,6 +41,7 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
     let shutdown = Shutdown::on_signals_then(notify::stopping)?;
     let mut http = options.server.http_config()?;
     http.access.remote_control = options.force_control;
+    http.intervals_in_seconds = options.is_anvil;
     if http.access.cors_origins.is_empty() {
         // For pages under development, and for wallets.
         http.access.cors_origins = [Origin::Loopback, Origin::Extensions].map(AllowedOrigin::from).into();
@@ -114,7 +115,6 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
             }
         }
         producer.impersonate_all(options.accounts.auto_impersonate);
-        producer.set_intervals_in_seconds(options.is_anvil);
         dumped = state_files.to_dump().map(|path| StateFile::new(producer.clone(), path)).transpose()?;
     }
     let writing = dumped.clone().zip(state_files.state_interval).map(|(file, interval)| file.write_every(interval));

@@ -85,7 +85,6 @@ pub struct Producer {
     impersonated: RwLock<BTreeSet<Address>>,
     /// Whether all accounts are impersonated.
     impersonates_all: AtomicBool,
-    intervals_in_seconds: AtomicBool,
     /// Held while a transaction of an impersonated sender gets its nonce and enters the pool.
     sending: Mutex<()>,
     miner: Miner,
@@ -111,7 +110,6 @@ impl Producer {
             snapshots,
             impersonated: RwLock::default(),
             impersonates_all: AtomicBool::default(),
-            intervals_in_seconds: AtomicBool::default(),
             sending: Mutex::default(),
             miner: Miner::default(),
             outlook: Mutex::default(),
@@ -548,17 +546,6 @@ impl Producer {
     /// Starts or stops impersonating all accounts. This does not affect accounts that are impersonated individually.
     pub fn impersonate_all(&self, allowed: bool) {
         self.impersonates_all.store(allowed, Ordering::Relaxed);
-    }
-
-    /// Sets whether every interval of mining that a client sends is in seconds, also where clients of Hardhat send
-    /// milliseconds.
-    pub fn set_intervals_in_seconds(&self, always: bool) {
-        self.intervals_in_seconds.store(always, Ordering::Relaxed);
-    }
-
-    /// Returns whether every interval of mining that a client sends is in seconds.
-    pub fn has_intervals_in_seconds(&self) -> bool {
-        self.intervals_in_seconds.load(Ordering::Relaxed)
     }
 
     /// Returns the accounts that are impersonated individually.

@@ -8,7 +8,7 @@ use crate::wire::{Block, Loose};
 use node_core::block::BlockRef;
 use node_types::BlockId;
 use node_types::wire::{AddressData, HashData};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize, Serializer};
 use std::time::Duration;
 
 /// Multiples of this are milliseconds in `evm_setIntervalMining`, and other numbers seconds, except with the rules of
@@ -25,6 +25,19 @@ const LAST_SECONDS: u64 = 100_000_000_000;
 enum MineOptions {
     Timestamp(Loose<u64>),
     Options { timestamp: Option<Loose<u64>>, blocks: Option<Loose<u64>> },
+}
+
+/// A time in seconds: an integer if it is one.
+struct Seconds(Duration);
+
+impl Serialize for Seconds {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.0.subsec_nanos() == 0 {
+            serializer.serialize_u64(self.0.as_secs())
+        } else {
+            serializer.serialize_f64(self.0.as_secs_f64())
+        }
+    }
 }
 
 /// The parameter of miner_start, which is ignored.
@@ -96,8 +109,8 @@ fn making() -> Vec<Method> {
         named(
             &["anvil_getIntervalMining"],
             &[],
-            "The interval of mining in seconds; null without one.",
-            |scope, ()| Ok(scope.control()?.mining().interval().map(|interval| interval.as_secs())),
+            "The interval of mining in seconds, with a fraction if it has one; null without one.",
+            |scope, ()| Ok(scope.control()?.mining().interval().map(Seconds)),
         ),
         named(
             &["anvil_setIntervalMining"],
@@ -114,7 +127,7 @@ fn making() -> Vec<Method> {
              Hardhat, except with the rules of anvil; zero turns mining off.",
             |scope, (interval,): (Loose<u64>,)| {
                 let producer = scope.control()?;
-                let is_hardhat = !producer.has_intervals_in_seconds() && interval.0.is_multiple_of(HARDHAT_STEP);
+                let is_hardhat = !scope.intervals_in_seconds && interval.0.is_multiple_of(HARDHAT_STEP);
                 let unit = if is_hardhat { Duration::from_millis } else { Duration::from_secs };
                 producer.set_interval_mining(unit(interval.0)).map_err(RpcError::from)
             },
