@@ -349,13 +349,14 @@ fn blocks_after_the_earliest_kept_state_can_be_rolled_back() {
         server.post("/", request.to_string()).body["error"]["message"].clone()
     };
     // To a block that does not exist, to genesis, and to pruned blocks.
+    let reason = "because the states before block 6 are not kept: they were pruned, or their blocks come from a dump";
     for blocks in [11, 10, 5] {
-        let expected = format!("cannot replace {blocks} blocks: at most 4 can be replaced");
+        let expected = format!("cannot replace {blocks} blocks: at most 4 can be replaced, {reason}");
         assert_eq!(roll_back(blocks), json!(expected));
     }
     assert_eq!(roll_back(4), Value::Null);
     assert_eq!(head(&server)["Number"], "6");
-    assert_eq!(roll_back(1), json!("cannot replace 1 blocks: at most 0 can be replaced"));
+    assert_eq!(roll_back(1), json!(format!("cannot replace 1 blocks: at most 0 can be replaced, {reason}")));
 }
 
 #[test]

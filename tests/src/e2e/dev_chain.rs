@@ -446,7 +446,10 @@ fn rolls_blocks_back_with_their_transactions() {
     assert_eq!(chain.pool().status(gone), PoolStatus::Dropped(DropReason::RolledBack));
     assert_eq!(producer.rollback(0).unwrap(), []);
     let refused = producer.rollback(2);
-    assert!(matches!(refused, Err(ProducerError::ReorganizationTooDeep { blocks: 2, most: 1 })), "{refused:?}");
+    assert!(
+        matches!(refused, Err(ProducerError::ReorganizationTooDeep { blocks: 2, most: 1, earliest: None })),
+        "{refused:?}"
+    );
 }
 
 #[test]

@@ -4,6 +4,7 @@ use crate::chain::open;
 use crate::command::report;
 use crate::error::CommandError;
 use crate::options::InspectOptions;
+use node_core::edits::earliest_known_state;
 use node_store::{Stats, TableStats};
 use serde_json::{Value, json};
 use std::fmt;
@@ -14,7 +15,8 @@ pub(crate) fn run(options: &InspectOptions) -> Result<(), CommandError> {
     let files = store.stats()?;
     // Moves the rows of the log to runs, so that they are counted.
     store.flush()?;
-    let stats = Stats { tables: store.stats()?.tables, ..files };
+    let earliest_state = earliest_known_state(&store)?;
+    let stats = Stats { tables: store.stats()?.tables, earliest_state, ..files };
     report::result("stats", options.output.json, Text(&stats), value(&stats))
 }
 

@@ -7,7 +7,7 @@ use crate::options::InspectOptions;
 use clap::Args;
 use indicatif::HumanDuration;
 use node_core::backend::{BackendError, StateBackend};
-use node_core::edits::count_pending_edits;
+use node_core::edits::{count_pending_edits, earliest_known_state};
 use node_evm::Secp256k1Recovery;
 use node_http::Shutdown;
 use node_store::{Difference, RowFault, Verified, VerifyOptions, VerifyProgress};
@@ -61,11 +61,12 @@ pub(crate) fn run(options: &VerifyCommandOptions) -> Result<(), CommandError> {
         report.progress(text, || json!({"blocks": blocks, "of": of, "seconds_left": left}));
     });
     report.finish();
-    let Verified { head, earliest_state, edited, blocks, difference } = match verified {
+    let Verified { head, edited, blocks, difference, .. } = match verified {
         Err(BackendError::Interrupted(_)) => return Err(CommandError::Interrupted),
         verified => verified?,
     };
     let seconds = report.elapsed().as_secs_f64();
+    let earliest_state = earliest_known_state(&store)?;
     let mut written = Ok(());
     if difference.is_none() || json {
         let by_hand = match &*edited {

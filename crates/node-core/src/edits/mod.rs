@@ -14,6 +14,7 @@ use crate::state::StateChanges;
 use node_types::{BlockNumber, H256};
 use parking_lot::{Mutex, RwLock};
 use std::collections::BTreeMap;
+use std::mem;
 use std::sync::Arc;
 
 /// Wraps a backend and adds edits to it: changes to the head's state that no transaction made.
@@ -212,9 +213,13 @@ impl EditableBackend {
         };
         let writes: Vec<_> = branch.iter().map(|block| block_edits(block.header.block_ref(), &edits(block))).collect();
         let last = branch.last().map(|block| block.header.block_ref());
-        let change = self.switch_edited(ancestor, branch, &StateChanges::default(), &writes)?;
-        *self.loaded.write() = last;
-        Ok(change)
+        // Before the switch, of which listeners are notified: until the block is canonical, this has no effect.
+        let before = mem::replace(&mut *self.loaded.write(), last);
+        let switched = self.switch_edited(ancestor, branch, &StateChanges::default(), &writes);
+        if switched.is_err() {
+            *self.loaded.write() = before;
+        }
+        switched
     }
 
     /// Returns the earliest block whose state is known, given that of the inner backend: that of the newest block of a
@@ -324,6 +329,16 @@ impl StateBackend for EditableBackend {
     fn health(&self) -> BackendHealth {
         self.inner.health()
     }
+}
+
+/// Returns the earliest block whose state is known: blocks that come from a dump were not executed, so that the states
+/// before the last of them are not.
+///
+/// # Errors
+/// Failures of the backend.
+pub fn earliest_known_state(backend: &dyn StateBackend) -> Result<BlockNumber, BackendError> {
+    let loaded = last_loaded(backend)?.map_or(0, |block| block.number);
+    Ok(backend.view()?.earliest_state().max(loaded))
 }
 
 /// Returns the newest canonical block that comes from a dump, or `None` if there is none.

@@ -72,8 +72,13 @@ pub enum ProducerError {
     #[error("the next block has no withdrawals, because Shanghai is not active")]
     NoWithdrawals,
     /// The request would remove or replace too many blocks, or blocks whose parents' states are not kept.
-    #[error("cannot replace {blocks} blocks: at most {most} can be replaced")]
-    ReorganizationTooDeep { blocks: u64, most: u64 },
+    #[error("cannot replace {blocks} blocks: at most {most} can be replaced{}", because_of_states(*.earliest))]
+    ReorganizationTooDeep {
+        blocks: u64,
+        most: u64,
+        /// The earliest block whose state is kept, if more blocks could be replaced otherwise.
+        earliest: Option<BlockNumber>,
+    },
     /// There is no snapshot with this number, or the chain was reverted to an earlier one.
     #[error("there is no snapshot {0}")]
     UnknownSnapshot(u64),
@@ -92,6 +97,15 @@ pub enum ProducerError {
     Execution(#[from] ExecutionError),
     #[error(transparent)]
     Backend(#[from] BackendError),
+}
+
+/// Returns the end of a message about blocks that cannot be removed because the states before `earliest` are not kept.
+fn because_of_states(earliest: Option<BlockNumber>) -> String {
+    let reason = |earliest| {
+        let why = "they were pruned, or their blocks come from a dump";
+        format!(", because the states before block {earliest} are not kept: {why}")
+    };
+    earliest.map(reason).unwrap_or_default()
 }
 
 impl ProducerError {

@@ -39,7 +39,7 @@ impl Producer {
     /// [`ProducerError::ReorganizationTooDeep`], and failures of the backend.
     pub fn check_reorganization(&self, blocks: u64) -> Result<(), ProducerError> {
         let base = self.parts.backend.view()?;
-        check_depth(base.head().number, base.earliest_state(), blocks)
+        check_depth(base.head().number, base.earliest_state(), blocks, Self::MAX_REORGANIZATION)
     }
 
     /// Like [`reorganize`](Self::reorganize), but the new blocks contain the given transactions, and those of the
@@ -83,7 +83,7 @@ impl Producer {
         let ProducerParts { backend, executor, spec, .. } = &self.parts;
         let base = backend.view()?;
         let head = base.head().number;
-        check_depth(head, base.earliest_state(), blocks)?;
+        check_depth(head, base.earliest_state(), blocks, Self::MAX_REORGANIZATION)?;
         let ancestor = head - blocks;
         let mut branch = GrowingBranch::new(base.clone(), ancestor)?;
         let mut writes = Vec::new();
@@ -139,12 +139,19 @@ impl Producer {
     }
 }
 
-/// Fails if the newest `blocks` blocks cannot be replaced. The first new block is executed on the state of its parent,
-/// which is stored from the block `earliest` on.
-fn check_depth(head: BlockNumber, earliest: BlockNumber, blocks: u64) -> Result<(), ProducerError> {
-    let most = (head - earliest.min(head)).min(Producer::MAX_REORGANIZATION);
+/// Fails if the newest `blocks` blocks, or more than `limit`, cannot be removed. The state of the parent of the first of
+/// them is needed, and states are stored from the block `earliest` on.
+pub(super) fn check_depth(
+    head: BlockNumber,
+    earliest: BlockNumber,
+    blocks: u64,
+    limit: u64,
+) -> Result<(), ProducerError> {
+    let kept = head.saturating_sub(earliest);
+    let most = kept.min(limit);
     if blocks > most {
-        return Err(ProducerError::ReorganizationTooDeep { blocks, most });
+        let earliest = (earliest > 0 && most == kept).then_some(earliest);
+        return Err(ProducerError::ReorganizationTooDeep { blocks, most, earliest });
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! Removing blocks from the chain.
 
+use super::reorganize::check_depth;
 use super::{Producer, ProducerError, ProducerParts, new_instance};
 use crate::backend::{BackendError, HeadChange, RecordWrite, StateBackend};
 use crate::block::BlockRef;
@@ -40,11 +41,9 @@ impl Producer {
         let _sealing = self.sealing.lock();
         let view = self.parts.backend.view()?;
         let head = view.head().number;
-        let most = head.saturating_sub(view.earliest_state());
+        let earliest = view.earliest_state();
         drop(view);
-        if blocks > most {
-            return Err(ProducerError::ReorganizationTooDeep { blocks, most });
-        }
+        check_depth(head, earliest, blocks, u64::MAX)?;
         if blocks == 0 {
             return Ok(Vec::new());
         }
