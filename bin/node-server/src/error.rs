@@ -67,9 +67,19 @@ pub(crate) enum CommandError {
     #[error("other clients would reject the chain: its rules allow {0}")]
     Relaxed(Relaxations),
     #[error(
-        "--code-size-limit {given} is below the limit under which the blocks in the folder were produced, {recorded} bytes"
+        "--code-size-limit {given} is below the limit under which the blocks in the folder were produced, which is {}",
+        bytes_or_none(*.recorded)
     )]
-    CodeSizeLimit { given: u64, recorded: u64 },
+    CodeSizeLimit {
+        given: u64,
+        /// The maximum if there is no limit.
+        recorded: u64,
+    },
+    #[error(
+        "--enable-tx-gas-limit has no effect: the blocks in the folder were produced without the limit of EIP-7825, \
+         and a folder keeps its rules"
+    )]
+    NoTxGasLimit,
     #[error("--json and the chain cannot both go to standard output")]
     TwoOutputs,
     #[error("verification failed: {0}")]
@@ -121,6 +131,7 @@ impl CommandError {
     fn is_permanent(&self) -> bool {
         let source: &(dyn Error + 'static) = match self {
             Self::NoHome | Self::InMemory { .. } | Self::AboveHead { .. } | Self::Genesis { .. } => return true,
+            Self::CodeSizeLimit { .. } | Self::NoTxGasLimit => return true,
             Self::NoBlocks { .. } | Self::Tokens { .. } | Self::Tls { .. } | Self::Socket(_) => return true,
             Self::Dev(DevNodeError::Backend(BackendError::Storage(source))) | Self::Store { source, .. } => {
                 source.as_ref()
@@ -147,6 +158,11 @@ impl CommandError {
         };
         Self::Store { path: path.to_owned(), source }
     }
+}
+
+/// Returns the text of a limit in bytes, of which the maximum is none.
+fn bytes_or_none(limit: u64) -> String {
+    if limit == u64::MAX { "none".to_owned() } else { format!("{limit} bytes") }
 }
 
 /// Returns whether an error may be over by the next start: it does not come from settings or the content of files.
@@ -195,6 +211,7 @@ mod tests {
             (read(ErrorKind::Other), false),
             (read(ErrorKind::UnexpectedEof), true),
             (CommandError::NoBlocks { path: path() }, true),
+            (CommandError::NoTxGasLimit, true),
             (bind(ErrorKind::PermissionDenied), true),
             (bind(ErrorKind::AddrInUse), false),
             (CommandError::Serve(ServeError::Zero("max-logs")), true),

@@ -37,7 +37,8 @@ struct AnvilArguments {
     /// Accept request bodies as long as --transfer-memory allows
     #[arg(long)]
     no_request_size_limit: bool,
-    /// Accepted, and without effect from London on, as in anvil: prices follow from the base fee
+    /// Accepted, and without effect: prices follow from the base fee from London on, as in anvil, and before London any
+    /// price is enough
     #[arg(long, value_name = "WEI")]
     gas_price: Option<u128>,
     /// Accepted: a tip of zero is always enough
@@ -90,6 +91,7 @@ impl AnvilOptions {
         dev.force_control = true;
         dev.chain.bare = true;
         dev.rules.disable_tx_gas_limit = !own.enable_tx_gas_limit;
+        dev.rules.requires_tx_gas_limit = own.enable_tx_gas_limit;
         dev.rules.allow_equal_timestamps = true;
         dev.rules.constant_zero_base_fee = true;
         dev.is_anvil = true;
@@ -102,6 +104,8 @@ impl AnvilOptions {
 pub(crate) fn insert_command(arguments: &mut Vec<OsString>) {
     let name = arguments.first().and_then(|program| Path::new(program).file_stem());
     if name == Some(OsStr::new("anvil")) {
+        // Usage begins with the name of the program.
+        arguments[0] = "ethnode".into();
         arguments.insert(1, "anvil".into());
     }
     let host = std::env::var_os(HOST_VARIABLE).filter(|host| !host.is_empty());

@@ -21,7 +21,7 @@ const INSTEAD: [(&[&str], &str); 25] = [
     (&["f", "fork-url", "rpc-url", "fork-block-number", "fork-chain-id", "fork-header"], NO_FORKS),
     (&["fork-retry-backoff", "fork-transaction-hash", "compute-units-per-second"], NO_FORKS),
     (&["no-rate-limit", "no-rpc-rate-limit", "no-storage-caching", "retries", "timeout"], NO_FORKS),
-    (&["disable-block-gas-limit"], "every block has a gas limit; set a high one with --gas-limit"),
+    (&["disable-block-gas-limit", "disable-gas-limit"], "every block has a gas limit; set a high one with --gas-limit"),
     (&["gas-price"], "the gas price follows from the base fee, see --base-fee"),
     (&["disable-default-create2-deployer", "no-create2"], "write a genesis without it and use --genesis"),
     (&["disable-pool-balance-checks"], "a transaction must be paid for; see --balance, and anvil_setBalance"),
@@ -32,7 +32,7 @@ const INSTEAD: [(&[&str], &str); 25] = [
     ),
     (&["steps-tracing", "tracing"], "debug_traceTransaction and its relatives are always available"),
     (&["memory-limit"], "gas bounds the memory of an execution, see --gas-cap and --gas-limit"),
-    (&["celo", "n", "network"], "the network is Ethereum; see --hardfork and --chain-id"),
+    (&["celo", "optimism", "odyssey", "n", "network"], "the network is Ethereum; see --hardfork and --chain-id"),
 ];
 
 /// Returns a sentence that describes an alternative to an option of anvil that `dev` does not have, or `None` for any

@@ -26,6 +26,9 @@ pub(crate) struct RuleOptions {
     pub(super) allow_equal_timestamps: bool,
     #[arg(skip)]
     pub(super) constant_zero_base_fee: bool,
+    /// Whether the limit of EIP-7825 was asked for, which a folder may not have.
+    #[arg(skip)]
+    pub(super) requires_tx_gas_limit: bool,
 }
 
 impl RuleOptions {
@@ -41,6 +44,9 @@ impl RuleOptions {
             if given < recorded {
                 return Err(CommandError::CodeSizeLimit { given, recorded });
             }
+        }
+        if self.requires_tx_gas_limit && recorded.is_some_and(|recorded| recorded.no_transaction_gas_cap) {
+            return Err(CommandError::NoTxGasLimit);
         }
         let chosen = Relaxations {
             code_size_limit,
@@ -70,5 +76,11 @@ mod tests {
         assert_eq!(of(unlimited, Some(recorded)).unwrap().code_size_limit, Some(u64::MAX));
         assert!(of(code(1), Some(Relaxations::default())).unwrap_err().contains("24576"));
         assert!(of(code(40_000), Some(recorded)).unwrap_err().contains("50000"));
+        let recorded = of(unlimited, None).unwrap();
+        assert!(of(code(50_000), Some(recorded)).unwrap_err().ends_with("produced, which is none"));
+        let capped = RuleOptions { requires_tx_gas_limit: true, ..none };
+        assert!(of(capped, Some(recorded)).is_ok());
+        let recorded = of(RuleOptions { disable_tx_gas_limit: true, ..none }, None).unwrap();
+        assert!(of(capped, Some(recorded)).unwrap_err().contains("--enable-tx-gas-limit"));
     }
 }

@@ -168,6 +168,8 @@ fn a_program_named_anvil_prints_what_anvil_prints() {
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_ethnode"), &anvil).expect("links work");
     let version = Command::new(&anvil).arg("--version").output().expect("it runs");
     assert!(version.status.success() && version.stdout.starts_with(b"anvil Version: "), "{version:?}");
+    let help = Command::new(&anvil).arg("--help").output().expect("it runs");
+    assert!(String::from_utf8_lossy(&help.stdout).contains("Usage: ethnode anvil [OPTIONS]"), "{help:?}");
     let arguments = ["-p", "0", "--host", "127.0.0.1", "-a", "2", "-b", "12"];
     let mut child =
         Command::new(&anvil).args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
