@@ -1,11 +1,15 @@
 //! The rules of development chains that other clients do not have, and the command `anvil`.
 
-use crate::server::{Server, node_server};
+use crate::server::{Server, listening_on, node_server};
 use crate::wallet::{CHAIN_ID, accounts};
 use node_types::U256;
 use node_types::consensus::{LegacyTransaction, PooledTransaction, Transaction, TransactionBody};
 use serde_json::{Value, json};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A day in seconds, far more than a test takes.
 const DAY: u64 = 86_400;
@@ -145,6 +149,9 @@ fn rules_that_other_clients_reject_are_kept_by_the_folder() {
     drop(run);
     let lower = node_server().args(["dev", "--data-dir", data, "--code-size-limit", "30000"]).output().unwrap();
     assert!(String::from_utf8_lossy(&lower.stderr).contains("40000"), "{lower:?}");
+    let capped = node_server().args(["anvil", "--data-dir", data, "--enable-tx-gas-limit"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&capped.stderr).contains("--enable-tx-gas-limit has no effect"), "{capped:?}");
+    assert_eq!(capped.status.code(), Some(2));
     let file = folder.path().join("chain.rlp");
     let export = node_server().args(["export", "--data-dir", data]).arg(&file).output().unwrap();
     let message = String::from_utf8_lossy(&export.stderr);
@@ -168,6 +175,10 @@ fn without_the_options_the_rules_are_the_protocols() {
     assert!((1_800_000_000..1_800_000_000 + DAY).contains(&timestamp(&server, "latest")), "milliseconds");
     result(&server, "evm_setIntervalMining", json!([5_000]));
     assert_eq!(result(&server, "anvil_getIntervalMining", json!([])), 5);
+    for (milliseconds, seconds) in [(500, 0.5), (1_500, 1.5)] {
+        result(&server, "evm_setIntervalMining", json!([milliseconds]));
+        assert_eq!(result(&server, "anvil_getIntervalMining", json!([])), seconds);
+    }
     assert!(failure(&server, "eth_sendRawTransaction", signed(0, (1 << 24) + 1, Vec::new())).contains("EIP-7825"));
 }
 
@@ -260,6 +271,8 @@ fn a_chain_continues_from_a_dump() {
     assert_eq!(result(&target, "anvil_loadState", json!([dump])), json!(true));
     assert_eq!(facts(&target), expected);
     check(&target, 2);
+    let reason = failure(&target, "anvil_rollback", json!([3]));
+    assert!(reason.contains("at most 1 can be replaced, because the states before block 5 are not kept"), "{reason}");
     // A chain with blocks of its own gets only the accounts.
     result(&target, "anvil_loadState", json!([dump]));
     assert_eq!(number(&result(&target, "eth_blockNumber", json!([]))), 6);
@@ -284,8 +297,67 @@ fn a_chain_continues_from_a_dump() {
     let run = Server::start(["--data-dir", data, "--api", "eth"]);
     assert!(failure(&run, "eth_getBalance", json!([format!("{:#x}", accounts()[0].address()), "0x3"])).len() > 1);
     drop(run);
-    let verified = node_server().args(["verify", "--data-dir", data]).output().unwrap();
-    assert!(verified.status.success(), "{verified:?}");
+    for (command, expected) in [("verify", "states from block 5 on"), ("stats", "states from block 5 on")] {
+        let shown = node_server().args([command, "--data-dir", data]).output().unwrap();
+        assert!(shown.status.success() && String::from_utf8_lossy(&shown.stdout).contains(expected), "{shown:?}");
+    }
     let export = node_server().args(["export", "--data-dir", data, "/dev/null", "--force"]).output().unwrap();
     assert!(!export.status.success(), "{export:?}");
+}
+
+/// Starts `dev`, whose output goes to a file.
+fn printing_to(file: &Path) -> (Child, Server) {
+    let output = File::create(file).unwrap();
+    let child =
+        node_server().args(["dev", "--bare", "--port", "0"]).stdout(output).stderr(Stdio::null()).spawn().unwrap();
+    let url = loop {
+        match fs::read_to_string(file).unwrap().lines().find_map(listening_on) {
+            Some(url) => break url,
+            None => thread::sleep(Duration::from_millis(5)),
+        }
+    };
+    (child, Server::at(url.strip_prefix("http://").unwrap().parse().unwrap()))
+}
+
+#[test]
+fn the_terminal_shows_each_reason_once_and_what_was_loaded() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = Server::dev(["--accounts", "2"]);
+    for nonce in 0..2 {
+        result(&source, "eth_sendRawTransaction", signed(nonce, 100_000, Vec::new()));
+    }
+    let dump = result(&source, "anvil_dumpState", json!([]));
+    let file = folder.path().join("output");
+    let (mut child, server) = printing_to(&file);
+    result(&server, "anvil_loadState", json!([dump]));
+    result(&server, "eth_sendRawTransaction", signed(2, 100_000, Vec::new()));
+    assert_eq!(failure(&server, "eth_call", json!([{"data": "0x5f5ffd"}])), "execution reverted");
+    failure(&server, "eth_getBlockByNumber", json!(["newest", false]));
+    assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
+    assert!(child.wait().unwrap().success());
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.contains("\nblocks 1 to 2 were loaded\n"), "{text}");
+    assert_eq!(text.matches("\ntransaction 0x").count(), 1, "{text}");
+    assert_eq!(text.matches("execution reverted").count(), 1, "{text}");
+    assert!(text.contains("\neth_call failed (3)\n"), "{text}");
+    assert!(text.contains("\neth_getBlockByNumber failed: invalid argument 0"), "{text}");
+}
+
+#[test]
+fn what_a_dump_has_and_is_not_loaded_is_in_one_line_of_the_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("state.json");
+    let dump = json!({"accounts": {}, "block": {"number": "0x7", "timestamp": 9}, "chain": 1, "historical_states": {}});
+    fs::write(&file, dump.to_string()).unwrap();
+    let server = Server::dev(["--load-state", file.to_str().unwrap()]);
+    assert_eq!(server.logged("not loaded from the dump: the states of earlier blocks"), 1, "{}", server.log());
+    assert!(
+        server.log().contains("; fields that are not known: chain; its block number 7 and its time"),
+        "{}",
+        server.log()
+    );
+    fs::write(&file, "0x1f8b").unwrap();
+    let refused = node_server().args(["dev", "--load-state"]).arg(&file).output().unwrap();
+    let text = String::from_utf8_lossy(&refused.stderr);
+    assert!(text.contains("not a state dump: expected a JSON object"), "{text}");
 }

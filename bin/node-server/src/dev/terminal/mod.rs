@@ -133,6 +133,7 @@ impl Terminal {
             missed,
             waiting_calls,
             empty: None,
+            explained: None,
             is_closed: Cell::default(),
         };
         let (running, finished) = channel();
@@ -193,6 +194,8 @@ struct Printer {
     waiting_calls: Arc<AtomicUsize>,
     /// The first and the last of the empty blocks that have not been printed yet.
     empty: Option<(BlockRef, BlockRef)>,
+    /// The failure of a call that was printed, and may be that of the next failed request.
+    explained: Option<String>,
     /// Whether the reader has closed the pipe, so that nothing needs to be printed.
     is_closed: Cell<bool>,
 }
@@ -209,7 +212,8 @@ impl Printer {
                 }
                 Ok(Event::Failed(failed)) => {
                     self.print_counts();
-                    self.print(&failed.to_string());
+                    let explained = self.explained.take().is_some_and(|failure| failed.is_explained_by(&failure));
+                    self.print(&if explained { failed.without_reason() } else { failed.to_string() });
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     self.print_empty();
@@ -239,7 +243,14 @@ impl Printer {
             self.print_empty();
             self.print(&format!("blocks {} to {} left the chain", oldest.number, newest.number));
         }
-        for block in &change.added {
+        // States before the newest block of a dump are not known, and no block before it was sealed here.
+        let floor = self.node.backend().view().map_or(0, |view| view.earliest_state());
+        let (loaded, sealed) = change.added.split_at(change.added.partition_point(|block| block.number <= floor));
+        if let (Some(first), Some(last)) = (loaded.first(), loaded.last()) {
+            self.print_empty();
+            self.print(&format!("blocks {} to {} were loaded", first.number, last.number));
+        }
+        for block in sealed {
             match self.lines(*block) {
                 Ok(lines) if lines.is_empty() => {
                     let first = self.empty.map_or(*block, |(first, _)| first);
@@ -290,7 +301,7 @@ impl Printer {
 
     /// Prints the failure, the `console.log` lines and the trace of a call or an estimate. In tests, a contract is often
     /// only run by calls.
-    fn print_call(&self, call: &Call, block: BlockId) {
+    fn print_call(&mut self, call: &Call, block: BlockId) {
         if self.is_closed.get() {
             return;
         }
@@ -313,6 +324,7 @@ impl Printer {
             let to = call.to.map_or("that creates".to_owned(), |to| format!("to {}", Checksummed(to)));
             let function = frame.function().map_or_else(String::new, |function| format!(" {function}"));
             self.print(&format!("call {to}{function} from {}\n{}", Checksummed(call.from), lines.join("\n")));
+            self.explained = failure;
         }
     }
 

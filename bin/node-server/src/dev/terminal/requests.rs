@@ -36,6 +36,19 @@ pub(super) struct Failed {
     message: String,
 }
 
+impl Failed {
+    /// Returns whether the `failure` of a call has the reason of this one. It may have arguments in addition.
+    pub(super) fn is_explained_by(&self, failure: &str) -> bool {
+        let reason = |text: &str| text.split('(').next().map(str::to_owned);
+        reason(&escaped(&custom_errors::with_name(&self.message))) == reason(failure)
+    }
+
+    /// Returns the text without the reason.
+    pub(super) fn without_reason(&self) -> String {
+        escaped(&format!("{} failed ({})", self.operation, self.code))
+    }
+}
+
 impl fmt::Display for Failed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { operation, code, message } = self;
@@ -72,5 +85,10 @@ mod tests {
             "eth_call failed: execution reverted: ReentrancyGuardReentrantCall() (3)",
         ];
         assert_eq!(failures.iter().map(Failed::to_string).collect::<Vec<_>>(), expected);
+        let [text, path, named] = &failures[..] else { panic!() };
+        assert!(named.is_explained_by("execution reverted: ReentrancyGuardReentrantCall()"));
+        assert!(text.is_explained_by(r"execution reverted: a\nb"));
+        assert!(!text.is_explained_by("execution reverted: b") && !path.is_explained_by("execution reverted: b"));
+        assert_eq!(named.without_reason(), "eth_call failed (3)");
     }
 }

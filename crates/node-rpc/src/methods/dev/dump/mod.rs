@@ -92,8 +92,8 @@ impl Dump {
     /// Failures of the backend.
     pub fn load(self, producer: &Producer) -> Result<(), ProducerError> {
         let Self { accounts, blocks, not_loaded, .. } = self;
-        for part in not_loaded {
-            tracing::warn!(part, "a part of the dump is not loaded");
+        if !not_loaded.is_empty() {
+            tracing::warn!("not loaded from the dump: {}", not_loaded.join("; "));
         }
         if producer.is_untouched()? {
             return producer.load_chain(accounts, blocks);

@@ -22,11 +22,17 @@ use std::io::Read;
 /// well.
 const MAX_DUMP: u64 = 256 << 20;
 
+/// The byte order mark that some editors put before UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// How compressed data begins (RFC 1952).
+const GZIP: &[u8] = b"\x1f\x8b";
+
 /// The content of a dump.
 #[derive(Clone, Debug, Default)]
 pub struct Dump {
     pub accounts: BTreeMap<Address, WholeAccount>,
-    /// The timestamp of the first block in Unix seconds; `None` without blocks.
+    /// The timestamp of block 0 in Unix seconds, or one before the first block of the dump; `None` without blocks.
     pub first_timestamp: Option<u64>,
     /// From block 1 on, without gaps; empty if the dump has no such blocks.
     pub blocks: Vec<LoadedBlock>,
@@ -37,6 +43,8 @@ pub struct Dump {
 /// The parts of a dump that are read.
 #[derive(Deserialize)]
 struct Loaded {
+    #[serde(default)]
+    block: Option<Value>,
     accounts: BTreeMap<AddressData, LoadedAccount>,
     #[serde(default)]
     blocks: Vec<ReadBlock>,
@@ -46,6 +54,15 @@ struct Loaded {
     best_block_number: Option<Loose<u64>>,
     #[serde(default)]
     historical_states: Option<IgnoredAny>,
+    #[serde(flatten)]
+    unknown: BTreeMap<String, IgnoredAny>,
+}
+
+/// The environment of the head.
+#[derive(Deserialize)]
+struct ReadEnvironment {
+    number: Loose<u64>,
+    timestamp: Loose<u64>,
 }
 
 #[derive(Deserialize)]
@@ -146,6 +163,8 @@ struct ReadMined {
 struct Info {
     transaction_index: Loose<u64>,
     from: AddressData,
+    #[serde(default)]
+    traces: Option<Vec<IgnoredAny>>,
 }
 
 #[derive(Deserialize)]
@@ -184,36 +203,48 @@ impl From<serde_json::Error> for InvalidDump {
 /// # Errors
 /// [`InvalidDump`] if `dump` is not a dump, or is too long.
 pub fn read_dump(dump: &[u8]) -> Result<Dump, InvalidDump> {
-    let mut json = Vec::new();
+    let mut unpacked = Vec::new();
     // Files, and older versions of anvil, are not compressed.
-    if dump.starts_with(b"{") {
-        json.extend_from_slice(dump);
+    let json = if dump.starts_with(GZIP) {
+        let read = GzDecoder::new(dump).take(MAX_DUMP + 1).read_to_end(&mut unpacked);
+        read.map_err(|error| InvalidDump(format!("it is compressed with gzip, and damaged: {error}")))?;
+        &*unpacked
     } else {
-        let read = GzDecoder::new(dump).take(MAX_DUMP + 1).read_to_end(&mut json);
-        read.map_err(|error| InvalidDump(error.to_string()))?;
-    }
+        dump
+    };
     if json.len() as u64 > MAX_DUMP {
         return Err(InvalidDump(format!("it has more than {MAX_DUMP} bytes")));
     }
-    let Loaded { accounts, blocks, transactions, best_block_number, historical_states } =
-        serde_json::from_slice(&json)?;
+    let json = json.strip_prefix(BYTE_ORDER_MARK).unwrap_or(json).trim_ascii();
+    if !json.starts_with(b"{") {
+        let found = if json.is_empty() { "it is empty" } else { "it is something else" };
+        return Err(InvalidDump(format!("expected a JSON object, which may be compressed with gzip, but {found}")));
+    }
+    let Loaded { block, accounts, blocks, transactions, best_block_number, historical_states, unknown } =
+        serde_json::from_slice(json)?;
     let mut not_loaded = Vec::new();
     if historical_states.is_some() {
         not_loaded.push("the states of earlier blocks, which read as pruned".to_owned());
     }
-    blocks.iter().try_for_each(|block| block.header.check())?;
-    let first = blocks.iter().min_by_key(|block| block.header.number.0);
-    let first_timestamp = first.map(|block| block.header.timestamp.0);
-    let blocks = match chain(blocks, transactions) {
-        Ok(blocks) => blocks,
-        Err(reason) => {
-            not_loaded.push(format!("the blocks: {reason}"));
-            Vec::new()
-        }
-    };
-    if let Some(Loose(number @ 1..)) = best_block_number.filter(|_| blocks.is_empty()) {
-        not_loaded.push(format!("its block number {number} and its time, because none of its blocks is loaded"));
+    if transactions.iter().any(|mined| mined.info.traces.as_ref().is_some_and(|traces| !traces.is_empty())) {
+        not_loaded.push("the calls of its transactions (traces)".to_owned());
     }
+    if !unknown.is_empty() {
+        let names: Vec<_> = unknown.into_keys().collect();
+        not_loaded.push(format!("fields that are not known: {}", names.join(", ")));
+    }
+    blocks.iter().try_for_each(|block| block.header.check())?;
+    let first = blocks.iter().map(|block| &block.header).min_by_key(|header| header.number.0);
+    let first_timestamp = first.map(|first| first.timestamp.0.saturating_sub(first.number.0.min(1)));
+    let blocks = chain(blocks, transactions, &mut not_loaded).unwrap_or_else(|reason| {
+        not_loaded.push(format!("the blocks: {reason}"));
+        Vec::new()
+    });
+    let environment = block.filter(|block| !block.is_null()).and_then(|block| {
+        let environment = parsed::<ReadEnvironment>(block);
+        environment.map_err(|error| not_loaded.push(format!("the field block: {error}"))).ok()
+    });
+    not_loaded.extend(contradictions(blocks.last(), environment.as_ref(), best_block_number));
     let accounts = accounts.into_iter().map(account).collect::<Result<_, InvalidDump>>()?;
     Ok(Dump { accounts, first_timestamp, blocks, not_loaded })
 }
@@ -229,8 +260,39 @@ fn account((address, account): (AddressData, LoadedAccount)) -> Result<(Address,
     Ok((address.0, WholeAccount { nonce: nonce.0, balance: balance.0, code, storage }))
 }
 
-/// Returns the blocks after the genesis block, in order, or why they cannot be loaded.
-fn chain(mut blocks: Vec<ReadBlock>, transactions: Vec<ReadMined>) -> Result<Vec<LoadedBlock>, String> {
+/// Returns what a dump says about its head that is not true of its `last` block.
+fn contradictions(
+    last: Option<&LoadedBlock>,
+    environment: Option<&ReadEnvironment>,
+    best_block_number: Option<Loose<u64>>,
+) -> Vec<String> {
+    let environment = environment.map(|found| (found.number.0, found.timestamp.0));
+    let number = best_block_number.map(|Loose(number)| number);
+    let Some(last) = last else {
+        let number = number.or(environment.map(|(number, _)| number)).filter(|number| *number > 0);
+        let lost = |number| format!("its block number {number} and its time, because none of its blocks is loaded");
+        return number.map(lost).into_iter().collect();
+    };
+    let Header { number: head, timestamp, .. } = last.header;
+    let found = [
+        ("best_block_number", number, head),
+        ("the number of the field block", environment.map(|(number, _)| number), head),
+        ("the timestamp of the field block", environment.map(|(_, timestamp)| timestamp), timestamp),
+    ];
+    let differs = |(name, found, expected): (&str, Option<u64>, u64)| {
+        let found = found.filter(|found| *found != expected)?;
+        Some(format!("{name}, {found}, which is {expected} in its last block"))
+    };
+    found.into_iter().filter_map(differs).collect()
+}
+
+/// Returns the blocks after the genesis block, in order, or why they cannot be loaded. Adds to `not_loaded` what belongs
+/// to none of them.
+fn chain(
+    mut blocks: Vec<ReadBlock>,
+    transactions: Vec<ReadMined>,
+    not_loaded: &mut Vec<String>,
+) -> Result<Vec<LoadedBlock>, String> {
     let mut mined: HashMap<(u64, u64), ReadMined> =
         transactions.into_iter().map(|mined| ((mined.block_number.0, mined.info.transaction_index.0), mined)).collect();
     blocks.retain(|block| block.header.number.0 > 0);
@@ -239,7 +301,12 @@ fn chain(mut blocks: Vec<ReadBlock>, transactions: Vec<ReadMined>) -> Result<Vec
     for (expected, block) in (1..).zip(blocks) {
         let number = block.header.number.0;
         if number != expected {
-            return Err(format!("block {expected} is missing"));
+            let is_missing = number > expected;
+            return Err(if is_missing {
+                format!("block {expected} is missing")
+            } else {
+                format!("block {number} is there twice")
+            });
         }
         if !block.ommers.is_empty() {
             return Err(format!("block {number} has ommers"));
@@ -256,6 +323,9 @@ fn chain(mut blocks: Vec<ReadBlock>, transactions: Vec<ReadMined>) -> Result<Vec
             loaded.receipts.push(mined.receipt.read().map_err(at)?);
         }
         chain.push(loaded);
+    }
+    if !mined.is_empty() {
+        not_loaded.push(format!("{} receipts of transactions that none of its blocks has", mined.len()));
     }
     Ok(chain)
 }
@@ -434,6 +504,68 @@ mod tests {
         assert!(reason("\"block_number\":3", "\"block_number\":9").contains("block 3: it has no receipt"));
         let more = ANVIL.replace("\"historical_states\":null", "\"historical_states\":[]");
         assert!(read_dump(more.as_bytes()).unwrap().not_loaded[0].contains("states of earlier blocks"));
+    }
+
+    #[test]
+    fn what_is_not_loaded_is_said() {
+        let said = |from: &str, to: &str| {
+            let dump = read_dump(ANVIL.replace(from, to).as_bytes()).unwrap();
+            assert_eq!(dump.blocks.len(), 4, "{to}");
+            dump.not_loaded.join(", ")
+        };
+        assert_eq!(
+            said("{\"block\":", "{\"more\":[7],\"traces\":{},\"block\":"),
+            "fields that are not known: more, traces"
+        );
+        assert_eq!(
+            said("\"block\":{\"number\":\"0x4\"", "\"block\":{\"number\":\"0x9\""),
+            "the number of the field block, 9, which is 4 in its last block"
+        );
+        assert!(
+            said("\"timestamp\":\"0x6b0aaa2e\",\"gas_limit\"", "\"timestamp\":\"0x6b0aaa2f\",\"gas_limit\"")
+                .starts_with("the timestamp of the field block, 1795861039, ")
+        );
+        assert_eq!(
+            said("\"best_block_number\":4", "\"best_block_number\":3"),
+            "best_block_number, 3, which is 4 in its last block"
+        );
+        assert!(
+            said("\"block\":{\"number\":\"0x4\"", "\"block\":{\"number\":\"four\"").starts_with("the field block: ")
+        );
+        assert_eq!(said("\"traces\":[]", "\"traces\":[{\"parent\":null}]"), "the calls of its transactions (traces)");
+    }
+
+    #[test]
+    fn the_genesis_block_is_older_than_the_first_block() {
+        let dump =
+            br#"{"accounts":{},"blocks":[{"header":{"number":1,"miner":"0x0000000000000000000000000000000000000000",
+            "timestamp":"0x64","gasLimit":30000000,"gasUsed":0}}],"block":{"number":7,"timestamp":9}}"#;
+        let read = read_dump(dump).unwrap();
+        assert_eq!((read.first_timestamp, read.blocks.len()), (Some(99), 1));
+        let without = br#"{"accounts":{},"block":{"number":"0x7","timestamp":"0x9"}}"#;
+        assert!(read_dump(without).unwrap().not_loaded[0].starts_with("its block number 7 and its time"));
+    }
+
+    #[test]
+    fn other_files_are_refused_with_what_was_expected() {
+        let marked = [BYTE_ORDER_MARK, b"\r\n", ANVIL.as_bytes()].concat();
+        assert_eq!(read_dump(&marked).unwrap().blocks.len(), 4);
+        for (dump, expected) in [
+            (&b""[..], "it is empty"),
+            (b"\xef\xbb\xbf", "it is empty"),
+            (b"0x1f8b08", "expected a JSON object"),
+            (b"[]", "expected a JSON object"),
+            (b"\x1f\x8b\x08", "it is compressed with gzip, and damaged"),
+            (b"{\"accounts\":7}", "line 1 column 13"),
+            (
+                br#"{"accounts":{"0x00000000000000000000000000000000000000cc":{"nonce":0,"balance":"zz"}}}"#,
+                "expected a number, decimal or 0x hex",
+            ),
+            (br#"{"accounts":{"0xzz":{"nonce":0,"balance":"0x0"}}}"#, "hex"),
+        ] {
+            let error = read_dump(dump).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
     }
 
     #[test]
