@@ -2,6 +2,7 @@
 
 use crate::backend::{BackendError, View};
 use crate::block::BlockRef;
+use crate::remote::RemoteReads;
 use crate::waiting;
 use parking_lot::{Mutex, MutexGuard};
 use std::fmt;
@@ -49,11 +50,12 @@ struct Shared {
     held: Option<Mutex<Option<Arc<dyn View>>>>,
     /// What to do if the results do not reach the client.
     undo: Mutex<Vec<Box<dyn FnOnce() + Send>>>,
+    remote_reads: Mutex<RemoteReads>,
 }
 
 impl fmt::Debug for Shared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { cancelled, head, held, undo: _ } = self;
+        let Self { cancelled, head, held, undo: _, remote_reads: _ } = self;
         let mut debug = f.debug_struct("Shared");
         debug.field("cancelled", cancelled).field("head", head).field("holds_view", &held.is_some());
         debug.finish_non_exhaustive()
@@ -170,6 +172,16 @@ impl Context {
     /// Returns the newest mined block of the view that the request read, or `None` if it has not read the chain yet.
     pub fn head(&self) -> Option<BlockRef> {
         *self.shared.head.lock()
+    }
+
+    /// Adds reads from another machine that the request has made.
+    pub fn record_remote_reads(&self, reads: RemoteReads) {
+        *self.shared.remote_reads.lock() += reads;
+    }
+
+    /// Returns the reads from another machine that the request has made.
+    pub fn remote_reads(&self) -> RemoteReads {
+        *self.shared.remote_reads.lock()
     }
 
     /// Releases the shared view. Later reads open a new one and see newer blocks.

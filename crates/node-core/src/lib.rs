@@ -58,6 +58,7 @@ mod packing;
 pub mod pool;
 pub mod producer;
 pub mod protocol;
+pub mod remote;
 pub mod sources;
 pub mod state;
 #[cfg(test)]

@@ -167,6 +167,12 @@ impl Source for TrieReader<'_> {
         Ok(stored)
     }
 
+    fn expect(&mut self, leaves: &[NibblePath]) -> Result<(), StoreError> {
+        let Some(at) = self.at else { return Ok(()) };
+        let keys = leaves.iter().map(|leaf| (leaf_key(self.trie, H256::from_slice(leaf.packed())), at));
+        self.rows.fetch(&keys.collect::<Vec<_>>())
+    }
+
     fn value(&mut self, leaf: &NibblePath) -> Result<Bytes, StoreError> {
         let hash = H256::from_slice(leaf.packed());
         let at = self.at.unwrap_or_default();
@@ -180,6 +186,24 @@ impl Source for TrieReader<'_> {
             _ => Err(StoreError::Missing { table: Table::Storage.name() }),
         }
     }
+}
+
+/// Number of nibbles up to which the positions on a path are fetched in advance. Nodes below are rare.
+const FETCHED_NIBBLES: usize = 12;
+
+/// Returns the keys of the rows that prove a leaf, unless it is deep in its trie.
+pub(crate) fn keys_of_proof(trie: TrieId, hash: H256) -> impl Iterator<Item = Key> {
+    let leaf = NibblePath::from(hash);
+    let nodes = (0..=FETCHED_NIBBLES).map(move |nibbles| {
+        let position = leaf.prefix(nibbles);
+        Key::of_node(trie, nibbles as u8, position.packed())
+    });
+    nodes.chain([leaf_key(trie, hash)])
+}
+
+/// Returns the key of the value of a leaf.
+fn leaf_key(trie: TrieId, hash: H256) -> Key {
+    if trie == TrieId::ACCOUNTS { Key::of_hash(Table::Accounts, hash) } else { Key::of_slot(trie, hash) }
 }
 
 /// A new state, as the rows in which it differs from the previous one.

@@ -3,6 +3,7 @@
 use crate::exchange::request_id::{RequestId, Trace};
 use crate::metrics::Metrics;
 use actix_web::http::StatusCode;
+use node_core::remote::RemoteReads;
 use node_rpc::CallReport;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -29,17 +30,20 @@ pub(crate) struct Responded<'a> {
     /// Length in bytes of the response's body before compression; `None` for a stream.
     pub(crate) bytes: Option<u64>,
     pub(crate) elapsed: Duration,
+    /// Its reads from another machine.
+    pub(crate) remote: RemoteReads,
 }
 
 impl Responded<'_> {
     /// Counts the request, and writes its log line. The lines of a batch's requests come before it, on the same thread,
     /// and traces rely on that.
     pub(crate) fn record(&self, metrics: &Metrics) {
-        let Self { id, trace, client, line, operation, status, problem, calls, bytes, elapsed } = *self;
+        let Self { id, trace, client, line, operation, status, problem, calls, bytes, elapsed, remote } = *self;
         let (method, path) = (line.map(|(method, _)| bounded(method)), line.map(|(_, path)| bounded(path)));
         let (trace_id, parent_span_id, trace_flags) =
             (trace.map(Trace::id), trace.map(Trace::span), trace.map(Trace::flags));
         metrics.record_response(operation, status, elapsed);
+        metrics.record_remote_reads(operation, remote);
         for call in calls {
             call.log_failure(Some(id));
             if let Some(limit) = call.error.as_ref().and_then(|error| error.limit) {
@@ -62,9 +66,10 @@ impl Responded<'_> {
             (None, [CallReport { error: Some(error), .. }]) => (None, Some(error.code), Some(error.message.as_str())),
             (None, _) => (Some(status), None, None),
         };
+        let [store_reads, store_steps] = [remote.reads, remote.steps].map(|count| (count > 0).then_some(count));
         tracing::info!(
-            target: "request", %id, %client, method, path, operation, status, code, error, bytes, micros, trace_id, parent_span_id,
-            trace_flags
+            target: "request", %id, %client, method, path, operation, status, code, error, bytes, micros, store_reads, store_steps,
+            trace_id, parent_span_id, trace_flags
         );
     }
 

@@ -239,6 +239,7 @@ impl Exchange {
             calls: &self.calls,
             bytes: self.uncompressed.map(|length| length as u64).or(bytes),
             elapsed: self.started.elapsed(),
+            remote: self.context.as_ref().map(Context::remote_reads).unwrap_or_default(),
         }
         .record(&self.service.metrics);
         response

@@ -14,6 +14,7 @@ mod text;
 use actix_web::http::StatusCode;
 pub(crate) use gauges::Gauges;
 use node_core::backend::{HeadChange, HeadListener};
+use node_core::remote::RemoteReads;
 use parking_lot::Mutex;
 use prometheus_client::encoding::{self, EncodeLabelSet};
 use prometheus_client::metrics::family::Family;
@@ -54,6 +55,8 @@ struct Inner {
     calls: Family<Call, Counter>,
     call_durations: Durations,
     refused: Counters,
+    store_reads: Counters,
+    store_steps: Counters,
     import_blocks: Counter,
     import_gas: Counter,
     import_progress: FloatGauge,
@@ -117,6 +120,16 @@ impl Default for Metrics {
             requests: add(registry, "http_requests", "Responses by operation and status"),
             calls: add(registry, "rpc_calls", "JSON-RPC calls by method and code of the error"),
             refused: add(registry, "http_refused", "Requests refused by a limit"),
+            store_reads: add(
+                registry,
+                "request_store_reads",
+                "Reads from the shared store by requests of an operation",
+            ),
+            store_steps: add(
+                registry,
+                "request_store_steps",
+                "Reads from the shared store that requests of an operation waited for one after the other",
+            ),
             import_blocks: add(registry, "import_blocks", "Blocks imported from chain files"),
             import_gas: add(registry, "import_gas", "Gas used by the blocks imported from chain files"),
             import_progress: add(registry, "import_progress_ratio", "Share of the chain file that has been read"),
@@ -222,6 +235,14 @@ impl Metrics {
     pub(crate) fn record_response(&self, operation: &'static str, status: StatusCode, elapsed: Duration) {
         self.0.requests.get_or_create(&Response { operation, status: status.as_u16() }).inc();
         self.0.durations.get_or_create(&[("operation", operation)]).observe(elapsed.as_secs_f64());
+    }
+
+    /// Counts the reads from a shared store by a request.
+    pub(crate) fn record_remote_reads(&self, operation: &'static str, RemoteReads { reads, steps }: RemoteReads) {
+        if steps > 0 {
+            self.0.store_reads.get_or_create(&[("operation", operation)]).inc_by(reads);
+            self.0.store_steps.get_or_create(&[("operation", operation)]).inc_by(steps);
+        }
     }
 
     /// Counts a JSON-RPC call and its latency. `code` is the code of the error, or 0.

@@ -23,6 +23,7 @@ use crate::scheduling::heavy::{HeavyClients, HeavyJob};
 use crate::scheduling::pool::{Pool, PoolUsage};
 use node_core::context::Context;
 use node_core::cost::Cost;
+use node_core::remote;
 use node_core::waiting::without_waiting;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -130,7 +131,11 @@ pub(crate) async fn run<T: Send + 'static>(
         heavy.iter_mut().for_each(HeavyJob::start);
         // If the deadline passes in the queue, the server is overloaded; the work itself is not too long.
         let result = match context.check() {
-            Ok(()) => catch_panic(|| work(&context)),
+            Ok(()) => {
+                let (result, reads) = remote::reads_of(|| catch_panic(|| work(&context)));
+                context.record_remote_reads(reads);
+                result
+            }
             Err(_) => Err(HttpError::Overloaded),
         };
         // Before the client can send its next request.

@@ -258,6 +258,7 @@ pub(crate) fn canned_response(service: &Service, peer: &Peer, error: &HttpError)
         calls: &[],
         bytes: Some(body.len() as u64),
         elapsed: Duration::ZERO,
+        remote: Default::default(),
     }
     .record(&service.metrics);
     let retry_after = error.retry_after().map_or_else(String::new, |seconds| format!("retry-after: {seconds}\r\n"));

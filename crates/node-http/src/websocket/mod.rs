@@ -303,6 +303,7 @@ impl Socket {
             calls: &calls,
             bytes: Some(length as u64),
             elapsed: started.elapsed(),
+            remote: context.remote_reads(),
         }
         .record(&self.service.metrics);
         match response {

@@ -76,6 +76,7 @@ impl ChainVersion {
         if number <= self.rows.limit {
             let tables = &self.rows.tables;
             let read = |range: RangeInclusive<BlockNumber>| -> Result<Arc<[H256]>, StoreError> {
+                tables.fetch_blocks(&[Table::Headers], range.clone())?;
                 let mut headers = tables.of_blocks(Table::Headers);
                 let mut hashes = Vec::new();
                 for number in range {

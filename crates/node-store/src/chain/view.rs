@@ -66,6 +66,9 @@ impl View for ChainVersion {
 
     fn logs(&self, numbers: &[BlockNumber]) -> Result<Vec<BlockLogs>, BackendError> {
         let Rows { tables, limit, .. } = &self.rows;
+        let is_new = |number: &BlockNumber| *number <= *limit && self.caches.logs.get((tables.id(), *number)).is_none();
+        tables
+            .fetch_blocks(&[Table::Headers, Table::Bodies, Table::Receipts], numbers.iter().copied().filter(is_new))?;
         let mut rows = [Table::Headers, Table::Bodies, Table::Receipts].map(|table| tables.of_blocks(table));
         let decode = |header: &[u8], body: &[u8], receipts: &[u8]| -> Result<_, StoreError> {
             Ok((values::decode_block_logs(header, body, receipts)?, receipts.len()))
@@ -132,6 +135,7 @@ impl View for ChainVersion {
 
     fn fee_rows(&self, range: RangeInclusive<BlockNumber>) -> Result<Vec<FeeRow>, BackendError> {
         self.check(*range.end())?;
+        self.rows.tables.fetch_blocks(&[Table::Headers, Table::Fees], range.clone())?;
         let row = |number| -> Result<FeeRow, StoreError> {
             let header = self.canonical_header(number)?;
             let tips = self.caches.tips.get_or(header.hash, || -> Result<_, StoreError> {
@@ -187,12 +191,18 @@ impl ChainState<'_> {
         if let Some(row) = cached.filter(|row| row.as_ref().is_none_or(|(version, _)| *version <= block)) {
             return Ok(row.map(|(_, value)| value));
         }
+        rows.fetch(&[(*key, block)])?;
         let row = rows.tables.newest(key, block)?;
         // For an earlier block, runs may have a newer row.
         if block >= rows.tables.end() {
             caches.newest.insert(place, row.clone(), row.as_ref().map_or(0, |(_, value)| value.len()));
         }
         Ok(row.map(|(_, value)| value))
+    }
+
+    /// Fetches rows together that will be read.
+    fn fetch(&self, keys: impl Iterator<Item = Key>) -> Result<(), StoreError> {
+        self.chain.rows.fetch(&keys.map(|key| (key, self.at)).collect::<Vec<_>>())
     }
 
     fn account_row(&self, address_hash: H256) -> Result<Option<AccountRow>, StoreError> {
@@ -228,6 +238,7 @@ impl StateView for ChainState<'_> {
 
     fn proof(&self, address: Address, slots: &[H256]) -> Result<AccountProof, BackendError> {
         let hash = keccak256(address);
+        self.fetch(state::keys_of_proof(TrieId::ACCOUNTS, hash))?;
         let account = self.account_row(hash)?;
         let reader =
             |trie| TrieReader { rows: &self.chain.rows, trie, at: Some(self.at), replaces: false, cache: None };
@@ -235,6 +246,9 @@ impl StateView for ChainState<'_> {
         let value = leaf.map(|leaf| leaf.encode().into());
         let proof = trie::prove(&mut reader(TrieId::ACCOUNTS), &NibblePath::from(hash), value.as_ref())?;
         let storage = account.and_then(|account| account.storage);
+        if let Some((trie, _)) = storage {
+            self.fetch(slots.iter().flat_map(|slot| state::keys_of_proof(trie, keccak256(slot))))?;
+        }
         let prove_slot = |slot: &H256| -> Result<StorageProof, StoreError> {
             let Some((trie, _)) = storage else {
                 return Ok(StorageProof { slot: *slot, value: U256::zero(), proof: Vec::new() });

@@ -17,6 +17,7 @@ pub(crate) use nowhere::Nowhere;
 use std::cell::Cell;
 use std::fmt::{self, Debug};
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -111,6 +112,22 @@ pub trait Object: Debug + Send + Sync {
             BUFFER.set(bytes);
         }
         Ok(())
+    }
+
+    /// Returns the bytes of several ranges, read at the same time where the medium can. Fails like
+    /// [`read_at`](Object::read_at).
+    fn read_many(&self, ranges: &[Range<u64>]) -> io::Result<Vec<Vec<u8>>> {
+        let read = |range: &Range<u64>| {
+            let mut bytes = vec![0; (range.end - range.start) as usize];
+            self.read_at(range.start, &mut bytes)?;
+            Ok(bytes)
+        };
+        ranges.iter().map(read).collect()
+    }
+
+    /// Returns whether these bytes can be read without waiting for another machine.
+    fn is_near(&self, _range: &Range<u64>) -> bool {
+        true
     }
 
     /// Announces that this value is read at random positions, so that nothing after them is worth reading in advance.

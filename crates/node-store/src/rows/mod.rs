@@ -6,6 +6,7 @@
 //! rows of the young generation are newer than rows of the old one, which are newer than rows in runs.
 
 mod compact;
+mod fetch;
 mod levels;
 mod memory;
 mod scan;
@@ -61,6 +62,11 @@ impl Rows {
         }
         let block = block.min(self.head);
         self.young.newest(key, block).or_else(|| self.old.newest(key, block))
+    }
+
+    /// Fetches the rows of these keys as of these blocks together, if they are in runs on another machine.
+    pub(crate) fn fetch(&self, keys: &[(Key, BlockNumber)]) -> Result<(), StoreError> {
+        self.tables.fetch(keys)
     }
 
     /// Visits the rows of `key` from this block and earlier ones, the newest first.

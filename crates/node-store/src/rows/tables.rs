@@ -36,6 +36,8 @@ pub(crate) struct Tables {
     numbered: Vec<Part>,
     /// Keyed runs: those with the other tables.
     keyed: Vec<Part>,
+    /// Whether a run is on another machine.
+    pub(super) is_remote: bool,
 }
 
 /// Identifies the canonical blocks of a snapshot within this process.
@@ -59,12 +61,17 @@ type Flow = Result<ControlFlow<()>, StoreError>;
 
 impl Tables {
     pub(crate) fn new(numbered: Vec<Part>, keyed: Vec<Part>) -> Self {
-        Self { id: SnapshotId::next(), numbered, keyed }
+        Self::with_id(SnapshotId::next(), numbered, keyed)
     }
 
     /// Returns a snapshot with different runs that have the same rows.
     pub(crate) fn with_same_rows(&self, numbered: Vec<Part>, keyed: Vec<Part>) -> Self {
-        Self { id: self.id, numbered, keyed }
+        Self::with_id(self.id, numbered, keyed)
+    }
+
+    fn with_id(id: SnapshotId, numbered: Vec<Part>, keyed: Vec<Part>) -> Self {
+        let is_remote = numbered.iter().chain(&keyed).any(|part| part.run.is_remote());
+        Self { id, numbered, keyed, is_remote }
     }
 
     pub(crate) fn id(&self) -> SnapshotId {
@@ -114,11 +121,16 @@ impl Tables {
 
     /// Returns the row of block `number`, whose key is `key`, with the limit of its run.
     fn row_of_block(&self, key: &Key, number: BlockNumber) -> Result<Option<(Cursor, BlockNumber)>, StoreError> {
-        let index = self.numbered.partition_point(|part| part.first() <= number);
-        let part = index.checked_sub(1).map(|index| &self.numbered[index]);
-        let Some(part) = part.filter(|part| number <= part.limit) else { return Ok(None) };
+        let Some(part) = self.part_of_block(number) else { return Ok(None) };
         let row = part.run.seek(key.as_slice())?.filter(|row| row.key() == key.as_slice());
         Ok(row.map(|row| (row, part.limit)))
+    }
+
+    /// Returns the run with the numbered rows of block `number`.
+    pub(super) fn part_of_block(&self, number: BlockNumber) -> Option<&Part> {
+        let index = self.numbered.partition_point(|part| part.first() <= number);
+        let part = index.checked_sub(1).map(|index| &self.numbered[index]);
+        part.filter(|part| number <= part.limit)
     }
 
     /// Returns a reader of the rows of blocks in `table`.

@@ -47,6 +47,15 @@ impl FrameCache {
         self.0.retain(|(run, _), _| exists(*run));
     }
 
+    /// Returns the content of a frame if it is cached.
+    pub(super) fn get(&self, place: (RunId, u64)) -> Option<Arc<[u8]>> {
+        self.0.get(&place)
+    }
+
+    pub(super) fn insert(&self, place: (RunId, u64), content: Arc<[u8]>) {
+        self.0.insert(place, content);
+    }
+
     /// Returns the content of a frame. If it is not cached, calls `read`, and caches the result if `keep` is set.
     pub(super) fn get_or(
         &self,
@@ -54,12 +63,12 @@ impl FrameCache {
         keep: bool,
         read: impl FnOnce() -> io::Result<Arc<[u8]>>,
     ) -> io::Result<Arc<[u8]>> {
-        if let Some(content) = self.0.get(&place) {
+        if let Some(content) = self.get(place) {
             return Ok(content);
         }
         let content = read()?;
         if keep {
-            self.0.insert(place, Arc::clone(&content));
+            self.insert(place, Arc::clone(&content));
         }
         Ok(content)
     }

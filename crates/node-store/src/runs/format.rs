@@ -82,7 +82,7 @@ fn decompress(content: &[u8]) -> Option<Arc<[u8]>> {
 }
 
 /// Returns the content of the frame at `offset`.
-fn open_frame(run: RunId, offset: u64, frame: &[u8]) -> io::Result<Arc<[u8]>> {
+pub(super) fn open_frame(run: RunId, offset: u64, frame: &[u8]) -> io::Result<Arc<[u8]>> {
     let open = || {
         let (rest, sum) = frame.split_last_chunk::<CHECKSUM>()?;
         if XxHash3_64::oneshot_with_seed(run.seed(offset), rest) != u64::from_be_bytes(*sum) {

@@ -7,6 +7,7 @@ mod block;
 mod cache;
 mod ending;
 mod failures;
+mod fetch;
 mod filter;
 mod format;
 mod merge;
@@ -18,6 +19,7 @@ mod tests;
 mod writer;
 
 pub(crate) use ending::ending;
+pub(crate) use fetch::{Frame, Known};
 pub(crate) use format::RunId;
 pub(crate) use merge::{Ascending, Merged};
 #[cfg(any(test, feature = "test-faults"))]

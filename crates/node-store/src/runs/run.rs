@@ -117,8 +117,26 @@ impl Run {
         Ok(Some(Cursor { run: Arc::clone(self), entry, keep }))
     }
 
+    pub(super) fn file(&self) -> &dyn Object {
+        &*self.file
+    }
+
+    pub(super) fn root(&self) -> &Block {
+        &self.root
+    }
+
+    /// Returns the content of a frame if it is cached.
+    pub(super) fn cached(&self, handle: Handle) -> Option<Arc<[u8]>> {
+        self.shared.cache.get((self.id, handle.offset))
+    }
+
+    /// Caches the content of a frame.
+    pub(super) fn cache(&self, handle: Handle, content: Arc<[u8]>) {
+        self.shared.cache.insert((self.id, handle.offset), content);
+    }
+
     #[cold]
-    fn inconsistent(&self) -> io::Error {
+    pub(super) fn inconsistent(&self) -> io::Error {
         damage(format_args!("the index of {} does not match its rows", self.id.file_name()))
     }
 
@@ -127,7 +145,7 @@ impl Run {
     }
 
     /// Returns the content of a frame, from the cache if possible. Caches it if `keep` is set.
-    fn content(&self, handle: Handle, keep: bool) -> io::Result<Arc<[u8]>> {
+    pub(super) fn content(&self, handle: Handle, keep: bool) -> io::Result<Arc<[u8]>> {
         let file = if keep { &self.file } else { &self.scanned };
         let read = || {
             let content = read_frame(&**file, self.size, self.id, handle);
@@ -180,7 +198,7 @@ impl Cursor {
     }
 }
 
-fn index_entry(value: &[u8]) -> Reader<'_> {
+pub(super) fn index_entry(value: &[u8]) -> Reader<'_> {
     Reader::new(value, "the index of a run")
 }
 
@@ -188,7 +206,7 @@ fn read_handle(reader: &mut Reader<'_>) -> Result<Handle, Malformed> {
     Ok(Handle { offset: reader.varint()?, length: reader.varint()? })
 }
 
-fn read_handle_of(reader: &mut Reader<'_>) -> io::Result<Handle> {
+pub(super) fn read_handle_of(reader: &mut Reader<'_>) -> io::Result<Handle> {
     read_handle(reader).map_err(damage)
 }
 

@@ -4,8 +4,9 @@ use super::manifest::SharedRun;
 use super::objects::{Fault, Objects, ObjectsError};
 use crate::files::Object;
 use crate::runs::{self, RunId};
-use node_core::waiting;
+use node_core::{remote, waiting};
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Maximum length in bytes of the end of a run that its manifest contains. Longer ones are read from the run.
@@ -45,29 +46,54 @@ impl RunObject {
     }
 }
 
+impl RunObject {
+    /// Returns the part of `bytes` that is in memory, or `None` if it must be read.
+    fn in_memory(&self, bytes: &Range<u64>) -> Option<&[u8]> {
+        let skip = bytes.start.checked_sub(self.size - self.ending.len() as u64)? as usize;
+        self.ending.get(skip..skip + (bytes.end - bytes.start) as usize)
+    }
+
+    /// Reads from the store.
+    fn read(&self, ranges: &[Range<u64>]) -> io::Result<Vec<Vec<u8>>> {
+        if ranges.iter().any(|range| range.end > self.size) {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        if !waiting::is_allowed() {
+            return Err(waiting::refuse());
+        }
+        remote::record_step(ranges.len() as u64);
+        let deleted = || io::Error::new(io::ErrorKind::NotFound, format!("{} was deleted", self.name));
+        self.objects.read(&self.name, ranges).map_err(io_error)?.ok_or_else(deleted)
+    }
+}
+
 impl Object for RunObject {
     fn size(&self) -> io::Result<u64> {
         Ok(self.size)
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
-        let end = offset.checked_add(buffer.len() as u64).filter(|end| *end <= self.size);
-        let end = end.ok_or(io::ErrorKind::UnexpectedEof)?;
-        if let Some(skip) = offset.checked_sub(self.size - self.ending.len() as u64) {
-            let skip = skip as usize;
-            buffer.copy_from_slice(&self.ending[skip..skip + buffer.len()]);
-            return Ok(());
+        let end = offset.checked_add(buffer.len() as u64).ok_or(io::ErrorKind::UnexpectedEof)?;
+        let range = offset..end;
+        match self.in_memory(&range) {
+            Some(bytes) => buffer.copy_from_slice(bytes),
+            None => {
+                let bytes = self.read(std::slice::from_ref(&range))?.concat();
+                if bytes.len() != buffer.len() {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
+                buffer.copy_from_slice(&bytes);
+            }
         }
-        if !waiting::is_allowed() {
-            return Err(waiting::refuse());
-        }
-        let deleted = || io::Error::new(io::ErrorKind::NotFound, format!("{} was deleted", self.name));
-        let part = self.objects.read_range(&self.name, offset..end).map_err(io_error)?.ok_or_else(deleted)?;
-        if part.len() != buffer.len() {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        buffer.copy_from_slice(&part);
         Ok(())
+    }
+
+    fn read_many(&self, ranges: &[Range<u64>]) -> io::Result<Vec<Vec<u8>>> {
+        self.read(ranges)
+    }
+
+    fn is_near(&self, range: &Range<u64>) -> bool {
+        self.in_memory(range).is_some()
     }
 }
 

@@ -18,10 +18,10 @@ mod verify;
 pub use backup::{Backup, BackupError, BackupProgress, check_outside};
 #[cfg(test)]
 pub(crate) use backup::{Failure, Older};
-#[cfg(test)]
-pub(crate) use manifest::Manifest;
 #[cfg(any(test, feature = "test-faults"))]
 pub(crate) use manifest::seal as seal_manifest;
+#[cfg(test)]
+pub(crate) use manifest::{Listed, Manifest};
 pub use options::{Options, SyncPolicy};
 pub use reader::{Refreshing, StoreReader};
 pub use stats::{Stats, TableStats};

@@ -12,6 +12,7 @@ mod pruning;
 mod queries;
 mod random;
 mod reader;
+mod remote;
 mod suite;
 
 use crate::{Options, SyncPolicy};

@@ -29,6 +29,7 @@ pub(crate) fn prove(
             Node::Empty if start > 0 => return Err(StoreError::Missing { table: "trie" }),
             Node::Empty => return Ok(proof),
             Node::Leaves(paths) => {
+                source.expect(paths)?;
                 let leaves = paths.iter().map(|path| match value {
                     Some(value) if path == leaf => Ok((*path, value.clone())),
                     _ => Ok((*path, source.value(path)?)),

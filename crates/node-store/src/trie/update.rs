@@ -19,6 +19,11 @@ pub(crate) trait Source {
     /// Returns the RLP of the value of an unchanged leaf.
     fn value(&mut self, leaf: &NibblePath) -> Result<Bytes, Self::Error>;
 
+    /// Announces that the values of these leaves are read next.
+    fn expect(&mut self, _leaves: &[NibblePath]) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
     /// Returns unchanged leaves with their values.
     fn leaves(&mut self, paths: &[NibblePath]) -> Result<Vec<Leaf>, Self::Error> {
         paths.iter().map(|path| Ok((*path, self.value(path)?))).collect()
