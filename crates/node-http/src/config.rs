@@ -13,6 +13,7 @@ use crate::transport::tls::Tls;
 use crate::url::{BasePath, PublicUrl};
 #[cfg(feature = "clap")]
 use crate::values;
+use crate::writer::Writer;
 use node_rpc::{RpcLimits, SessionLimits};
 use node_types::{BlockNumber, H256};
 use std::net::{IpAddr, SocketAddr, TcpListener};
@@ -78,6 +79,9 @@ pub struct HttpConfig {
     /// [`RpcLimits::intervals_in_seconds`](node_rpc::RpcLimits::intervals_in_seconds).
     #[cfg_attr(feature = "clap", arg(skip))]
     pub intervals_in_seconds: bool,
+    /// The server that writes the chain, if this one only reads it: it gets the requests that change something.
+    #[cfg_attr(feature = "clap", arg(skip))]
+    pub writer: Option<Arc<dyn Writer>>,
     /// The metrics of the server, which a [`MetricsServer`](crate::MetricsServer) can serve.
     #[cfg_attr(feature = "clap", arg(skip))]
     pub metrics: Metrics,
@@ -182,6 +186,9 @@ pub struct RequestLimits {
     /// Time limit for the work of a request, including the wait for a thread; mining blocks may take 120 times as long
     #[cfg_attr(feature = "clap", arg(long, value_name = "TIME", value_parser = values::time, default_value = values::text(Self::default().call_timeout)))]
     pub call_timeout: Duration,
+    /// How long a request with the header X-Min-Head waits for a block that this server does not have yet
+    #[cfg_attr(feature = "clap", arg(long, value_name = "TIME", value_parser = values::time, default_value = values::text(Self::default().head_wait)))]
+    pub head_wait: Duration,
     /// Maximum size of the responses to a JSON-RPC batch in bytes; requests after that fail.
     #[cfg_attr(feature = "clap", arg(skip = Self::default().max_batch_bytes))]
     pub max_batch_bytes: usize,
@@ -217,6 +224,7 @@ impl Default for RequestLimits {
             max_response: 96 * 1024 * 1024,
             max_batch: batch,
             call_timeout: Duration::from_secs(5),
+            head_wait: Duration::from_secs(5),
             max_batch_bytes: batch_bytes,
             max_subscriptions: SessionLimits::default().subscriptions,
             max_headers: MAX_HEAD_BYTES,

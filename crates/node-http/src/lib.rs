@@ -57,6 +57,7 @@ mod url;
 #[cfg(feature = "clap")]
 pub mod values;
 mod websocket;
+mod writer;
 
 pub use admission::api::{ApiName, InvalidApiName};
 pub use admission::cors::AllowedOrigin;
@@ -82,3 +83,4 @@ pub use transport::tls::{InvalidTls, Tls};
 #[cfg(feature = "tower")]
 pub use transport::tower::{NodeService, ResponseBody};
 pub use url::{BasePath, InvalidUrl, Origin, PublicUrl};
+pub use writer::{Writer, WriterRequest, WriterResponse};

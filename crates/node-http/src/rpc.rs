@@ -3,12 +3,14 @@
 use crate::admission;
 use crate::admission::clients::Client;
 use crate::admission::sender::Sender;
-use crate::exchange::Exchange;
 use crate::exchange::transfer::{self, CompleteBody};
+use crate::exchange::{Exchange, forward};
 use crate::problem::HttpError;
 use crate::scheduling;
 use crate::service::Service;
-use actix_web::http::StatusCode;
+use crate::writer::{Writer, WriterRequest, WriterResponse};
+use actix_web::http::header::HeaderMap;
+use actix_web::http::{Method, StatusCode};
 use actix_web::web::{self, Bytes};
 use actix_web::{HttpRequest, HttpResponse};
 use node_core::context::Context;
@@ -27,7 +29,7 @@ pub(crate) async fn post(exchange: Exchange) -> HttpResponse {
     };
     let service = exchange.service().clone();
     let caller = Caller::of(exchange.request(), &service, exchange.sender());
-    let message = match read(&service, exchange.context(), body).await {
+    let message = match read(&service, exchange.context(), body.clone()).await {
         Ok(message) => message,
         Err(Unread::Invalid(error)) => return respond(exchange, &context, error.into()),
         Err(Unread::Refused(error)) => return exchange.fail(&error),
@@ -35,6 +37,9 @@ pub(crate) async fn post(exchange: Exchange) -> HttpResponse {
     exchange.set_operation(message.operation());
     if let Err(error) = admission::count_requests(exchange.sender(), &service, message.requests() - 1) {
         return exchange.fail(&error);
+    }
+    if let Some(writer) = writer_of(&service, &message) {
+        return exchange.forward_body(&writer, body).await;
     }
     let response = run(service, context.clone(), message, None, caller).await;
     match response {
@@ -133,6 +138,31 @@ pub(crate) async fn read(service: &web::Data<Service>, context: Context, body: B
     let read = Box::new(move |_: &Context| Ok(reader.rpc.read(&body)));
     let message = scheduling::run(&service.pools, cost, context, read).await.map_err(Unread::Refused)?;
     message.map(Arc::new).map_err(Unread::Invalid)
+}
+
+/// Returns the server to which a message is passed on, or `None` if this server responds to it.
+fn writer_of(service: &Service, message: &Message) -> Option<Arc<dyn Writer>> {
+    service.config.writer.clone().filter(|_| message.needs_writer())
+}
+
+/// Passes a message on to the server that writes the chain, if it must respond to it. `headers` are those of the client.
+pub(crate) async fn forward(
+    service: &Service,
+    message: &Message,
+    headers: &HeaderMap,
+    body: Bytes,
+) -> Option<Result<Response, HttpError>> {
+    let writer = writer_of(service, message)?;
+    let request = WriterRequest { method: Method::POST, target: "/".to_owned(), headers: headers.clone(), body };
+    let respond = |WriterResponse { status, body, .. }: WriterResponse| match status {
+        200 => Ok(Response { body: Some(CompleteBody::uncounted(body.into())), calls: Vec::new() }),
+        204 => Ok(Response { body: None, calls: Vec::new() }),
+        status => {
+            tracing::warn!("the server that writes the chain responded to a message with status {status}");
+            Err(HttpError::WriterUnreachable)
+        }
+    };
+    Some(forward::send(&writer, request).await.and_then(respond))
 }
 
 /// Runs the requests of a message under `context`.

@@ -108,6 +108,11 @@ impl Service {
         })
     }
 
+    /// Returns whether requests that control the chain are served, here or by the writer.
+    pub(crate) fn controls(&self) -> bool {
+        self.node.producer().is_some() || self.config.writer.is_some()
+    }
+
     /// Returns a context for a request of `client` that starts now, with the configured deadline.
     pub(crate) fn context(&self, client: &Client) -> Context {
         Context::unbounded().with_timeout(self.config.requests.call_timeout).on_behalf_of(client.id())

@@ -116,10 +116,20 @@ impl Message {
 
     /// Returns whether any request of the message controls a development chain.
     pub fn controls(&self) -> bool {
-        let controls = |request: &RpcRequest| request.call.as_ref().is_ok_and(|call| call.method.controls());
+        self.any(Method::controls)
+    }
+
+    /// Returns whether a server that only reads the chain passes the message on to the one that writes it, because of any
+    /// of its requests.
+    pub fn needs_writer(&self) -> bool {
+        self.any(Method::needs_writer)
+    }
+
+    fn any(&self, is: fn(&Method) -> bool) -> bool {
+        let is = |request: &RpcRequest| request.call.as_ref().is_ok_and(|call| is(&call.method));
         match self {
-            Self::Single(request) => controls(request),
-            Self::Batch(requests) => requests.iter().any(controls),
+            Self::Single(request) => is(request),
+            Self::Batch(requests) => requests.iter().any(is),
         }
     }
 

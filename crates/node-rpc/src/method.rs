@@ -21,6 +21,7 @@ pub struct Method {
     /// Whether it may change the chain or the pool, in which case later requests need a new view.
     pub(crate) changes: bool,
     controls: bool,
+    by_writer: bool,
     pub(crate) sends: bool,
     pub(crate) run: Box<Run>,
 }
@@ -62,6 +63,7 @@ impl Method {
             cost: |_, _| Cost::Instant,
             changes: false,
             controls: false,
+            by_writer: false,
             sends: false,
             run: Box::new(run),
         }
@@ -82,10 +84,15 @@ impl Method {
         Self { cost, ..self }
     }
 
+    /// Declares that the method is about what only one server has: its filters and its pool.
+    pub fn by_writer(self) -> Self {
+        Self { by_writer: true, ..self }
+    }
+
     /// Declares that the method may change the chain or the pool. It takes as long as writing to the disk and mining
     /// blocks.
     pub fn changing(self) -> Self {
-        Self { changes: true, ..self.costing(|_, _| Cost::SEND) }
+        Self { changes: true, by_writer: true, ..self.costing(|_, _| Cost::SEND) }
     }
 
     /// Declares that the method controls a development chain.
@@ -105,7 +112,15 @@ impl Method {
             let message = format!("the method {name} is switched off (`api`)");
             Err(RpcError::new(RpcError::METHOD_NOT_FOUND, message))
         };
-        Self { cost: |_, _| Cost::Instant, changes: false, controls: false, sends: false, run: Box::new(run), ..self }
+        Self {
+            cost: |_, _| Cost::Instant,
+            changes: false,
+            controls: false,
+            by_writer: false,
+            sends: false,
+            run: Box::new(run),
+            ..self
+        }
     }
 
     /// Returns the name of the method, as it is in requests.
@@ -126,6 +141,11 @@ impl Method {
     /// Returns whether the method is available only on development chains.
     pub fn controls(&self) -> bool {
         self.controls
+    }
+
+    /// Returns whether a server that only reads the chain passes requests on to the one that writes it.
+    pub(crate) fn needs_writer(&self) -> bool {
+        self.by_writer
     }
 
     /// Returns the cost of a call on `node` with these parameters as JSON.

@@ -31,6 +31,7 @@ mod model;
 mod openapi;
 mod pages;
 mod paging;
+mod passed_on;
 mod producer;
 mod read_only;
 mod refused_writes;

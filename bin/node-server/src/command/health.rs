@@ -74,7 +74,7 @@ pub(crate) fn run(options: &HealthOptions) -> Result<(), CommandError> {
 }
 
 /// Parses an http or https URL.
-fn http_url(text: &str) -> Result<Uri, String> {
+pub(crate) fn http_url(text: &str) -> Result<Uri, String> {
     let uri: Uri = text.parse().map_err(|error| format!("{error}"))?;
     match uri.scheme_str() {
         Some("http" | "https") => Ok(uri),
@@ -83,7 +83,7 @@ fn http_url(text: &str) -> Result<Uri, String> {
 }
 
 /// Returns a URL without its user name and password.
-fn without_credentials(url: &str) -> Cow<'_, str> {
+pub(crate) fn without_credentials(url: &str) -> Cow<'_, str> {
     let Some((scheme, rest)) = url.split_once("://") else { return url.into() };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     match authority.rfind('@') {

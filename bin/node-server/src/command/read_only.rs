@@ -20,7 +20,11 @@ pub(crate) fn run(options: &RunOptions, http: HttpConfig, shutdown: Shutdown) ->
     let reader = Arc::new(reader);
     metrics::include_folder(&http, Some(reader.path()));
     open::log_chain(Some(reader.path()), &genesis, &*reader)?;
-    tracing::info!("reading a chain that another process may write; transactions are refused");
+    let changes = match options.writer {
+        Some(_) => "changes are passed on to it",
+        None => "transactions are refused",
+    };
+    tracing::info!("reading a chain that another process may write; {changes}");
     let spec = Arc::new(genesis.spec);
     let evm = open::evm(&spec, &options.storage.caches);
     write_failure::watch(&options.server.operation, reader.clone())?;

@@ -4,6 +4,7 @@ use crate::chain::import_mark::{ImportMark, Resumed};
 use crate::chain::open;
 use crate::chain::wiring::Wiring;
 use crate::command::follow::{self, Following};
+use crate::command::health::http_url;
 use crate::command::progress::{ImportReporter, Rates};
 use crate::command::prune::{check_floor, prune};
 use crate::command::read_only;
@@ -11,7 +12,7 @@ use crate::error::{CommandError, Sources};
 use crate::files::{self, Input, Unpacked};
 use crate::logging;
 use crate::options::{CreationOptions, GenesisOptions, PruneBefore, ServerOptions, StorageOptions};
-use crate::server::{metrics, notify, reload, write_failure};
+use crate::server::{metrics, notify, reload, write_failure, writer};
 use clap::{ArgAction, Args};
 use node_chain::{BlockImporter, FileError, ImportSummary, dev_genesis, import_rest};
 use node_core::backend::StateBackend;
@@ -26,6 +27,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
+use ureq::http::Uri;
 
 /// The namespaces that are served by default: those that geth serves over HTTP.
 const API: [&str; 3] = ["eth", "net", "web3"];
@@ -44,6 +46,10 @@ pub(crate) struct RunOptions {
     #[arg(long, help_heading = "Storage")]
     #[arg(conflicts_with_all = ["import", "follow", "head", "prune_before", "serve_while_importing"])]
     read_only: bool,
+    /// URL of the server that writes the chain, to which transactions, requests about filters and the pool, and control of a
+    /// development chain are passed on
+    #[arg(long, value_name = "URL", value_parser = http_url, help_heading = "Storage", requires = "read_only")]
+    pub(crate) writer: Option<Uri>,
     #[command(flatten)]
     pub(crate) prune: PruneBefore,
     #[command(flatten)]
@@ -92,6 +98,9 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), CommandError> {
     reload::register(&http);
     let _metrics = metrics::serve(&options.server, &http)?;
     if options.read_only {
+        if let Some(url) = &options.writer {
+            http.writer = Some(writer::at(url, http.requests.max_response)?);
+        }
         return read_only::run(options, http, shutdown);
     }
     let genesis_file = options.chain.genesis.genesis.as_deref();

@@ -5,6 +5,7 @@ pub(crate) mod notify;
 pub(crate) mod process;
 pub(crate) mod reload;
 pub(crate) mod write_failure;
+pub(crate) mod writer;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 

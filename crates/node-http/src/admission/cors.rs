@@ -19,7 +19,7 @@ const PREFLIGHT: [(HeaderName, HeaderValue); 3] = [
     (
         ACCESS_CONTROL_ALLOW_HEADERS,
         HeaderValue::from_static(
-            "accept, authorization, content-type, content-encoding, if-none-match, last-event-id, prefer, traceparent, x-request-id",
+            "accept, authorization, content-type, content-encoding, if-none-match, last-event-id, prefer, traceparent, x-min-head, x-request-id",
         ),
     ),
     (ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("3600")),

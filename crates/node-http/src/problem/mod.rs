@@ -10,6 +10,7 @@ use crate::problem::page::ProblemPage;
 use crate::problem::sent::Sent;
 use actix_web::http::StatusCode;
 use node_core::node::{ErrorKind, Limit, NodeError};
+use node_types::BlockNumber;
 use node_types::wire::{BodyError, BufferFull, ErrorDetail};
 use std::net::IpAddr;
 
@@ -108,6 +109,14 @@ pub(crate) enum HttpError {
     NotReady(String),
     #[error("the block of the last event id is not known here; connect again, or without the id")]
     UnknownEvent,
+    #[error("the head is block {head}, and the request needs block {wanted} (`X-Min-Head`); this server may be behind")]
+    Behind { head: BlockNumber, wanted: BlockNumber },
+    #[error("the header X-Min-Head must be a block number")]
+    InvalidMinHead,
+    #[error("the server that writes the chain cannot be reached (`writer`)")]
+    WriterUnreachable,
+    #[error("the server that writes the chain (`writer`) only reads it: servers pass requests on in a circle")]
+    ForwardedTwice,
     #[error("the server is busy, try again soon")]
     Overloaded,
     #[error("the operation panicked")]
@@ -154,6 +163,8 @@ impl HttpError {
                 | Self::Exhausted(_)
                 | Self::NotReady(_)
                 | Self::UnknownEvent
+                | Self::Behind { .. }
+                | Self::WriterUnreachable
                 | Self::Node(NodeError::Importing)
         )
     }
@@ -245,7 +256,9 @@ fn classify(error: &HttpError) -> (StatusCode, Option<ProblemPage>) {
         | HttpError::NoTls
         | HttpError::BodyBroken
         | HttpError::BodyUnpackable
+        | HttpError::InvalidMinHead
         | HttpError::TooManyMembers { .. } => blank(StatusCode::BAD_REQUEST),
+        HttpError::ForwardedTwice => blank(StatusCode::LOOP_DETECTED),
         HttpError::Body(BodyError::Invalid(_)) | HttpError::Parameters(_) | HttpError::Faulty(..) => {
             blank(StatusCode::UNPROCESSABLE_ENTITY)
         }
@@ -267,9 +280,12 @@ fn classify(error: &HttpError) -> (StatusCode, Option<ProblemPage>) {
         HttpError::MediaType | HttpError::ContentEncoding => blank(StatusCode::UNSUPPORTED_MEDIA_TYPE),
         HttpError::BodyTooLarge { .. } => blank(StatusCode::PAYLOAD_TOO_LARGE),
         HttpError::BodyTimeout | HttpError::HeadersTimeout => blank(StatusCode::REQUEST_TIMEOUT),
-        HttpError::Overloaded | HttpError::Exhausted(_) | HttpError::NotReady(_) | HttpError::UnknownEvent => {
-            blank(StatusCode::SERVICE_UNAVAILABLE)
-        }
+        HttpError::Overloaded
+        | HttpError::Exhausted(_)
+        | HttpError::NotReady(_)
+        | HttpError::UnknownEvent
+        | HttpError::Behind { .. }
+        | HttpError::WriterUnreachable => blank(StatusCode::SERVICE_UNAVAILABLE),
         HttpError::Panicked | HttpError::Encode(_) => blank(StatusCode::INTERNAL_SERVER_ERROR),
     }
 }

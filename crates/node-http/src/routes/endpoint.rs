@@ -47,6 +47,7 @@ pub(super) struct Endpoint {
     access: Access,
     /// Whether caches may store the response.
     storable: bool,
+    by_writer: bool,
     guard: Guard,
     /// Set if the operator may switch the endpoint off.
     switch: Option<Switch>,
@@ -76,6 +77,7 @@ impl Endpoint {
             },
             access: operation.access,
             storable: operation.storable,
+            by_writer: operation.by_writer,
             guard: match method {
                 _ if operation.controls() => Guard::Control,
                 // Pages of any site can make a browser send a GET request.
@@ -102,7 +104,17 @@ impl Endpoint {
         R: Future<Output = HttpResponse> + 'static,
     {
         let handler: Handler = Rc::new(move |exchange| Box::pin(handler(exchange)));
-        Self { operation, properties: &[], methods, access, storable: true, guard: Guard::None, switch: None, handler }
+        Self {
+            operation,
+            properties: &[],
+            methods,
+            access,
+            storable: true,
+            by_writer: false,
+            guard: Guard::None,
+            switch: None,
+            handler,
+        }
     }
 
     pub(super) async fn respond(
@@ -130,6 +142,15 @@ impl Endpoint {
             && !api::has_operation(&exchange.config().access.api, self.operation, controls)
         {
             return exchange.fail(&HttpError::SwitchedOff(self.operation));
+        }
+        if self.by_writer
+            && let Some(writer) = exchange.config().writer.clone()
+        {
+            // The writer checks who may control the chain.
+            return exchange.forward(&writer).await;
+        }
+        if let Err(error) = exchange.wait_for_head().await {
+            return exchange.fail(&error);
         }
         let allowed = match self.guard {
             Guard::None if self.methods != Methods::Post || body::is_json(exchange.request()) => Ok(()),

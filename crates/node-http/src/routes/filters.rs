@@ -37,6 +37,7 @@ pub(super) fn operations() -> Vec<Operation> {
         )
         .limits(LOG_FILTERS)
         .no_store()
+        .by_writer()
         .problems(&[BlockNotFound, LimitExceeded])
         .links(FILTER)
         .body_with_check(
@@ -60,6 +61,7 @@ pub(super) fn operations() -> Vec<Operation> {
         .limits(FILTERS)
         .by_any_method()
         .no_store()
+        .by_writer()
         .links(FILTER)
         .optional_body(|_, _: &EmptyInput| Cost::FILTER, |node, context, _| node.new_block_filter(context).map(created)),
         Operation::post(
@@ -70,6 +72,7 @@ pub(super) fn operations() -> Vec<Operation> {
         .limits(FILTERS)
         .by_any_method()
         .no_store()
+        .by_writer()
         .links(FILTER)
         .optional_body(
             |_, _: &EmptyInput| Cost::FILTER,
@@ -110,6 +113,7 @@ pub(super) fn operations() -> Vec<Operation> {
             "Removes a filter. Returns whether it existed.",
         )
         .no_store()
+        .by_writer()
         .parameters(|_, _: &UninstallFilterInput| Cost::FILTER, |node, context, input| {
             let result = match input.filter_id.parse() {
                 Ok(id) => node.uninstall_filter(context, id)?,
@@ -122,7 +126,7 @@ pub(super) fn operations() -> Vec<Operation> {
 
 /// Starts the declaration of an operation that reads a filter.
 fn poll(path: &'static str, summary: &'static str, description: &'static str) -> Declaration {
-    Operation::get(path, summary, description).no_store().problems(&[FilterNotFound, LimitExceeded])
+    Operation::get(path, summary, description).no_store().by_writer().problems(&[FilterNotFound, LimitExceeded])
 }
 
 fn created(id: FilterId) -> FilterIdOutput {

@@ -74,6 +74,8 @@ pub(crate) struct Declaration {
     pub(crate) access: Access,
     /// Whether caches may store the response to a GET.
     pub(crate) storable: bool,
+    /// Whether a server that only reads the chain passes it on to the one that writes it.
+    pub(crate) by_writer: bool,
 }
 
 /// The method of a request.
@@ -136,6 +138,7 @@ impl Operation {
             links: &[],
             access: Access::Guarded,
             storable: !path.starts_with(CONTROL),
+            by_writer: path.starts_with(CONTROL),
         }
     }
 
@@ -277,6 +280,11 @@ impl Declaration {
     /// Declares that the operation creates, advances or consumes something, so caches must not store the response.
     pub(super) fn no_store(self) -> Self {
         Self { storable: false, ..self }
+    }
+
+    /// Declares that the operation changes something, or is about what only one server has: its filters and its pool.
+    pub(super) fn by_writer(self) -> Self {
+        Self { by_writer: true, ..self }
     }
 
     pub(super) fn content(self, content: Content) -> Self {

@@ -48,7 +48,7 @@ struct Template {
 }
 
 impl Table {
-    /// Returns the table of all routes of a node that produces blocks, or of one that does not.
+    /// Returns the table of all routes: with those that control a chain if `producing` is set.
     pub(crate) fn new(producing: bool) -> Self {
         let mut table = Self::default();
         let mut paths = HashMap::<_, Vec<_>>::new();

@@ -30,6 +30,7 @@ pub(super) fn operations() -> Vec<Operation> {
         )
         .limits("20,480 transactions (`pool-transactions`) with 256 MiB (`pool-bytes`) in the pool.")
         .no_store()
+        .by_writer()
         .sending()
         .problems(&[TransactionRejected])
         .links(SENT)

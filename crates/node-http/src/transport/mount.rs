@@ -65,7 +65,7 @@ pub(crate) fn shared(
 ) -> Result<web::Data<Service>, ServeError> {
     let metrics = options.metrics.clone();
     check_values(&options)?;
-    let interface = openapi::documents(&options, node.producer().is_some());
+    let interface = openapi::documents(&options, node.producer().is_some() || options.writer.is_some());
     let service = web::Data::new(Service::new(node, options, address, interface).map_err(ServeError::Start)?);
     readings::register(&metrics, &service);
     Ok(service)
@@ -141,7 +141,7 @@ impl Routes {
 
     fn scope(&self, prefix: &str) -> impl HttpServiceFactory + use<> {
         let service = self.service.clone();
-        let table = Rc::new(Table::new(service.node.producer().is_some()));
+        let table = Rc::new(Table::new(service.controls()));
         web::scope(prefix).wrap_fn(move |request, _| {
             let misplaced = misplacement(&request, service.config.listen.base_path.as_str());
             match misplaced {

@@ -185,7 +185,7 @@ pub(crate) fn app(
     InitError = (),
 > + use<> {
     let base = base.to_owned();
-    let table = Rc::new(Table::new(service.node.producer().is_some()));
+    let table = Rc::new(Table::new(service.controls()));
     let app = App::new().wrap_fn(move |request, _| {
         let connection = request.conn_data::<Peer>().map(|peer| peer.connection.clone());
         let is_last = request.head().connection_type() == ConnectionType::Close;

@@ -45,6 +45,7 @@ pub(super) fn methods() -> Vec<Method> {
                 Ok(scope.node.new_filter(scope.context, filter.criteria(), range)?.to_string())
             },
         )
+        .by_writer()
         .costing(|_, _| Cost::FILTER),
         Method::new(
             "eth_newBlockFilter",
@@ -52,6 +53,7 @@ pub(super) fn methods() -> Vec<Method> {
             "Installs a filter that reports the hashes of new blocks.",
             |scope, ()| Ok(scope.node.new_block_filter(scope.context)?.to_string()),
         )
+        .by_writer()
         .costing(|_, _| Cost::FILTER),
         Method::new(
             "eth_newPendingTransactionFilter",
@@ -59,6 +61,7 @@ pub(super) fn methods() -> Vec<Method> {
             "Installs a filter that reports the hashes of transactions that enter the pool.",
             |scope, ()| Ok(scope.node.new_pending_transaction_filter(scope.context)?.to_string()),
         )
+        .by_writer()
         .costing(|_, _| Cost::FILTER),
         Method::new(
             "eth_getFilterChanges",
@@ -79,6 +82,7 @@ pub(super) fn methods() -> Vec<Method> {
                 }
             },
         )
+        .by_writer()
         .costing(|_, _| Cost::FILTER),
         Method::writing(
             "eth_getFilterLogs",
@@ -93,8 +97,10 @@ pub(super) fn methods() -> Vec<Method> {
                 Ok(())
             },
         )
+        .by_writer()
         .costing(|_, _| Cost::FILTER),
         Method::new("eth_uninstallFilter", &["id"], "Uninstalls a filter; true if it existed.", uninstall)
+            .by_writer()
             .costing(|_, _| Cost::FILTER),
     ]
 }

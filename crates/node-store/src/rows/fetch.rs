@@ -62,7 +62,7 @@ impl Tables {
     fn find_missing(&self, key: &Key, version: u64, missing: &mut Missing) -> io::Result<()> {
         let table = key.table();
         let parts = self.parts_of(table);
-        let mut candidates: Box<dyn Iterator<Item = (&Part, u64)>> = match table.suffix() {
+        let candidates: Box<dyn Iterator<Item = (&Part, u64)>> = match table.suffix() {
             _ if table.is_numbered() => {
                 Box::new(self.part_of_block(key.block_number()).into_iter().map(|part| (part, 0)))
             }
@@ -81,7 +81,7 @@ impl Tables {
         // A node of a trie may be a change of one in an older run.
         let mut rows = if table == Table::Trie { 2 } else { 1 };
         let part_of_key = (!table.is_numbered()).then(|| key.as_slice());
-        while let Some((Part { run, .. }, version)) = candidates.next() {
+        for (Part { run, .. }, version) in candidates {
             let mut add = |frames: &[Frame]| {
                 let (_, all) = missing.entry(run.id()).or_insert_with(|| (Arc::clone(run), BTreeSet::new()));
                 all.extend(frames);
