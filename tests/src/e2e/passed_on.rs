@@ -100,7 +100,7 @@ fn a_head_that_does_not_come_is_reported_and_circles_end() {
     let (_writer, reader) = writer_and_reader(folder.path(), &[]);
     let behind = balance_at(&reader, "7", ACCOUNT);
     assert_eq!((behind.status, behind.header("retry-after")), (503, Some("1")), "{}", behind.text);
-    assert!(behind.text.contains("the head is block 0, and the request needs block 7"), "{}", behind.text);
+    assert!(behind.text.contains("the head is block 0, and the header X-Min-Head demands block 7"), "{}", behind.text);
     for invalid in ["-1", "+1", "0x1", "1.0", "", "latest", "99999999999999999999"] {
         assert_eq!(balance_at(&reader, invalid, ACCOUNT).status, 400, "{invalid}");
     }

@@ -109,7 +109,7 @@ pub(crate) enum HttpError {
     NotReady(String),
     #[error("the block of the last event id is not known here; connect again, or without the id")]
     UnknownEvent,
-    #[error("the head is block {head}, and the request needs block {wanted} (`X-Min-Head`); this server may be behind")]
+    #[error("the head is block {head}, and the header X-Min-Head demands block {wanted}; this server may be behind")]
     Behind { head: BlockNumber, wanted: BlockNumber },
     #[error("the header X-Min-Head must be a block number")]
     InvalidMinHead,
