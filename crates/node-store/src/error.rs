@@ -2,6 +2,7 @@
 
 use crate::codec::Malformed;
 use crate::files::{FolderError, REMEDY};
+use crate::shared::{Epoch, SharedError};
 use crate::wal::WalError;
 use node_core::backend::BackendError;
 use node_core::block::BlockRef;
@@ -72,7 +73,46 @@ pub enum StoreError {
     /// An earlier write failed, so the content of the disk is unknown. Opening the folder again recovers it.
     #[error("an earlier write failed; the folder must be opened again")]
     Poisoned,
+    /// The shared store cannot be read or written.
+    #[error("the shared store failed")]
+    Shared(#[source] SharedError),
+    /// Another server has become the writer of the shared store, so this one must not change the chain any longer.
+    #[error(
+        "another server has become the writer of the shared store{}; this one takes no changes any longer",
+        by.map_or_else(String::new, |by| format!(" (epoch {by})"))
+    )]
+    Fenced {
+        /// The epoch of the other writer, or `None` if it is not known.
+        by: Option<Epoch>,
+    },
+    /// The change is in the folder, but the shared store could not be reached before the store was closed.
+    #[error("the shared store could not be reached before the end; the change is published at the next start")]
+    Unpublished,
+    /// The chain is in memory, so it could not be continued after the end of the process.
+    #[error("a chain in memory cannot be published")]
+    Volatile,
+    /// The shared store has a chain, and the folder has never been its writer.
+    #[error("the shared store has a chain that was not published from this folder; {RESTORE}")]
+    OtherFolder,
+    /// The folder and the shared store have different changes after a point up to which they are the same.
+    #[error("the folder has changes that the shared store does not have, and the other way round; {RESTORE}")]
+    Diverged,
+    /// The folder was to be restored, but has a chain.
+    #[error("the folder has a chain, so it cannot be restored")]
+    HasChain,
+    /// The shared store has no chain.
+    #[error("there is no chain in the shared store")]
+    NothingPublished,
+    /// The folder was being restored from a shared store, which was interrupted.
+    #[error("the folder is not restored completely; restore it again (--restore)")]
+    Unrestored,
+    /// The shared store no longer has the changes that the folder lacks.
+    #[error("the shared store has deleted changes that the folder lacks; {RESTORE}")]
+    Outdated,
 }
+
+/// What the operator must do if a folder cannot become the writer of a shared store.
+const RESTORE: &str = "restore the shared store into an empty folder (--restore), or publish to another place";
 
 impl StoreError {
     /// Returns the error of the operating system that caused this error, or `None` if there is another cause.
@@ -94,6 +134,15 @@ impl From<StoreError> for BackendError {
         match error {
             StoreError::Folder(FolderError::Locked { path }) => Self::Locked { path },
             error => Self::Storage(Box::new(error)),
+        }
+    }
+}
+
+impl From<SharedError> for StoreError {
+    fn from(error: SharedError) -> Self {
+        match error {
+            SharedError::Fenced { by } => Self::Fenced { by },
+            error => Self::Shared(error),
         }
     }
 }

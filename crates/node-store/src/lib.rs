@@ -4,7 +4,8 @@
 //! [`Store`] is a [`StateBackend`](node_core::backend::StateBackend). The newest blocks are in memory, and in a
 //! [write-ahead log](wal) that is synced before a change is acknowledged. Later they are moved to runs: immutable
 //! sorted files that are merged in the background. `docs/storage.md` describes the format of the files. [`StoreReader`]
-//! reads a folder that another process writes, and switches to newer views of it.
+//! reads a folder that another process writes, and switches to newer views of it. [`Store::publish`] copies the chain to a
+//! [shared store](shared), from which [`Store::restore`] makes a folder again.
 //!
 //! | Module | Contents |
 //! |---|---|
@@ -72,6 +73,6 @@ pub use codec::Malformed;
 pub use error::StoreError;
 pub use keys::Table;
 pub use store::{
-    Backup, BackupError, BackupProgress, Difference, Options, Refreshing, RowFault, Stats, Store, StoreReader,
-    SyncPolicy, TableStats, Verified, VerifyOptions, VerifyProgress, check_outside,
+    Backup, BackupError, BackupProgress, Difference, Options, PublishOptions, Refreshing, RestoreProgress, RowFault,
+    Stats, Store, StoreReader, SyncPolicy, TableStats, Verified, VerifyOptions, VerifyProgress, check_outside,
 };

@@ -23,6 +23,29 @@ pub struct BackendHealth {
     /// Bytes of the files that are being merged, or will be merged next. This much space must be free, because they are
     /// removed only after they are merged. 0 if there is nothing to merge.
     pub next_merge_bytes: u64,
+    /// If the backend publishes the chain to a store that many servers share: how that goes.
+    pub publication: Option<PublicationHealth>,
+}
+
+/// How the chain is published to a store that many servers share.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PublicationHealth {
+    /// The number of this writer. Each one has a higher number than those before it.
+    pub epoch: u64,
+    /// How long the oldest durable change that is not in the shared store has waited; 0 if there is none.
+    pub lag: Duration,
+    /// Number of durable changes that are not in the shared store.
+    pub lag_entries: u64,
+    /// Their size in bytes.
+    pub lag_bytes: u64,
+    /// Changes that were added to the shared store since the backend was opened.
+    pub published_entries: u64,
+    /// Bytes of immutable files that are left to upload, if there are many.
+    pub uploading_bytes: u64,
+    /// Bytes of immutable files that were uploaded since the backend was opened.
+    pub uploaded_bytes: u64,
+    /// Why the shared store is behind or cannot be written; `None` if it is not more than a few seconds behind.
+    pub failure: Option<String>,
 }
 
 /// The size of a cache, and the number of lookups since it was created.

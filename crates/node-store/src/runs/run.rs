@@ -74,6 +74,11 @@ impl Run {
         self.scanned.read_at(offset, buffer)
     }
 
+    /// Returns the file, for copying it.
+    pub(crate) fn scanned_file(&self) -> &Arc<dyn Object> {
+        &self.scanned
+    }
+
     pub(crate) fn properties(&self) -> &Properties {
         &self.properties
     }

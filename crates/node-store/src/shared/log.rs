@@ -36,6 +36,20 @@ pub struct LogHeader {
     sum: u64,
 }
 
+/// A position in the log of a store: after one of its objects. The checksums make it unique among all logs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    pub number: LogNumber,
+    /// The [checksum](LogHeader::sum) of the object.
+    pub sum: u64,
+    /// The epoch of its writer.
+    pub epoch: Epoch,
+    /// The random number of its writer.
+    pub writer: u64,
+    /// The last entry up to this position.
+    pub last: Sequence,
+}
+
 /// An object of the log: what one commit added.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogObject {
@@ -55,6 +69,12 @@ impl LogHeader {
     /// Returns the sequence of the entry after the last one.
     pub fn end(&self) -> Sequence {
         Sequence(self.first.0.saturating_add(self.count.into()))
+    }
+
+    /// Returns the position after this object.
+    pub fn position(&self) -> Position {
+        let Self { number, epoch, writer, sum, .. } = *self;
+        Position { number, sum, epoch, writer, last: self.end().previous() }
     }
 
     /// Decodes the header of the object `number`, which may be followed by other bytes.

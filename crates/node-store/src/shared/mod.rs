@@ -1,7 +1,7 @@
 //! A store that many servers share: the runs, the log and the manifests of an archive as objects of a bucket or files of
 //! a folder.
 //!
-//! One server writes, any number of others read. `docs/storage.md` describes the objects and the protocol, and argues
+//! One server writes, any number of others read. [`Store::publish`](crate::Store::publish) is the writer. `docs/storage.md` describes the objects and the protocol, and argues
 //! why no two servers write at the same time.
 //!
 //! | To | use |
@@ -40,7 +40,7 @@ pub use cloud::CloudObjects;
 pub use collector::Collection;
 pub use error::{FormatError, SharedError};
 pub use folder::FolderObjects;
-pub use log::{LogHeader, LogObject};
+pub use log::{LogHeader, LogObject, Position};
 pub use manifest::{Chain, Content, Manifest, Past, SharedRun};
 pub use memory::MemoryObjects;
 pub use names::{Epoch, LogNumber, ManifestName, RunName};

@@ -1,7 +1,7 @@
 //! Following a store.
 
 use super::error::{FormatError, SharedError};
-use super::log::{LogHeader, LogObject};
+use super::log::{LogHeader, LogObject, Position};
 use super::manifest::Manifest;
 use super::names::{Epoch, LogNumber, MANIFESTS, ManifestName};
 use super::objects::{Objects, ObjectsError};
@@ -79,6 +79,17 @@ impl Reader {
         }
     }
 
+    /// Continues after `position`, which may be before the objects that the manifest needs. Nothing may have been read.
+    /// [`poll`](Self::poll) fails with [`SharedError::Discontinuous`] if the log does not continue this position, or if
+    /// entries are only in runs.
+    pub fn move_to(&mut self, position: Position) {
+        self.next = position.number.next();
+        self.previous = position.sum;
+        self.read = None;
+        self.logged = position.last;
+        self.fetched.clear();
+    }
+
     /// Returns the number of the object that is read next.
     pub fn position(&self) -> LogNumber {
         self.next
@@ -87,7 +98,8 @@ impl Reader {
     /// Reads the next object of the log. Returns `None` if it does not exist yet.
     ///
     /// # Errors
-    /// [`SharedError::Collected`] if it was deleted, which is checked at every 16th poll without an object, and
+    /// [`SharedError::Collected`] if it was deleted, which is checked at every 16th poll without an object (and by
+    /// [`confirm`](Self::confirm)), and
     /// [`SharedError::Discontinuous`] if it does not continue the log. In both cases the store must be opened again.
     pub fn poll(&mut self) -> Result<Option<Step>, SharedError> {
         if self.fetched.is_empty() {

@@ -124,7 +124,14 @@ impl Objects for Retrying {
     }
 
     fn get_many(&self, names: &[String]) -> Result<Vec<Option<Vec<u8>>>, ObjectsError> {
-        self.repeat(|| self.objects.get_many(names))
+        // If one of many reads fails now and then, all of them at once hardly ever succeed.
+        match self.objects.get_many(names) {
+            Ok(found) => Ok(found),
+            Err(error) => {
+                self.note(&error);
+                names.iter().map(|name| self.get(name)).collect()
+            }
+        }
     }
 
     fn read(&self, name: &str, ranges: &[Range<u64>]) -> Result<Option<Vec<Vec<u8>>>, ObjectsError> {

@@ -2,7 +2,7 @@
 
 use super::collector::Collection;
 use super::error::{FormatError, SharedError};
-use super::log::{LogHeader, LogObject, NewObject};
+use super::log::{LogHeader, LogObject, NewObject, Position};
 use super::manifest::{Content, Manifest, Past};
 use super::names::{Epoch, LogNumber, ManifestName, RunName};
 use super::objects::Objects;
@@ -107,11 +107,18 @@ impl Claim {
         }
         let step = self.reader.poll()?.ok_or(SharedError::Collected(self.reader.position()))?;
         let header = step.object.header;
-        self.recent.push_back(Mark::of(&header));
+        if self.manifest.as_ref().is_none_or(|manifest| header.number >= manifest.start) {
+            self.recent.push_back(Mark::of(&header));
+        }
         if header.is_fence && self.fences.last().is_none_or(|last| *last < header.number) {
             self.fences.push(header.number);
         }
         Ok(Some(step))
+    }
+
+    /// Like [`Reader::move_to`].
+    pub fn move_to(&mut self, position: Position) {
+        self.reader.move_to(position);
     }
 
     /// Returns the writer. Reads what is left of the log. If the store was empty, creates its first manifest, which
@@ -271,6 +278,11 @@ impl Writer {
     /// Returns the last entry in the store.
     pub fn last(&self) -> Sequence {
         self.last.end().previous()
+    }
+
+    /// Returns the position after the last object of the log.
+    pub fn position(&self) -> Position {
+        self.last.position()
     }
 
     /// Returns the newest manifest.

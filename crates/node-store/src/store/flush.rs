@@ -156,7 +156,13 @@ impl Shared {
                 return Err(error);
             }
         }
-        MutexGuard::unlocked(writer, || Ok(self.log.drop_through(batch.logged)?))
+        MutexGuard::unlocked(writer, || self.drop_log(batch.logged))
+    }
+
+    /// Drops the log entries up to `logged`, all of which are in runs, except those that the shared store may lack.
+    pub(super) fn drop_log(&self, logged: Sequence) -> Result<(), StoreError> {
+        let kept_after = *self.kept_after.lock();
+        Ok(self.log.drop_through(logged.min(kept_after))?)
     }
 
     fn batch(&self, writer: &Writer) -> Result<Batch, StoreError> {

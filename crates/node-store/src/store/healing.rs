@@ -48,6 +48,7 @@ impl Shared {
             is_merging: self.archive.is_merging(),
             merged_bytes: self.archive.merged_bytes(),
             next_merge_bytes: self.archive.plan().map_or(0, |plan| plan.bytes()),
+            publication: self.publication.get().map(|publication| publication.health(&self.log)),
         }
     }
 
@@ -108,7 +109,8 @@ impl Shared {
     /// If writes fail, tries to make them succeed again. If a run could not be written, starts writing it again.
     pub(super) fn heal(&self, writer: &mut Writer) -> Result<(), StoreError> {
         self.archive.shared().failed.read_again();
-        if self.failed_writes.lock().reason.is_none() || writer.state == WriterState::Poisoned {
+        let is_final = writer.state == WriterState::Poisoned || self.check_publication().is_err();
+        if is_final || self.failed_writes.lock().reason.is_none() {
             return Ok(());
         }
         probe(&*self.folder).map_err(StoreError::File)?;

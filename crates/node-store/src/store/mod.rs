@@ -9,6 +9,7 @@ mod merger;
 mod open;
 mod options;
 mod prune;
+mod publish;
 mod reader;
 mod records;
 mod snapshot;
@@ -23,6 +24,7 @@ pub(crate) use manifest::seal as seal_manifest;
 #[cfg(test)]
 pub(crate) use manifest::{Listed, Manifest};
 pub use options::{Options, SyncPolicy};
+pub use publish::{PublishOptions, RestoreProgress};
 pub use reader::{Refreshing, StoreReader};
 pub use stats::{Stats, TableStats};
 pub use verify::{Difference, RowFault, Verified, VerifyOptions, VerifyProgress};
@@ -42,10 +44,11 @@ use node_core::backend::{
 use node_core::block::{BlockRef, ExecutedBlock};
 use node_types::BlockNumber;
 use parking_lot::{Condvar, Mutex, RwLock};
+use publish::Publication;
 use records::Records;
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
 /// A [`StateBackend`] that stores a chain in one folder, or in memory, with every state of the chain.
@@ -84,6 +87,10 @@ struct Shared {
     sync_always: AtomicBool,
     archive: Archive,
     log: Wal,
+    /// Later entries remain in the log, although they may be in runs.
+    kept_after: Mutex<Sequence>,
+    /// Set once the chain is published to a shared store.
+    publication: OnceLock<Arc<Publication>>,
     /// Held for reading from the append of an entry until its sync returns; for writing while the log is rolled back.
     logging: RwLock<()>,
     failed_writes: Mutex<FailedWrites>,
@@ -137,8 +144,7 @@ impl Store {
     /// # Errors
     /// Fails if the log cannot be synced.
     pub fn sync(&self) -> Result<(), BackendError> {
-        let synced = self.shared.log.sync().map_err(StoreError::from);
-        Ok(synced.inspect_err(|error| self.shared.note_failure(error))?)
+        Ok(self.shared.sync().inspect_err(|error| self.shared.note_failure(error))?)
     }
 
     /// Changes the sync policy, for an import into a store that serves requests afterwards. When it returns, all
@@ -190,6 +196,7 @@ impl Drop for Store {
     /// Moves everything to runs, so that the next start does not have to read the log. If this fails, the log has
     /// everything.
     fn drop(&mut self) {
+        self.stop_publishing();
         let _ = self.flush();
         self.shared.writer.lock().closing = true;
         self.shared.turn.notify_all();
@@ -212,7 +219,11 @@ impl Shared {
         writes: &[RecordWrite],
         change: impl FnOnce(&mut ChainVersion) -> Result<(HeadChange, Vec<u8>), BackendError>,
     ) -> Result<HeadChange, BackendError> {
+        if let Some(publication) = self.publication.get() {
+            publication.wait_for_room(&self.log);
+        }
         let mut writer = self.writer.lock();
+        self.check_publication()?;
         self.check(&writer)?;
         // If `change` panics, the resulting state is unknown.
         writer.state = WriterState::Poisoned;
@@ -269,18 +280,35 @@ impl Shared {
     }
 
     fn write_log(&self, entry: &[u8], writes: &[RecordWrite]) -> Result<Sequence, StoreError> {
-        let _logging = self.logging.read();
-        let sequence = self.log_with_records(entry, writes)?;
+        self.logged(|| self.log_with_records(entry, writes))
+    }
+
+    /// Calls `append`, which returns the entry that it appended to the log. Unless the policy is to sync on demand, makes
+    /// it durable, and waits until it is published if it has to be.
+    fn logged(&self, append: impl FnOnce() -> Result<Sequence, StoreError>) -> Result<Sequence, StoreError> {
+        let logging = self.logging.read();
+        let sequence = append()?;
         if self.sync_always.load(Ordering::SeqCst) {
             self.log.sync_through(sequence)?;
+            // A durable entry is never rolled back.
+            drop(logging);
+            self.wait_until_published(sequence)?;
         }
         Ok(sequence)
+    }
+
+    /// Makes all entries of the log durable, and waits until they are published if they have to be.
+    fn sync(&self) -> Result<(), StoreError> {
+        let last = self.log.last();
+        self.log.sync_through(last)?;
+        self.wait_until_published(last)
     }
 }
 
 impl Shared {
     /// Fails if the chain cannot be changed.
     fn check(&self, writer: &Writer) -> Result<(), StoreError> {
+        self.check_refused()?;
         match writer.state {
             WriterState::Ready => Ok(()),
             WriterState::Poisoned => Err(StoreError::Poisoned),
@@ -403,8 +431,7 @@ impl StateBackend for Store {
         if !self.shared.sync_always.load(Ordering::SeqCst) {
             return Ok(());
         }
-        self.shared.log.sync().map_err(|error| {
-            let error = StoreError::from(error);
+        self.shared.sync().map_err(|error| {
             self.shared.note_failure(&error);
             // The caller will refuse the change, so it must be removed from the log.
             self.shared.roll_back_refused(&self.shared.writer.lock());

@@ -3,6 +3,7 @@
 use super::archive::Archive;
 use super::healing::PROBE;
 use super::manifest;
+use super::publish::{MARKER_NAME, Marker};
 use super::snapshot::SnapshotFolder;
 use super::{Options, Records, Shared, Store, SyncPolicy, Writer, WriterState, append, keep_side_block, switch};
 use crate::block_bytes::BlockBytes;
@@ -27,9 +28,9 @@ use parking_lot::{Condvar, Mutex, RwLock};
 use std::collections::VecDeque;
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::{Arc, OnceLock};
 
 /// The first block of a new chain.
 struct Start<'a> {
@@ -59,17 +60,18 @@ pub(super) fn require_chain(path: &Path) -> Result<(), StoreError> {
     Err(if has_runs { StoreError::NoManifest } else { StoreError::NoChain })
 }
 
-/// Fails if a folder has runs that an interrupted start cannot have left: it creates the log before the first run.
+/// Fails if a folder has runs that an interrupted start cannot have left: it creates the log before the first run, or the
+/// marker if the folder is restored.
 fn refuse_unlisted_runs(path: &Path) -> Result<(), StoreError> {
     let mut files = std::fs::read_dir(path)?.filter_map(|file| file.ok()?.file_name().into_string().ok());
-    if files.any(|name| wal::is_log_file(&name)) { Ok(()) } else { Err(StoreError::NoManifest) }
+    if files.any(|name| wal::is_log_file(&name) || name == MARKER_NAME) { Ok(()) } else { Err(StoreError::NoManifest) }
 }
 
 /// Fails if a folder without a chain has other files than those that an interrupted start leaves. It is not the folder
 /// of a chain then, but somebody else's, and a chain created there would hide that.
 fn refuse_other_files(names: &[String]) -> Result<(), StoreError> {
     let is_ours = |name: &str| {
-        [LOCK_FILE, PROBE, LOST_AND_FOUND].contains(&name)
+        [LOCK_FILE, PROBE, LOST_AND_FOUND, MARKER_NAME].contains(&name)
             || wal::is_log_file(name)
             || RunId::of_file_name(name).is_some()
             || manifest::number_of(name).is_some()
@@ -206,6 +208,10 @@ impl Store {
             (None, Some(genesis)) => genesis.block_ref(),
             (None, None) => return Err(StoreError::NoChain.into()),
         };
+        let marked = Marker::read(&*folder)?;
+        if meta.is_none() && marked.is_some() {
+            return Err(StoreError::Unrestored.into());
+        }
         if meta.is_some() {
             Wal::check_presence(&*folder).map_err(StoreError::from)?;
             // Opening the log removes the entries that are in runs, so these must be durable.
@@ -215,7 +221,12 @@ impl Store {
         let (side_blocks, records) = (SideBlocks::read(&tables)?, read_records(&tables)?);
         let logged = meta.map_or(Sequence::default(), |meta| meta.logged);
         let log_folder = if folder.is_volatile() { Arc::new(Nowhere) } else { Arc::clone(&folder) };
-        let log = Wal::open(log_folder, logged, options.log).map_err(StoreError::from)?;
+        // What the shared store may lack remains in the log.
+        let kept_after = match options.publish {
+            true => marked.map_or(Sequence(0), |marked| marked.position.last),
+            false => Sequence(u64::MAX),
+        };
+        let log = Wal::open_keeping(log_folder, logged, kept_after, options.log).map_err(StoreError::from)?;
         let caches = Arc::new(Caches::new(options.cache_bytes as u64 - options.run_cache_bytes()));
         let earliest = meta.map_or(0, |meta| meta.earliest);
         let chain = ChainVersion::in_runs(head, earliest, tables, side_blocks, caches);
@@ -234,6 +245,8 @@ impl Store {
             sync_always: AtomicBool::new(options.sync == SyncPolicy::Always),
             archive,
             log,
+            kept_after: Mutex::new(kept_after),
+            publication: OnceLock::new(),
             logging: RwLock::default(),
             failed_writes: Mutex::default(),
             current: RwLock::new(Arc::new(chain)),

@@ -24,6 +24,8 @@ pub struct Options {
     pub merge: bool,
     /// After a failed write, the time between two attempts to write again.
     pub retry: Duration,
+    /// Whether [`Store::publish`] will be called. Entries of the log are then kept until the shared store has them.
+    pub publish: bool,
     /// Options of the write-ahead log.
     pub log: WalOptions,
 }
@@ -39,6 +41,7 @@ impl Default for Options {
             memory_bytes: 64 << 20,
             merge: true,
             retry: Duration::from_secs(1),
+            publish: false,
             // The log is dropped in whole segments, so with small ones there is less to read at startup.
             log: WalOptions { segment_bytes: 16 << 20, ..WalOptions::default() },
         }

@@ -29,6 +29,7 @@ impl Shared {
             self.flush()?;
             let mut writer = self.writer.lock();
             self.wait_for_flusher(&mut writer);
+            self.check_publication()?;
             self.check(&writer)?;
             if floor > self.current.read().head.number {
                 return Err(BackendError::UnknownBlock(floor));

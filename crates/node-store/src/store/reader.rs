@@ -397,7 +397,7 @@ fn was_removed(error: &StoreError) -> bool {
 }
 
 /// Returns the error of this crate within an error of applying an entry.
-fn unwrap(error: BackendError) -> StoreError {
+pub(super) fn unwrap(error: BackendError) -> StoreError {
     match error {
         BackendError::Storage(source) => match source.downcast::<StoreError>() {
             Ok(error) => *error,

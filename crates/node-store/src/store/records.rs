@@ -6,7 +6,6 @@ use crate::journal;
 use crate::wal::Sequence;
 use node_core::backend::{Record, RecordKind, RecordValues, RecordWrite};
 use std::collections::{BTreeSet, VecDeque};
-use std::sync::atomic::Ordering;
 
 /// Small durable records. All of them are in memory.
 #[derive(Default)]
@@ -59,6 +58,7 @@ impl Records {
 impl Shared {
     /// Logs records, and changes them in memory.
     pub(super) fn log_records(&self, writes: &[RecordWrite]) -> Result<Sequence, StoreError> {
+        self.check_publication()?;
         self.log_with_records(&journal::records(writes), writes)
     }
 
@@ -80,11 +80,6 @@ impl Shared {
 
     /// Logs records, and syncs the log unless the policy is to sync on demand.
     pub(super) fn write_records(&self, writes: &[RecordWrite]) -> Result<(), StoreError> {
-        let _logging = self.logging.read();
-        let sequence = self.log_records(writes)?;
-        if self.sync_always.load(Ordering::SeqCst) {
-            self.log.sync_through(sequence)?;
-        }
-        Ok(())
+        self.logged(|| self.log_records(writes)).map(drop)
     }
 }

@@ -14,13 +14,13 @@ use std::io::ErrorKind;
 /// A state in which a store may be after a crash.
 #[derive(Clone)]
 pub(super) struct Expected {
-    chain: TestChain,
-    record: Option<u8>,
-    earliest: BlockNumber,
+    pub(super) chain: TestChain,
+    pub(super) record: Option<u8>,
+    pub(super) earliest: BlockNumber,
 }
 
 impl Expected {
-    fn head(&self) -> BlockRef {
+    pub(super) fn head(&self) -> BlockRef {
         self.chain.head().header.block_ref()
     }
 
@@ -30,7 +30,7 @@ impl Expected {
     }
 
     /// Sets the record to a new value, or leaves it. Returns the writes.
-    fn note(&mut self, random: &mut Random) -> Vec<RecordWrite> {
+    pub(super) fn note(&mut self, random: &mut Random) -> Vec<RecordWrite> {
         if random.once_in(3) {
             return Vec::new();
         }

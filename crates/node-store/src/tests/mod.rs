@@ -9,6 +9,7 @@ mod large;
 mod layout;
 mod opening;
 mod pruning;
+mod publish;
 mod queries;
 mod random;
 mod reader;

@@ -1,5 +1,6 @@
 //! Reading durable entries.
 
+use super::format::FrameHeader;
 use super::segment::{SegmentReader, Step};
 use super::{Sequence, WalError};
 use crate::files::Folder;
@@ -11,6 +12,13 @@ pub struct Entry {
     /// Its number.
     pub sequence: Sequence,
     pub payload: Vec<u8>,
+}
+
+impl Entry {
+    /// Returns the number of bytes that it takes in the log.
+    pub(crate) fn logged_bytes(&self) -> u64 {
+        (FrameHeader::SIZE + self.payload.len()) as u64
+    }
 }
 
 /// An iterator over durable entries in order, read from the disk one at a time. Ends after the first error.

@@ -103,6 +103,8 @@ struct Pending {
     last: Sequence,
     /// The last durable entry.
     synced: Sequence,
+    /// Bytes of the frames that became durable since the log was opened.
+    synced_bytes: u64,
     /// The failure after which the log accepts nothing until it is rolled back. Until then, `frames` has all entries
     /// that are not durable.
     poison: Option<WalError>,
@@ -127,15 +129,28 @@ impl Wal {
     /// [`WalError::Corrupt`] or [`WalError::Missing`] if a later entry was durable and cannot be read, and
     /// [`WalError::Repeated`] if an entry is in two segments. In these cases the segments are not changed.
     pub fn open(folder: Arc<dyn Folder>, flushed: Sequence, options: WalOptions) -> Result<Self, WalError> {
-        let mut recovered = recovery::recover(&*folder, flushed)?;
+        Self::open_keeping(folder, flushed, flushed, options)
+    }
+
+    /// Like [`open`](Self::open), but keeps the segments with entries after `removable` even if they are in runs.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open).
+    pub(crate) fn open_keeping(
+        folder: Arc<dyn Folder>,
+        flushed: Sequence,
+        removable: Sequence,
+        options: WalOptions,
+    ) -> Result<Self, WalError> {
+        let mut recovered = recovery::recover(&*folder, flushed, removable)?;
         let removed = std::mem::take(&mut recovered.removed);
         // The keys of its hasher are the standard library's only source of random numbers.
         let salt = RandomState::new().build_hasher().finish();
         let last = recovered.last;
         let writer = Writer::begin(Arc::clone(&folder), recovered, salt, options.segment_bytes)?;
         recovery::remove_segments(&*folder, &removed)?;
-        let pending =
-            Pending { frames: Vec::new(), spare: Vec::new(), syncing: false, last, synced: last, poison: None };
+        let (frames, spare) = Default::default();
+        let pending = Pending { frames, spare, syncing: false, last, synced: last, synced_bytes: 0, poison: None };
         Ok(Self {
             folder,
             buffer_bytes: options.buffer_bytes,
@@ -208,6 +223,7 @@ impl Wal {
         match &result {
             Ok(()) => {
                 pending.synced = through;
+                pending.synced_bytes += frames.len() as u64;
                 pending.keep(frames);
             }
             Err(error) => {
@@ -255,6 +271,7 @@ impl Wal {
         if result.is_ok() {
             pending.poison = None;
             (pending.last, pending.synced) = (through, through);
+            pending.synced_bytes += frames.len() as u64;
             pending.keep(frames);
         } else {
             pending.frames = frames;
@@ -271,6 +288,17 @@ impl Wal {
     /// Returns the last durable entry.
     pub fn synced(&self) -> Sequence {
         self.pending.lock().synced
+    }
+
+    /// Returns the number of bytes that became durable since the log was opened, of which each entry has
+    /// [`Entry::logged_bytes`].
+    pub(crate) fn synced_bytes(&self) -> u64 {
+        self.pending.lock().synced_bytes
+    }
+
+    /// Returns the first entry that the log has, or the next one if it has none.
+    pub(crate) fn first(&self) -> Sequence {
+        self.writer.lock().segments().first().copied().unwrap_or_default()
     }
 
     /// Returns the durable entries after `sequence` in order, read from the disk one at a time.

@@ -31,14 +31,18 @@ pub(super) struct Recovered {
 
 /// Reads the whole log and repairs its end. Changes nothing if durable entries after `flushed` are damaged or
 /// missing.
-pub(super) fn recover(folder: &dyn Folder, flushed: Sequence) -> Result<Recovered, WalError> {
+///
+/// Of the segments whose entries are all flushed, those without an entry after `removable` are to be removed.
+pub(super) fn recover(folder: &dyn Folder, flushed: Sequence, removable: Sequence) -> Result<Recovered, WalError> {
     let (mark, marked) = Mark::open(folder)?;
     let names = folder.list().map_err(WalError::io("list", "the folder"))?;
     let mut segments: Vec<Sequence> = names.iter().filter_map(|name| parse_segment_name(name)).collect();
     segments.sort_unstable();
     // A segment ends where the next one begins.
-    let passed = segments.iter().skip(1).take_while(|next| next.previous() <= flushed).count();
-    let mut removed: Vec<Sequence> = segments.drain(..passed).collect();
+    let ended_by = |last: Sequence| segments.iter().skip(1).take_while(|next| next.previous() <= last).count();
+    let (passed, passed_removable) = (ended_by(flushed), ended_by(removable.min(flushed)));
+    let mut kept: Vec<Sequence> = segments.drain(..passed).collect();
+    let mut removed: Vec<Sequence> = kept.drain(..passed_removable).collect();
 
     let scan = scan(folder, &segments, flushed, marked)?;
     if let Some(reader) = scan.newest {
@@ -46,9 +50,11 @@ pub(super) fn recover(folder: &dyn Folder, flushed: Sequence) -> Result<Recovere
     }
     // If the newest segment has no entries, a new one with the same name is created.
     segments.retain(|first| *first <= scan.last);
-    if scan.last <= flushed {
+    if scan.last <= flushed.min(removable) {
         removed.append(&mut segments);
     }
+    kept.append(&mut segments);
+    let segments = kept;
     Ok(Recovered { mark, segments, removed, last: scan.last.max(flushed) })
 }
 

@@ -188,3 +188,40 @@ fn the_log_works_on_a_real_folder() {
         wal.sync().unwrap();
     }
 }
+
+#[test]
+fn flushed_entries_remain_in_the_log_as_long_as_they_are_kept() {
+    let disk = FaultyDisk::new();
+    let options = WalOptions { segment_bytes: 100, ..WalOptions::default() };
+    let log = Wal::open(disk.folder(), Sequence(0), options).unwrap();
+    for number in 1..=9u8 {
+        log.append(&[number; 60]).unwrap();
+        log.sync().unwrap();
+    }
+    drop(log);
+    let read = |log: &Wal, after| {
+        log.entries_after(Sequence(after)).map(|entry| entry.unwrap().payload[0]).collect::<Vec<_>>()
+    };
+    for flushed in [4, 9] {
+        let mut log = Wal::open_keeping(disk.folder(), Sequence(flushed), Sequence(2), options).unwrap();
+        assert_eq!(read(&log, 2), [3, 4, 5, 6, 7, 8, 9]);
+        assert!(log.first() <= Sequence(3));
+        log.drop_through(Sequence(2)).unwrap();
+        log = Wal::open_keeping(disk.folder(), Sequence(flushed), Sequence(2), options).unwrap();
+        assert_eq!(read(&log, 2), [3, 4, 5, 6, 7, 8, 9]);
+        assert_eq!(log.last(), Sequence(9));
+    }
+    // An entry follows those that are kept, which can be read through it.
+    let log = Wal::open_keeping(disk.folder(), Sequence(9), Sequence(2), options).unwrap();
+    let bytes = log.synced_bytes();
+    assert_eq!(log.append(&[10; 60]).unwrap(), Sequence(10));
+    log.sync().unwrap();
+    assert_eq!(log.synced_bytes() - bytes, log.entries_after(Sequence(9)).next().unwrap().unwrap().logged_bytes());
+    let mut tail = LogTail::after(Sequence(2));
+    for number in 3..=10 {
+        assert_eq!(tail.read(&*disk.folder(), log.synced()).unwrap().unwrap().payload[0], number);
+    }
+    drop(log);
+    let log = Wal::open(disk.folder(), Sequence(9), options).unwrap();
+    assert!(log.first() > Sequence(8) && read(&log, 9) == [10]);
+}

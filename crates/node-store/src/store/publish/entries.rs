@@ -1,0 +1,127 @@
+//! The publisher: copies durable entries of the write-ahead log to that of the shared store.
+
+use super::{End, PUBLISHER, Publication, State};
+use crate::error::StoreError;
+use crate::shared::Epoch;
+use crate::store::Shared;
+use crate::wal::{Entry, LogTail, Sequence};
+use node_core::sources::Sources;
+use std::time::{Duration, Instant};
+
+/// Size in bytes of the entries at which an object of the log is full.
+const OBJECT: u64 = 8 << 20;
+
+/// Time after a failure until the next attempt, which is in addition to the pauses between requests.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Entries that were read and are not published.
+struct Batch {
+    tail: LogTail,
+    entries: Vec<Entry>,
+    bytes: u64,
+    /// The last entry that needs no further attention.
+    done: Sequence,
+}
+
+impl Shared {
+    /// Publishes the entries after `from`, until publishing ends.
+    pub(super) fn run_publisher(&self, publication: &Publication, from: Sequence) {
+        let mut batch = Batch { tail: LogTail::after(from), entries: Vec::new(), bytes: 0, done: from };
+        let mut last = Instant::now();
+        while let Some((through, seen)) = self.next_entries(publication, batch.done, last) {
+            match self.publish_entries(publication, &mut batch, through) {
+                Ok(()) => {
+                    publication.published(&mut batch, seen, self.log.synced());
+                    last = Instant::now();
+                }
+                Err(StoreError::Fenced { by }) => return self.fenced(publication, by),
+                Err(error) => {
+                    publication.note(PUBLISHER, Some(Sources(&error).to_string()));
+                    let mut state = publication.state.lock();
+                    if state.end.is_none() {
+                        publication.entries.wait_for(&mut state, PAUSE);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Waits until there are entries after `done`, or until readers need to see that this writer is alive. `last` is when
+    /// the last object was created. Returns the last entry to publish and the time at which it was the last durable one;
+    /// `None` if publishing has ended.
+    fn next_entries(&self, publication: &Publication, done: Sequence, last: Instant) -> Option<(Sequence, Instant)> {
+        let options = &publication.options;
+        let mut state = publication.state.lock();
+        loop {
+            if state.end.is_some() {
+                return None;
+            }
+            let (synced, now) = (self.log.synced(), Instant::now());
+            let is_behind = synced > done;
+            if is_behind {
+                state.behind.get_or_insert(now);
+            }
+            if state.closing && (!is_behind || state.needs_runs) {
+                drop(state);
+                publication.end(End::Closed);
+                return None;
+            }
+            let is_urgent = state.wanted > done && synced >= state.wanted || state.closing;
+            let pause = if is_behind { options.interval } else { options.heartbeat };
+            let left = (last + pause).saturating_duration_since(now);
+            if !state.needs_runs && (left.is_zero() || is_behind && is_urgent) {
+                return Some((synced, now));
+            }
+            let pause = if state.needs_runs { options.interval } else { left.min(options.interval) };
+            publication.entries.wait_for(&mut state, pause);
+        }
+    }
+
+    fn publish_entries(
+        &self,
+        publication: &Publication,
+        batch: &mut Batch,
+        through: Sequence,
+    ) -> Result<(), StoreError> {
+        while batch.bytes < OBJECT
+            && let Some(entry) = batch.tail.read(&*self.folder, through)?
+        {
+            batch.bytes += entry.logged_bytes();
+            batch.entries.push(entry);
+        }
+        // Entries that were skipped because they are in runs are not committed.
+        publication.writer.lock().commit(&batch.entries)?;
+        Ok(())
+    }
+
+    /// Ends publishing because another server has become the writer.
+    pub(super) fn fenced(&self, publication: &Publication, by: Option<Epoch>) {
+        publication.end(End::Fenced(by));
+        self.note_failure(&StoreError::Fenced { by });
+    }
+}
+
+impl Publication {
+    /// Records that `batch` was published. `synced` is the last durable entry; the one before which `batch` ends was
+    /// durable at `seen`.
+    fn published(&self, batch: &mut Batch, seen: Instant, synced: Sequence) {
+        let mut state = self.state.lock();
+        let State { published, published_bytes, published_entries, behind, .. } = &mut *state;
+        if let Some(last) = batch.entries.last() {
+            *published = (*published).max(last.sequence);
+            batch.done = last.sequence;
+        }
+        *published_bytes += batch.bytes;
+        *published_entries += batch.entries.len() as u64;
+        *behind = match *behind {
+            _ if batch.done >= synced => None,
+            Some(_) if batch.bytes < OBJECT => Some(seen),
+            behind => behind,
+        };
+        state.failures[PUBLISHER] = None;
+        drop(state);
+        batch.entries.clear();
+        batch.bytes = 0;
+        self.progress.notify_all();
+    }
+}
