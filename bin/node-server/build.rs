@@ -5,7 +5,7 @@ use std::env;
 use std::process::Command;
 
 /// The features in `Cargo.toml`.
-const FEATURES: [&str; 3] = ["compression", "fast-crypto", "tls"];
+const FEATURES: [&str; 4] = ["compression", "fast-crypto", "object-store", "tls"];
 
 fn main() {
     println!("cargo::rerun-if-env-changed=BUILD_COMMIT");

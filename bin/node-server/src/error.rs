@@ -9,6 +9,7 @@ use node_core::protocol::Relaxations;
 pub(crate) use node_core::sources::Sources;
 use node_dev::DevNodeError;
 use node_http::{InvalidTls, InvalidTokens, MetricsError, ServeError};
+use node_store::shared::{Fault, ObjectsError, SharedError};
 use node_store::{BackupError, Difference, StoreError};
 use node_types::BlockNumber;
 use std::error::Error;
@@ -38,6 +39,10 @@ pub(crate) enum CommandError {
     NoHome,
     #[error("{needed_by} needs a folder, but --data-dir is :memory:")]
     InMemory { needed_by: &'static str },
+    #[error("{needed_by} needs --data-dir")]
+    NoFolder { needed_by: &'static str },
+    #[error("shared store {url}")]
+    SharedStore { url: String, source: Box<ObjectsError> },
     #[error("data folder {}", .path.display())]
     Store { path: PathBuf, source: Box<dyn Error + Send + Sync> },
     #[error("data folder {} must have a chain (--existing)", .path.display())]
@@ -133,6 +138,8 @@ impl CommandError {
             Self::NoHome | Self::InMemory { .. } | Self::AboveHead { .. } | Self::Genesis { .. } => return true,
             Self::CodeSizeLimit { .. } | Self::NoTxGasLimit => return true,
             Self::NoBlocks { .. } | Self::Tokens { .. } | Self::Tls { .. } | Self::Socket(_) => return true,
+            Self::NoFolder { .. } => return true,
+            Self::SharedStore { source, .. } => source.as_ref(),
             Self::Dev(DevNodeError::Backend(BackendError::Storage(source))) | Self::Store { source, .. } => {
                 source.as_ref()
             }
@@ -183,11 +190,22 @@ fn is_temporary(error: &(dyn Error + 'static)) -> bool {
                 | ErrorKind::UnexpectedEof
         );
     }
+    if let Some(StoreError::Shared(SharedError::Objects(ObjectsError { fault, .. }))) = error.downcast_ref() {
+        return matches!(fault, Fault::Transient | Fault::Cancelled);
+    }
     matches!(error.downcast_ref(), Some(BackendError::Locked { .. } | BackendError::Interrupted(_)))
         || matches!(
             error.downcast_ref(),
             // A volume may be mounted later.
             Some(StoreError::NoChain | StoreError::Unwritable { .. } | StoreError::Poisoned | StoreError::Closed)
+        )
+        || matches!(
+            error.downcast_ref(),
+            // Another server was starting.
+            Some(
+                StoreError::Fenced { .. }
+                    | StoreError::Shared(SharedError::Restless { .. } | SharedError::Collected(_))
+            )
         )
 }
 

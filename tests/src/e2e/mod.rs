@@ -33,6 +33,7 @@ mod pages;
 mod paging;
 mod passed_on;
 mod producer;
+mod publish;
 mod read_only;
 mod refused_writes;
 mod response_limits;

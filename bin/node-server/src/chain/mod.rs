@@ -2,4 +2,5 @@
 
 pub(crate) mod import_mark;
 pub(crate) mod open;
+pub(crate) mod publish;
 pub(crate) mod wiring;

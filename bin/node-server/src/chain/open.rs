@@ -1,9 +1,10 @@
 //! Opening the chain on which a command operates.
 
+use super::publish;
 use crate::error::CommandError;
 use crate::files;
 use crate::options::data_dir::{DataDir, default_folder};
-use crate::options::{CacheOptions, CreationOptions, ExistingChain, StorageOptions};
+use crate::options::{CacheOptions, CreationOptions, ExistingChain, StorageOptions, Target};
 use crate::server::notify::{self, LongStart};
 use node_chain::genesis::{ContinueError, Continued, ForkChange, LargeGenesis};
 use node_chain::{Genesis, dev_genesis};
@@ -123,7 +124,9 @@ pub(crate) fn recorded_genesis(folder: &Path, caches: &CacheOptions) -> Result<O
         return Ok(None);
     }
     let failed = |error| CommandError::store(folder, error);
-    let store = Store::open_existing(folder, store_options(caches)).map_err(failed)?;
+    // The log remains as it is, in case the chain will be published.
+    let options = Options { publish: true, ..store_options(caches) };
+    let store = Store::open_existing(folder, options).map_err(failed)?;
     genesis_of(&store).map_err(failed)
 }
 
@@ -211,16 +214,18 @@ pub(crate) fn log_chain(
 }
 
 /// Opens the chain in `folder`, or creates it there; without a folder, starts a chain in memory. This is the only place
-/// that chooses a backend.
+/// that chooses a backend. Publishes the chain to `target`, if that is given.
 pub(crate) fn store(
     folder: Option<&Path>,
     start: &Start,
     caches: &CacheOptions,
     sync: SyncPolicy,
+    target: Option<&Target>,
     context: &Context,
 ) -> Result<Arc<Store>, CommandError> {
     let store = match folder {
-        Some(path) => create_store(path, start, caches, sync, context)?,
+        Some(path) => create_store(path, start, caches, sync, target, context)?,
+        None if target.is_some() => return Err(CommandError::NoFolder { needed_by: "--publish" }),
         None => {
             let options = Options { cache_bytes: caches.cache_bytes(), ..Options::in_memory() };
             start.open(Arc::new(MemoryFolder::default()), context, options)?
@@ -229,18 +234,20 @@ pub(crate) fn store(
     Ok(Arc::new(store))
 }
 
-/// Opens the chain in a folder, or creates it there.
+/// Opens the chain in a folder, or creates it there. Publishes it to `target`, if that is given.
 pub(crate) fn create_store(
     path: &Path,
     start: &Start,
     caches: &CacheOptions,
     sync: SyncPolicy,
+    target: Option<&Target>,
     context: &Context,
 ) -> Result<Store, CommandError> {
     let options = match sync {
         SyncPolicy::Always => Options { cache_bytes: caches.cache_bytes(), ..Options::default() },
         SyncPolicy::OnDemand => store_options(caches),
     };
+    let options = Options { publish: target.is_some(), ..options };
     let open = || {
         Store::check_usable(path)?;
         let folder = DiskFolder::open(path).map_err(StoreError::from)?;
@@ -248,7 +255,11 @@ pub(crate) fn create_store(
         continue_with(&store, &start.genesis)?;
         Ok(store)
     };
-    open().map_err(|error| CommandError::store(path, error))
+    let store = open().map_err(|error| CommandError::store(path, error))?;
+    if let Some(target) = target {
+        publish::publish(&store, path, target)?;
+    }
+    Ok(store)
 }
 
 /// Opens the chain in a folder for reading, while another process may write it. Returns it with its genesis: that of

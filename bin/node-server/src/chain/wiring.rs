@@ -2,7 +2,7 @@
 
 use super::open::{self, Start};
 use crate::error::CommandError;
-use crate::options::{CacheOptions, ServerOptions};
+use crate::options::{CacheOptions, ServerOptions, Target};
 use node_chain::BlockImporter;
 use node_core::backend::StateBackend;
 use node_core::context::Context;
@@ -38,15 +38,17 @@ pub(crate) fn node_builder(
 }
 
 impl Wiring {
-    /// Opens or creates the store in `folder`, or creates a chain in memory. Logs which of the two.
+    /// Opens or creates the store in `folder`, or creates a chain in memory. Logs which of the two. Publishes it to
+    /// `target`, if that is given.
     pub(crate) fn open(
         start: Start,
         folder: Option<&Path>,
         caches: &CacheOptions,
+        target: Option<&Target>,
         context: &Context,
     ) -> Result<Self, CommandError> {
         let created = folder.filter(|folder| !Store::exists(folder));
-        let store = open::store(folder, &start, caches, SyncPolicy::OnDemand, context)?;
+        let store = open::store(folder, &start, caches, SyncPolicy::OnDemand, target, context)?;
         if let Some(folder) = created {
             tracing::warn!("{} had no chain, so one was created there; --existing refuses that", folder.display());
         }
@@ -70,9 +72,11 @@ impl Wiring {
         Ok(self.store.set_sync_policy(SyncPolicy::Always)?)
     }
 
-    /// Makes everything in the folder durable. Dropping the backend may not do this, because requests that exceeded
+    /// Ends publishing, and makes everything in the folder durable. Dropping the backend may not do this, because requests that exceeded
     /// their deadline may still hold it.
-    pub(crate) fn flush(&self) -> Result<(), CommandError> {
+    pub(crate) fn close(&self) -> Result<(), CommandError> {
+        // First, because a change may be waiting for the shared store.
+        self.store.stop_publishing();
         Ok(self.store.flush()?)
     }
 }

@@ -7,7 +7,9 @@ use crate::command::prune::{check_floor, prune};
 use crate::command::report::{self, Report};
 use crate::error::CommandError;
 use crate::files::{self, Unpacked};
-use crate::options::{CreationOptions, GenesisOptions, OutputOptions, PruneBefore, StorageOptions};
+use crate::options::{
+    CreationOptions, GenesisOptions, OutputOptions, PruneBefore, PublishArguments, StorageOptions, Target,
+};
 use clap::Args;
 use node_chain::{BlockImporter, ImportSummary, Progress, import_rest};
 use node_core::backend::{BackendError, StateBackend};
@@ -41,6 +43,8 @@ pub(crate) struct ImportOptions {
     #[command(flatten)]
     pub(crate) prune: PruneBefore,
     #[command(flatten)]
+    publish: PublishArguments,
+    #[command(flatten)]
     pub(crate) output: OutputOptions,
 }
 
@@ -58,7 +62,9 @@ pub(crate) fn run(options: &ImportOptions) -> Result<(), CommandError> {
     let folder = open::folder(&options.storage, &options.creation, &start.genesis)?
         .ok_or(CommandError::InMemory { needed_by: "import" })?;
     let caches = &options.storage.caches;
-    let store = Arc::new(open::create_store(&folder, &start, caches, SyncPolicy::OnDemand, shutdown.context())?);
+    let (target, context) = (Target::new(&options.publish, None)?, shutdown.context());
+    let store = open::create_store(&folder, &start, caches, SyncPolicy::OnDemand, target.as_ref(), context)?;
+    let store = Arc::new(store);
     let spec = Arc::new(start.genesis.spec);
     let evm = open::evm(&spec, caches);
     let chain = BlockImporter::new(store.clone(), evm.clone(), evm, spec);
@@ -77,6 +83,15 @@ pub(crate) fn run(options: &ImportOptions) -> Result<(), CommandError> {
         let pruned = prune(&store, floor)?;
         let _ = writeln!(io::stderr(), "{pruned}");
     }
+    let mut last = Instant::now();
+    store.wait_until_published(shutdown.context(), |publication| {
+        if last.elapsed() >= report::LINE_INTERVAL {
+            last = Instant::now();
+            let left = publication.lag_bytes + publication.uploading_bytes;
+            let reason = publication.failure.map_or_else(String::new, |reason| format!(": {reason}"));
+            let _ = writeln!(io::stderr(), "{left} bytes are to be published{reason}");
+        }
+    })?;
     let view = store.view()?;
     let (head, earliest) = (view.head(), view.earliest_state());
     let ImportSummary { imported, known, gas, elapsed } = sum;

@@ -1,8 +1,8 @@
 //! `ethnode run`: imports chain files and serves the chain until a signal arrives.
 
 use crate::chain::import_mark::{ImportMark, Resumed};
-use crate::chain::open;
 use crate::chain::wiring::Wiring;
+use crate::chain::{open, publish};
 use crate::command::follow::{self, Following};
 use crate::command::health::http_url;
 use crate::command::progress::{ImportReporter, Rates};
@@ -11,7 +11,11 @@ use crate::command::read_only;
 use crate::error::{CommandError, Sources};
 use crate::files::{self, Input, Unpacked};
 use crate::logging;
-use crate::options::{CreationOptions, GenesisOptions, PruneBefore, ServerOptions, StorageOptions};
+use crate::options::data_dir::DataDir;
+use crate::options::{
+    CreationOptions, GenesisOptions, PruneBefore, PublishArguments, RestoreArguments, ServerOptions, StorageOptions,
+    Target,
+};
 use crate::server::{metrics, notify, reload, write_failure, writer};
 use clap::{ArgAction, Args};
 use node_chain::{BlockImporter, FileError, ImportSummary, dev_genesis, import_rest};
@@ -44,12 +48,16 @@ pub(crate) struct RunOptions {
     /// Serve a chain that another process writes, such as `run --follow`, and show its blocks as they come; needs only
     /// permission to read, takes no lock and writes nothing
     #[arg(long, help_heading = "Storage")]
-    #[arg(conflicts_with_all = ["import", "follow", "head", "prune_before", "serve_while_importing"])]
+    #[arg(conflicts_with_all = ["import", "follow", "head", "prune_before", "serve_while_importing", "shared_store"])]
     read_only: bool,
     /// URL of the server that writes the chain, to which transactions, requests about filters and the pool, and control of a
     /// development chain are passed on
     #[arg(long, value_name = "URL", value_parser = http_url, help_heading = "Storage", requires = "read_only")]
     pub(crate) writer: Option<Uri>,
+    #[command(flatten)]
+    publish: PublishArguments,
+    #[command(flatten)]
+    restore: RestoreArguments,
     #[command(flatten)]
     pub(crate) prune: PruneBefore,
     #[command(flatten)]
@@ -104,11 +112,17 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), CommandError> {
         return read_only::run(options, http, shutdown);
     }
     let genesis_file = options.chain.genesis.genesis.as_deref();
+    let target = Target::new(&options.publish, Some(&options.restore))?;
+    let given_folder = match &options.storage.data_dir {
+        Some(DataDir::Folder(path)) => Some(&**path),
+        _ => None,
+    };
+    publish::restore(&options.restore, target.as_ref(), given_folder, shutdown.context())?;
     let start = open::start(genesis_file, &options.storage, &options.creation, shutdown.context())?;
     let folder = open::folder(&options.storage, &options.creation, &start.genesis)?;
     metrics::include_folder(&http, folder.as_deref());
     let is_built_in = genesis_file.is_none() && start.genesis == dev_genesis();
-    let wiring = Wiring::open(start, folder.as_deref(), &options.storage.caches, shutdown.context())?;
+    let wiring = Wiring::open(start, folder.as_deref(), &options.storage.caches, target.as_ref(), shutdown.context())?;
     write_failure::watch(&options.server.operation, wiring.store.clone())?;
     let served = if options.chain.import.is_empty() {
         build(options, &wiring, &http, shutdown.context()).and_then(|()| {
@@ -128,7 +142,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), CommandError> {
         Err(stopped @ CommandError::Stopped { .. }) => tracing::info!("{stopped}"),
         served => served?,
     }
-    wiring.flush()
+    wiring.close()
 }
 
 /// Opens the node of a chain. The built-in chain counts as a development chain as long as it has no blocks.

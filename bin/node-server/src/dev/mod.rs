@@ -19,7 +19,9 @@ pub(crate) use options::DevOptions;
 pub(crate) use terminal::Terminal;
 
 use crate::chain::open::{self, Start};
+use crate::chain::publish;
 use crate::error::CommandError;
+use crate::options::Target;
 use crate::server::{metrics, notify, reachable, reload, write_failure};
 use crate::{files, logging};
 use access::Access;
@@ -52,6 +54,8 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
     reload::register(&http);
     let _metrics = metrics::serve(&options.server, &http)?;
     let folder = options.folder();
+    let target = Target::new(&options.publish, Some(&options.restore))?;
+    publish::restore(&options.restore, target.as_ref(), folder, shutdown.context())?;
     options.storage.creation.check(folder)?;
     metrics::include_folder(&http, folder);
     let caches = &options.storage.caches;
@@ -81,7 +85,7 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
     let given = genesis.spec.relaxations;
     genesis.spec.relaxations = options.rules.relaxations(recorded_rules)?.union(given);
     let start = Start::from(genesis);
-    let store = open::store(folder, &start, caches, SyncPolicy::Always, shutdown.context())?;
+    let store = open::store(folder, &start, caches, SyncPolicy::Always, target.as_ref(), shutdown.context())?;
     open::log_chain(folder, &start.genesis, &*store)?;
     write_failure::watch(&options.server.operation, store.clone())?;
     let chain = DevNode::builder()
@@ -149,6 +153,8 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
     })?;
     drop((following, writing));
     dumped.map_or(Ok(()), |file| file.write())?;
+    // First, because a change may be waiting for the shared store.
+    store.stop_publishing();
     // Dropping the node may not close the store, because requests that exceeded their deadline may still hold it.
     Ok(store.flush()?)
 }

@@ -5,7 +5,9 @@ use super::state_file;
 use super::terminal::{Terminal, Traces};
 use crate::logging::{self, LogFormat};
 use crate::options::data_dir::DataDir;
-use crate::options::{CacheOptions, CreationOptions, OperationOptions, ServerOptions};
+use crate::options::{
+    CacheOptions, CreationOptions, OperationOptions, PublishArguments, RestoreArguments, ServerOptions,
+};
 use clap::{ArgAction, Args, ValueEnum};
 use node_core::pool::TransactionOrder;
 use node_core::producer::Mining;
@@ -34,6 +36,10 @@ pub(crate) struct DevOptions {
     pub(crate) mining: MiningOptions,
     #[command(flatten)]
     pub(crate) storage: DevStorageOptions,
+    #[command(flatten)]
+    pub(crate) publish: PublishArguments,
+    #[command(flatten)]
+    pub(crate) restore: RestoreArguments,
     #[command(flatten)]
     pub(crate) output: OutputOptions,
     #[command(flatten)]

@@ -9,7 +9,7 @@ use node_http::Starting;
 use std::process;
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tracing::Level;
 
 /// The exit status.
@@ -17,6 +17,9 @@ const STATUS: i32 = 3;
 
 /// Time between two checks.
 const INTERVAL: Duration = Duration::from_millis(200);
+
+/// Time between two log lines about an upload.
+const UPLOAD_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The reason for a failure that began and ended between two checks.
 const OVER: &str = "for a moment; the log line of the request that failed has the reason";
@@ -35,8 +38,11 @@ pub(crate) fn watch(options: &OperationOptions, backend: Arc<dyn StateBackend>) 
             "a part of the storage cannot be read, and requests for it fail until it can",
             "all of the storage can be read again",
         );
+        let mut publishing = Failing::new("the shared store is not up to date", "the shared store is up to date again");
+        let mut uploading = Instant::now();
         while let Some(backend) = backend.upgrade() {
-            let BackendHealth { failed_writes, write_failure, failed_reads, read_failure, .. } = backend.health();
+            let BackendHealth { failed_writes, write_failure, failed_reads, read_failure, publication, .. } =
+                backend.health();
             if ends && failed_writes > 0 {
                 let reason = write_failure.as_deref().unwrap_or(OVER);
                 print(Level::ERROR, &format!("changes cannot be stored (--exit-on-write-failure): {reason}"));
@@ -44,6 +50,14 @@ pub(crate) fn watch(options: &OperationOptions, backend: Arc<dyn StateBackend>) 
             }
             writes.note(failed_writes, write_failure.as_deref());
             reads.note(failed_reads, read_failure.as_deref());
+            if let Some(publication) = publication {
+                // A takeover is already reported as a failure to store changes.
+                publishing.note(0, publication.failure.as_deref().filter(|_| write_failure.is_none()));
+                if publication.uploading_bytes > 0 && uploading.elapsed() >= UPLOAD_INTERVAL {
+                    tracing::info!(left = publication.uploading_bytes, "uploading runs to the shared store");
+                    uploading = Instant::now();
+                }
+            }
             drop(backend);
             thread::sleep(INTERVAL);
         }

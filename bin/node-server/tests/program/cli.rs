@@ -29,6 +29,7 @@ fn the_long_version_lists_the_features() {
     for (name, enabled) in [
         ("compression", cfg!(feature = "compression")),
         ("fast-crypto", cfg!(feature = "fast-crypto")),
+        ("object-store", cfg!(feature = "object-store")),
         ("tls", cfg!(feature = "tls")),
     ] {
         assert_eq!(features.split(", ").any(|known| known == name), enabled, "{text}");

@@ -30,6 +30,13 @@ pub(crate) struct Gauges {
     pub(crate) storage_failures: Counters,
     pub(crate) storage_failing: LabeledGauges,
     pub(crate) replica_lag: FloatGauge,
+    pub(crate) publish_lag: FloatGauge,
+    pub(crate) publish_lag_bytes: Gauge,
+    pub(crate) publish_uploading: Gauge,
+    pub(crate) publish_failing: Gauge,
+    pub(crate) publish_epoch: Gauge,
+    pub(crate) published_entries: Counter,
+    pub(crate) uploaded_bytes: Counter,
     pub(crate) storage_bytes: Gauge,
     pub(crate) storage_free: Gauge,
     pub(crate) storage_files: Gauge,
@@ -62,6 +69,10 @@ impl Gauges {
         gauge("storage_files", "Immutable files that have the chain", &self.storage_files);
         gauge("storage_merging", "Whether such files are being merged, 1 or 0", &self.storage_merging);
         gauge("storage_next_merge_bytes", "Free space that the next merge needs", &self.storage_next_merge);
+        gauge("publish_lag_bytes", "Bytes of changes that the shared store lacks", &self.publish_lag_bytes);
+        gauge("publish_uploading_bytes", "Bytes of runs that are left to upload", &self.publish_uploading);
+        gauge("publish_failing", "Whether the shared store is not up to date, 1 or 0", &self.publish_failing);
+        gauge("publish_epoch", "Number of this writer of the shared store", &self.publish_epoch);
         gauge("blocks_expected", "Whether new blocks should arrive regularly, 1 or 0", &self.blocks_expected);
         gauge(
             "tls_certificate_expiry_seconds",
@@ -70,6 +81,12 @@ impl Gauges {
         );
         let lag = "Time since everything durable in the folder was visible, if another process writes it";
         registry.register("replica_lag_seconds", lag, self.replica_lag.clone());
+        let lag = "How long the oldest change that the shared store lacks has waited";
+        registry.register("publish_lag_seconds", lag, self.publish_lag.clone());
+        let entries = "Changes that were added to the shared store";
+        registry.register("publish_entries", entries, self.published_entries.clone());
+        let uploaded = "Bytes of runs that were uploaded to the shared store";
+        registry.register("publish_uploaded_bytes", uploaded, self.uploaded_bytes.clone());
         registry.register("storage_merged_bytes", "Bytes that merging has written", self.storage_merged.clone());
         let mut gauges = |name, help, gauges: &LabeledGauges| registry.register(name, help, gauges.clone());
         gauges("executor_threads", "Threads of a pool", &self.executor_threads);

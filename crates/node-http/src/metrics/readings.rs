@@ -58,6 +58,15 @@ fn read(service: &Service, gauges: &Gauges) {
         gauges.storage_failing.get_or_create(&label).set(i64::from(failing));
     }
     gauges.replica_lag.set(health.lag.unwrap_or_default().as_secs_f64());
+    if let Some(publication) = health.publication {
+        gauges.publish_lag.set(publication.lag.as_secs_f64());
+        gauges.publish_lag_bytes.set(signed(publication.lag_bytes));
+        gauges.publish_uploading.set(signed(publication.uploading_bytes));
+        gauges.publish_failing.set(i64::from(publication.failure.is_some()));
+        gauges.publish_epoch.set(signed(publication.epoch));
+        set(&gauges.published_entries, publication.published_entries);
+        set(&gauges.uploaded_bytes, publication.uploaded_bytes);
+    }
     gauges.storage_files.set(signed(health.files));
     gauges.storage_merging.set(i64::from(health.is_merging));
     set(&gauges.storage_merged, health.merged_bytes);

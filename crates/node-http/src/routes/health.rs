@@ -22,9 +22,9 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::get(
             "/ready",
             "Check that the server is ready",
-            "200 if the storage can be read and written, the chain has the blocks that it should have, a valid block can \
-             follow the head, and the head is recent enough; otherwise, and while the server shuts down, 503 with the \
-             reason.",
+            "200 if the storage can be read and written, the shared store is up to date if the chain is published, the \
+             chain has the blocks that it should have, a valid block can follow the head, and the head is recent enough; \
+             otherwise, and while the server shuts down, 503 with the reason.",
         )
         .limits(
             "any head of any age, unless the operator expects more (`max-head-age`, `min-head`, `expect-head`).",
@@ -56,12 +56,15 @@ async fn ready(exchange: Exchange) -> HttpResponse {
     });
     let service = exchange.service();
     let read = scheduling::run(&service.pools, Cost::Long, exchange.context(), read).await;
-    let BackendHealth { write_failure, read_failure, .. } = exchange.service().node.backend().health();
+    let BackendHealth { write_failure, read_failure, publication, .. } = exchange.service().node.backend().health();
     if let Some(reason) = write_failure {
         return exchange.fail(&HttpError::NotReady(format!("changes cannot be stored: {reason}")));
     }
     if let Some(reason) = read_failure {
         return exchange.fail(&HttpError::NotReady(format!("a part of the storage cannot be read: {reason}")));
+    }
+    if let Some(reason) = publication.and_then(|publication| publication.failure) {
+        return exchange.fail(&HttpError::NotReady(format!("the shared store is not up to date: {reason}")));
     }
     let (head, obstacle) = match read {
         Ok((_, _, Some(missing))) => return exchange.fail(&HttpError::NotReady(missing)),

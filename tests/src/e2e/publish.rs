@@ -1,0 +1,213 @@
+//! A writer that publishes to a shared store, and servers that replace it: `--publish` and `--restore`.
+
+use crate::generator::{Generator, Shape};
+use crate::server::{Server, free_port, node_server};
+use node_chain::BlockStream;
+use serde_json::{Value, json};
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+use std::thread;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+const FROM: &str = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
+const TO: &str = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
+
+/// A folder for the shared store and the data folders.
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.path().join(name).display().to_string()
+    }
+
+    fn url(&self) -> String {
+        format!("file://{}", self.path("store"))
+    }
+
+    /// Starts a development chain in the folder `data`, which publishes with the option `how`.
+    fn dev(&self, data: &str, how: &str, more: &[&str]) -> Server {
+        let (data, url) = (self.path(data), self.url());
+        Server::dev(["--data-dir", &data, how, &url].into_iter().chain(more.iter().copied()))
+    }
+}
+
+fn call(server: &Server, method: &str, params: Value) -> Value {
+    server.post("/", json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string()).body
+}
+
+fn send(server: &Server) -> Value {
+    call(server, "eth_sendTransaction", json!([{"from": FROM, "to": TO, "value": "0x1"}]))
+}
+
+fn head(server: &Server) -> u64 {
+    server.get("/blockNumber/").field("BlockNumber").as_str().unwrap().parse().unwrap()
+}
+
+fn run(arguments: &[&str]) -> Output {
+    node_server().args(arguments).output().unwrap()
+}
+
+fn wait(what: &str, condition: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !condition() {
+        assert!(Instant::now() < deadline, "{what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The blocks of a chain, and a proof of each state.
+fn content(server: &Server) -> Vec<Value> {
+    let at = |number: u64| {
+        let number = format!("{number:#x}");
+        [
+            call(server, "eth_getBlockByNumber", json!([number, true])),
+            call(server, "eth_getProof", json!([FROM, [], number])),
+        ]
+    };
+    (0..=head(server)).flat_map(at).collect()
+}
+
+#[test]
+fn a_killed_writer_is_replaced_and_nothing_acknowledged_is_lost() {
+    let place = Place::new();
+    let metrics = free_port();
+    let address = format!("127.0.0.1:{metrics}");
+    let first = place.dev("first", "--publish", &["--publish-sync", "--metrics-addr", &address]);
+    for _ in 0..30 {
+        assert!(send(&first)["result"].is_string());
+    }
+    assert_eq!(first.get("/ready").status, 200);
+    let expected = content(&first);
+    let measured = Server::at(([127, 0, 0, 1], metrics).into()).get("/metrics").text;
+    let value = |name: &str| -> f64 {
+        let line = measured.lines().find_map(|line| line.strip_prefix(&format!("{name} "))).expect(name);
+        line.parse().unwrap()
+    };
+    assert_eq!((value("ethnode_publish_epoch"), value("ethnode_publish_failing")), (1.0, 0.0));
+    assert!(value("ethnode_publish_entries_total") >= 30.0);
+    first.end("KILL");
+
+    // The folder is lost.
+    let second = place.dev("second", "--restore", &["--publish-sync"]);
+    assert_eq!(head(&second), 30);
+    assert_eq!(content(&second), expected);
+    assert!(send(&second)["result"].is_string());
+
+    // A third one takes over while the second is alive.
+    let third = place.dev("third", "--restore", &["--publish-sync"]);
+    assert_eq!(content(&third), content(&second));
+    assert!(send(&third)["result"].is_string());
+    let refused = send(&second);
+    assert!(refused["error"].is_object(), "{refused}");
+    assert_eq!(head(&second), 31);
+    wait("the old writer is not ready", || second.get("/ready").status == 503);
+    assert!(second.get("/ready").text.contains("another server has become the writer of the shared store (epoch 3)"));
+    wait("it is logged once", || second.logged("changes cannot be stored, and are refused") == 1);
+    drop(second);
+
+    // It had a change that the store does not have, so it cannot become the writer again.
+    let (data, url) = (place.path("second"), place.url());
+    let output = run(&["dev", "--port", "0", "--data-dir", &data, "--publish", &url]);
+    assert_eq!(output.status.code(), Some(2));
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(error.contains("the folder has changes that the shared store does not have"), "{error}");
+    assert!(send(&third)["result"].is_string());
+    // The first one catches up.
+    let expected = content(&third);
+    drop(third);
+    let first = place.dev("first", "--restore", &[]);
+    assert_eq!(content(&first), expected);
+}
+
+#[test]
+fn a_writer_that_follows_a_file_is_killed_again_and_again() {
+    let place = Place::new();
+    let mut file = Vec::new();
+    Generator::new(Shape::default()).write(400, &mut file).unwrap();
+    let blocks: Vec<_> = BlockStream::new(&file[..]).map(|block| block.unwrap().bytes).collect();
+    let (chain, url) = (place.path("chain.rlp"), place.url());
+    for round in 1..=4 {
+        fs::write(&chain, blocks[..100 * round].concat()).unwrap();
+        let data = place.path(&format!("data-{round}"));
+        let how = if round == 1 { "--publish" } else { "--restore" };
+        let options = ["--data-dir", &data, "--follow", &chain, how, &url, "--publish-interval", "20"];
+        let server = Server::start(options);
+        let last = 100 * round as u64;
+        wait("the head", || head(&server) == last);
+        if round == 4 {
+            let expected = {
+                let data = place.path("alone");
+                let alone = Server::start(["--data-dir", &data, "--import", &chain]);
+                content(&alone)
+            };
+            assert_eq!(content(&server), expected);
+        }
+        server.end("KILL");
+    }
+}
+
+#[test]
+fn an_import_is_published_when_it_ends() {
+    let place = Place::new();
+    let (chain, data, url) = (place.path("chain.rlp"), place.path("data"), place.url());
+    let mut file = fs::File::create(&chain).unwrap();
+    Generator::new(Shape::default()).write(200, &mut file).unwrap();
+    // The folder exists before it is published.
+    let imported = run(&["import", "--data-dir", &data, &chain]);
+    assert!(imported.status.success());
+    let imported = run(&["import", "--data-dir", &data, &chain, "--publish", &url]);
+    assert!(imported.status.success(), "{}", String::from_utf8_lossy(&imported.stderr));
+    let server = Server::start(["--data-dir", &data]);
+    let restored = Server::start(["--data-dir", &place.path("restored"), "--restore", &url]);
+    assert_eq!(head(&restored), 200);
+    assert_eq!(content(&restored), content(&server));
+    drop(restored);
+    let verified = run(&["verify", "--data-dir", &place.path("restored")]);
+    assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stderr));
+}
+
+#[test]
+fn what_cannot_be_published_or_restored_is_refused() {
+    let place = Place::new();
+    let (data, url) = (place.path("data"), place.url());
+    let refused = |arguments: &[&str]| {
+        let output = run(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let error = refused(&["dev", "--port", "0", "--publish", &url]);
+    assert!(error.contains("--publish needs --data-dir"), "{error}");
+    let error = refused(&["run", "--port", "0", "--restore", &url]);
+    assert!(error.contains("--restore needs --data-dir"), "{error}");
+    let error = refused(&["run", "--port", "0", "--data-dir", &data, "--restore", &url]);
+    assert!(error.contains("there is no chain in the shared store"), "{error}");
+    let error = refused(&["dev", "--port", "0", "--data-dir", &data, "--publish", "ftp://server/store"]);
+    assert!(error.contains("shared store ftp://server/store"), "{error}");
+    let error = refused(&["run", "--port", "0", "--data-dir", &data, "--publish-sync"]);
+    assert!(error.contains("--publish"), "{error}");
+    let error = refused(&["run", "--read-only", "--data-dir", &data, "--publish", &url]);
+    assert!(error.contains("cannot be used with"), "{error}");
+    let server = place.dev("data", "--publish", &["--publish-sync", "--timestamp", "1"]);
+    assert!(send(&server)["result"].is_string());
+    drop(server);
+    let error = refused(&[
+        "dev",
+        "--bare",
+        "--timestamp",
+        "1",
+        "--port",
+        "0",
+        "--data-dir",
+        &place.path("other"),
+        "--publish",
+        &url,
+    ]);
+    assert!(error.contains("was not published from this folder"), "{error}");
+    assert!(Path::new(&place.path("store/log")).is_dir());
+}
