@@ -74,5 +74,6 @@ pub use error::StoreError;
 pub use keys::Table;
 pub use store::{
     Backup, BackupError, BackupProgress, Difference, Options, PublishOptions, Refreshing, RestoreProgress, RowFault,
-    Stats, Store, StoreReader, SyncPolicy, TableStats, Verified, VerifyOptions, VerifyProgress, check_outside,
+    SharedOptions, Stats, Store, StoreReader, SyncPolicy, TableStats, Verified, VerifyOptions, VerifyProgress,
+    check_outside,
 };

@@ -18,8 +18,8 @@ pub(crate) fn run(options: &RunOptions, http: HttpConfig, shutdown: Shutdown) ->
     let genesis_file = options.chain.genesis.genesis.as_deref();
     let (reader, genesis) = open::reader(genesis_file, &options.storage, shutdown.context())?;
     let reader = Arc::new(reader);
-    metrics::include_folder(&http, Some(reader.path()));
-    open::log_chain(Some(reader.path()), &genesis, &*reader)?;
+    metrics::include_folder(&http, reader.path());
+    open::log_chain(reader.path(), &genesis, &*reader)?;
     let changes = match options.writer {
         Some(_) => "changes are passed on to it",
         None => "transactions are refused",

@@ -25,6 +25,8 @@ pub struct BackendHealth {
     pub next_merge_bytes: u64,
     /// If the backend publishes the chain to a store that many servers share: how that goes.
     pub publication: Option<PublicationHealth>,
+    /// Requests to the store that many servers share, if the chain is read from there.
+    pub requests: Option<RequestUse>,
 }
 
 /// How the chain is published to a store that many servers share.
@@ -46,6 +48,19 @@ pub struct PublicationHealth {
     pub uploaded_bytes: u64,
     /// Why the shared store is behind or cannot be written; `None` if it is not more than a few seconds behind.
     pub failure: Option<String>,
+}
+
+/// Requests to a store that many servers share, since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RequestUse {
+    /// Requests that read objects or parts of them, sizes, or a part of a listing.
+    pub reads: u64,
+    pub read_bytes: u64,
+    /// Requests that create, upload or delete objects.
+    pub writes: u64,
+    pub written_bytes: u64,
+    /// Requests that failed. Most are repeated.
+    pub failures: u64,
 }
 
 /// The size of a cache, and the number of lookups since it was created.

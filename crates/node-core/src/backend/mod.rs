@@ -34,7 +34,7 @@ mod view;
 
 pub use branch::{Branch, GrowingBranch};
 pub use error::BackendError;
-pub use health::{BackendHealth, CacheUse, PublicationHealth};
+pub use health::{BackendHealth, CacheUse, PublicationHealth, RequestUse};
 pub use layered::LayeredView;
 pub use memory::MemoryBackend;
 pub use record::{Record, RecordKind, RecordValues, RecordWrite, records_of_kind};

@@ -130,9 +130,20 @@ pub trait Object: Debug + Send + Sync {
         true
     }
 
+    /// Returns whether some bytes cannot be read without waiting for another machine, or may be so later.
+    fn is_remote(&self) -> bool {
+        false
+    }
+
     /// Announces that this value is read at random positions, so that nothing after them is worth reading in advance.
     /// Other values for the same content are not affected. Does nothing where this makes no difference.
     fn expect_random_reads(&self) {}
+
+    /// Drops copies of these bytes, which turned out to be damaged. Returns whether they may be different when they are
+    /// read again, because these were a copy, or came over a network.
+    fn forget(&self, _offset: u64, _length: usize) -> bool {
+        false
+    }
 }
 
 /// An open file with positioned reads and writes. Threads may share it.

@@ -29,7 +29,7 @@ impl Scan {
     /// Returns the rows from `key` on: those of one table, or of all.
     pub(crate) fn new(parts: &[Part], key: &[u8], only: Option<Table>) -> Result<Self, StoreError> {
         let mut sources = Vec::with_capacity(parts.len());
-        for part in parts.iter().rev() {
+        for part in parts.iter().rev().filter(|part| only.is_none_or(|table| part.run.has(table))) {
             if let Some(cursor) = part.run.scan(key)? {
                 // Most runs have no rows of blocks that have left the chain.
                 let limit = (part.limit < *part.run.properties().blocks.end()).then_some(part.limit);

@@ -33,7 +33,7 @@ impl From<Handle> for Frame {
 impl Run {
     /// Returns whether reads may need another machine.
     pub(crate) fn is_remote(&self) -> bool {
-        !self.file().is_near(&(0..self.size()))
+        self.file().is_remote()
     }
 
     /// Returns what is known about the first row at or above `key`. `part` is the [`filter_part`](crate::keys::filter_part)

@@ -104,12 +104,15 @@ pub(super) fn open_frame(run: RunId, offset: u64, frame: &[u8]) -> io::Result<Ar
     })
 }
 
-/// Reads the content of a frame. `size` is the length of the file.
+/// Reads the content of a frame. `size` is the length of the file. If it is a copy that is damaged, reads it once more.
 pub(super) fn read_frame(file: &dyn Object, size: u64, run: RunId, handle: Handle) -> io::Result<Arc<[u8]>> {
     let mut content = Err(io::ErrorKind::UnexpectedEof.into());
     let is_inside = handle.offset.checked_add(handle.length).is_some_and(|end| end <= size);
     let Some(length) = usize::try_from(handle.length).ok().filter(|_| is_inside) else { return content };
     file.visit_at(handle.offset, length, &mut |frame| content = open_frame(run, handle.offset, frame))?;
+    if content.is_err() && file.forget(handle.offset, length) {
+        file.visit_at(handle.offset, length, &mut |frame| content = open_frame(run, handle.offset, frame))?;
+    }
     content
 }
 

@@ -16,6 +16,7 @@ mod resealed;
 mod run;
 #[cfg(test)]
 mod tests;
+mod warm;
 mod writer;
 
 pub(crate) use ending::ending;

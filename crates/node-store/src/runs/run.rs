@@ -7,6 +7,9 @@ use super::format::{FOOTER, Handle, RunId, read_footer, read_frame};
 use super::{Properties, TableSize, filter};
 use crate::codec::{Malformed, Reader};
 use crate::files::{Folder, Object, damage, naming};
+use crate::keys::Table;
+use crate::shared::UNAVAILABLE;
+use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
 
@@ -33,6 +36,13 @@ impl RunsShared {
     /// Returns an empty cache of `bytes` bytes, and no failures.
     pub(crate) fn new(bytes: u64) -> Arc<Self> {
         Arc::new(Self { cache: FrameCache::new(bytes), failed: FailedReads::default() })
+    }
+
+    /// Forgets what is known of other runs than `runs`.
+    pub(crate) fn keep_only<'a>(&self, runs: impl Iterator<Item = &'a Arc<Run>>) {
+        let ids: HashSet<_> = runs.map(|run| run.id()).collect();
+        self.failed.forget(|id| ids.contains(&id));
+        self.cache.forget(|id| ids.contains(&id));
     }
 }
 
@@ -77,6 +87,16 @@ impl Run {
     /// Returns the file, for copying it.
     pub(crate) fn scanned_file(&self) -> &Arc<dyn Object> {
         &self.scanned
+    }
+
+    /// Returns whether the run uses the cache of `shared`.
+    pub(crate) fn uses(&self, shared: &Arc<RunsShared>) -> bool {
+        Arc::ptr_eq(&self.shared, shared)
+    }
+
+    /// Returns whether the run has rows of `table`.
+    pub(crate) fn has(&self, table: Table) -> bool {
+        self.properties.tables.get(table as usize).is_some_and(|size| size.rows > 0)
     }
 
     pub(crate) fn properties(&self) -> &Properties {
@@ -155,8 +175,8 @@ impl Run {
         let read = || {
             let content = read_frame(&**file, self.size, self.id, handle);
             content.inspect_err(|error| {
-                // A read that would have to wait is repeated.
-                if error.kind() != io::ErrorKind::WouldBlock {
+                // A read that would have to wait is repeated. A store that is not available is reported as a whole.
+                if ![io::ErrorKind::WouldBlock, UNAVAILABLE].contains(&error.kind()) {
                     self.shared.failed.note(file, self.id, handle, error);
                 }
             })

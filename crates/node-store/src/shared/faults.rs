@@ -6,6 +6,8 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 /// How often faults happen, in percent of the operations that they can affect.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,6 +33,8 @@ pub struct FaultyObjects {
 struct State {
     random: u64,
     rates: Rates,
+    /// How long each operation takes.
+    delay: Duration,
     listings: BTreeMap<(String, Option<String>), Vec<String>>,
 }
 
@@ -45,12 +49,17 @@ impl FaultyObjects {
     /// Returns `objects` with faults.
     pub fn new(objects: Arc<dyn Objects>, seed: u64, rates: Rates) -> Self {
         let random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        Self { objects, state: Mutex::new(State { random, rates, listings: BTreeMap::new() }) }
+        Self { objects, state: Mutex::new(State { random, rates, delay: Duration::ZERO, listings: BTreeMap::new() }) }
     }
 
     /// Changes how often faults happen.
     pub fn set_rates(&self, rates: Rates) {
         self.state.lock().rates = rates;
+    }
+
+    /// Makes each operation take this long.
+    pub fn set_delay(&self, delay: Duration) {
+        self.state.lock().delay = delay;
     }
 
     fn operate<T>(
@@ -59,11 +68,12 @@ impl FaultyObjects {
         name: &str,
         operation: impl FnOnce() -> Result<T, ObjectsError>,
     ) -> Result<T, ObjectsError> {
-        let (failed, lost) = {
+        let (failed, lost, delay) = {
             let mut state = self.state.lock();
             let Rates { failed, lost, .. } = state.rates;
-            (state.happens(failed), state.happens(lost))
+            (state.happens(failed), state.happens(lost), state.delay)
         };
+        thread::sleep(delay);
         if failed {
             return Err(ObjectsError::new(Fault::Transient, action, name, "503 Slow Down"));
         }
@@ -94,6 +104,13 @@ impl Objects for FaultyObjects {
             bytes.truncate(bytes.len() / 2);
         }
         Ok(content)
+    }
+
+    fn get_many(&self, names: &[String]) -> Result<Vec<Option<Vec<u8>>>, ObjectsError> {
+        thread::scope(|scope| {
+            let gets: Vec<_> = names.iter().map(|name| scope.spawn(|| self.get(name))).collect();
+            gets.into_iter().map(|get| get.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+        })
     }
 
     fn read(&self, name: &str, ranges: &[Range<u64>]) -> Result<Option<Vec<Vec<u8>>>, ObjectsError> {

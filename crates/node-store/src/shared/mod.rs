@@ -15,6 +15,8 @@
 #[cfg(feature = "object-store")]
 mod cloud;
 mod collector;
+mod counted;
+mod disk_cache;
 mod error;
 #[cfg(any(test, feature = "test-faults"))]
 pub mod faults;
@@ -26,6 +28,7 @@ mod names;
 mod objects;
 mod place;
 mod reader;
+mod reads;
 mod retry;
 mod run;
 mod sweep;
@@ -38,6 +41,8 @@ mod writer;
 #[cfg_attr(docsrs, doc(cfg(feature = "object-store")))]
 pub use cloud::CloudObjects;
 pub use collector::Collection;
+pub use counted::{Counted, RequestCounts};
+pub(crate) use disk_cache::CacheFolder;
 pub use error::{FormatError, SharedError};
 pub use folder::FolderObjects;
 pub use log::{LogHeader, LogObject, Position};
@@ -46,6 +51,7 @@ pub use memory::MemoryObjects;
 pub use names::{Epoch, LogNumber, ManifestName, RunName};
 pub use objects::{Creation, Fault, Objects, ObjectsError, PAGE};
 pub use reader::{Reader, Step};
+pub(crate) use reads::{RunReads, UNAVAILABLE};
 pub use retry::{Cancel, Outage, RetryPolicy, Retrying};
 pub use run::{MAX_ENDING, RunObject, ending};
 pub use sweep::Sweep;

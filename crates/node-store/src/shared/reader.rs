@@ -266,7 +266,7 @@ fn last_from(objects: &dyn Objects, from: LogNumber) -> Result<Option<LogHeader>
     Ok(Some(last))
 }
 
-fn header(objects: &dyn Objects, number: LogNumber) -> Result<Option<LogHeader>, SharedError> {
+pub(super) fn header(objects: &dyn Objects, number: LogNumber) -> Result<Option<LogHeader>, SharedError> {
     let bytes = objects.read_range(&number.object(), 0..LogHeader::SIZE as u64)?;
     Ok(bytes.map(|bytes| LogHeader::decode(number, &bytes)).transpose()?)
 }

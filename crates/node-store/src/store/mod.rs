@@ -12,6 +12,7 @@ mod prune;
 mod publish;
 mod reader;
 mod records;
+mod shared_snapshot;
 mod snapshot;
 mod stats;
 mod verify;
@@ -25,7 +26,7 @@ pub(crate) use manifest::seal as seal_manifest;
 pub(crate) use manifest::{Listed, Manifest};
 pub use options::{Options, SyncPolicy};
 pub use publish::{PublishOptions, RestoreProgress};
-pub use reader::{Refreshing, StoreReader};
+pub use reader::{Refreshing, SharedOptions, StoreReader};
 pub use stats::{Stats, TableStats};
 pub use verify::{Difference, RowFault, Verified, VerifyOptions, VerifyProgress};
 

@@ -33,7 +33,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, OnceLock};
 
 /// The first block of a new chain.
-struct Start<'a> {
+pub(super) struct Start<'a> {
     genesis: ExecutedBlock,
     /// Its state in parts, if it is not in `genesis`.
     state: Option<&'a mut dyn Iterator<Item = Result<StateChanges, BackendError>>>,
@@ -186,7 +186,7 @@ impl Store {
         require_chain(path.as_ref()).is_ok()
     }
 
-    fn open_or_begin(
+    pub(super) fn open_or_begin(
         folder: Arc<dyn Folder>,
         start: Option<Start<'_>>,
         options: Options,

@@ -25,14 +25,20 @@ const MAX_IN_MEMORY: u64 = 2 * wal::MAX_PAYLOAD as u64;
 /// the folder, and it is not locked.
 #[derive(Debug)]
 pub(super) struct SnapshotFolder {
-    path: PathBuf,
+    /// `None` if this is not a folder.
+    path: Option<PathBuf>,
     /// The runs, kept open so that they can be read even after they are removed.
     runs: Mutex<BTreeMap<String, Arc<dyn File>>>,
     /// The log, the manifests, and files created through this folder.
-    memory: MemoryFolder,
+    memory: Arc<MemoryFolder>,
 }
 
 impl SnapshotFolder {
+    /// Returns a folder with these runs, and with the files in `memory`.
+    pub(super) fn of(runs: BTreeMap<String, Arc<dyn File>>, memory: Arc<MemoryFolder>) -> Self {
+        Self { path: None, runs: Mutex::new(runs), memory }
+    }
+
     /// Reads the log and the manifests of a folder, and opens its other files.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let path = path.canonicalize()?;
@@ -67,7 +73,7 @@ impl SnapshotFolder {
         if !manifests(before).eq(manifests(names(path)?)) {
             return Ok(None);
         }
-        let memory = MemoryFolder::default();
+        let memory = Arc::new(MemoryFolder::default());
         if let Some(mark) = mark {
             memory.create(wal::MARK_NAME)?.write_at(0, &mark)?;
         }
@@ -80,7 +86,7 @@ impl SnapshotFolder {
                 runs.insert(name, file);
             }
         }
-        Ok(Some(Self { path: path.to_owned(), runs: Mutex::new(runs), memory }))
+        Ok(Some(Self { path: Some(path.to_owned()), runs: Mutex::new(runs), memory }))
     }
 }
 
@@ -102,9 +108,12 @@ impl Folder for SnapshotFolder {
         if let Some(file) = self.runs.lock().get(name) {
             return Ok(Arc::clone(file));
         }
-        self.memory.open(name).map_err(|error| match self.path.join(name).symlink_metadata() {
-            Ok(metadata) if !metadata.is_file() => io::Error::other("it is not a file"),
-            _ => error,
+        self.memory.open(name).map_err(|error| {
+            let found = self.path.as_ref().and_then(|path| path.join(name).symlink_metadata().ok());
+            match found {
+                Some(metadata) if !metadata.is_file() => io::Error::other("it is not a file"),
+                _ => error,
+            }
         })
     }
 
@@ -131,7 +140,7 @@ impl Folder for SnapshotFolder {
     }
 
     fn path(&self) -> Option<&Path> {
-        Some(&self.path)
+        self.path.as_deref()
     }
 
     fn is_volatile(&self) -> bool {

@@ -31,7 +31,7 @@ fn cases(short: u32) -> Config {
 }
 
 /// Options that move rows to runs after `blocks_in_memory` blocks.
-fn small(blocks_in_memory: u64, sync: SyncPolicy) -> Options {
+pub(crate) fn small(blocks_in_memory: u64, sync: SyncPolicy) -> Options {
     // Tests that need another attempt after a failure make it themselves, so that a run can be repeated.
     let retry = Duration::from_secs(3_600);
     Options { cache_bytes: 1 << 20, sync, commit_rows: 0, blocks_in_memory, retry, ..Options::default() }
