@@ -138,6 +138,14 @@ impl Server {
         Self::listening(&mut dev(), Transport::Plain, None)
     }
 
+    /// Starts `ethnode serve --port 0` with more arguments, and waits until it listens.
+    ///
+    /// # Panics
+    /// If the server ends before it listens.
+    pub fn serve<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Self {
+        Self::listening(node_server().args(["serve", "--port", "0"]).args(arguments), Transport::Plain, None)
+    }
+
     /// Starts `ethnode anvil --port 0` with more arguments, and waits until it listens.
     ///
     /// # Panics

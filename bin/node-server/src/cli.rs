@@ -6,6 +6,7 @@ use crate::command::health::HealthOptions;
 use crate::command::import::ImportOptions;
 use crate::command::prune::PruneOptions;
 use crate::command::run::RunOptions;
+use crate::command::serve::ServeOptions;
 use crate::command::verify::VerifyCommandOptions;
 use crate::dev::{AnvilOptions, DevOptions};
 use crate::options::InspectOptions;
@@ -54,25 +55,30 @@ pub(crate) enum Command {
     /// memory with --data-dir :memory:. The node does not produce blocks and does not join a network: transactions that
     /// are sent to it stay in the pool and appear in the pending block.
     Run(Box<RunOptions>),
+    /// Serve a chain that another server publishes in a shared store, such as a bucket of S3.
+    ///
+    /// Any number of servers may do so. They need only permission to read, and have no state besides caches. Blocks become
+    /// visible as they are published. Transactions and other changes are refused.
+    Serve(Box<ServeOptions>),
     /// Import chain files into a folder.
     ///
     /// Executes and validates every block. Blocks that are already stored are skipped, so an interrupted import
     /// resumes where it stopped. An invalid block ends the import; the blocks before it are kept.
     Import(ImportOptions),
-    /// Export blocks from a folder to a chain file, as RLP.
+    /// Export blocks from a folder or a shared store to a chain file, as RLP.
     Export(ExportOptions),
-    /// Check every row of a folder: hashes, roots, states, trie nodes, indexes.
+    /// Check every row of a folder or a shared store: hashes, roots, states, trie nodes, indexes.
     ///
     /// Uses all cores. Stops at the first difference, reports where it is, and exits with status 1.
     Verify(VerifyCommandOptions),
-    /// Show the number of rows and bytes in a folder.
+    /// Show the number of rows and bytes in a folder or a shared store.
     Stats(InspectOptions),
     /// Drop old states from a folder. Requests for them then return 404; blocks, receipts and logs are kept.
     ///
     /// Dropped states can be restored only by importing the chain into another folder. Needs disk space for a second
     /// copy of the remaining states.
     Prune(PruneOptions),
-    /// Copy a folder to another folder, even while a server uses it.
+    /// Copy a folder, or the chain in a shared store, to another folder, even while a server uses it.
     ///
     /// The copy is a complete snapshot: blocks, states, pool and filters. It is written next to the destination under a
     /// temporary name and renamed at the end, so the destination is never incomplete.
@@ -115,6 +121,7 @@ impl Command {
             Self::Dev(_)
             | Self::Anvil(_)
             | Self::Run(_)
+            | Self::Serve(_)
             | Self::Config
             | Self::Health(_)
             | Self::Openapi(_)
@@ -186,7 +193,7 @@ mod tests {
         assert_eq!(error(&["--help"]), Some(ErrorKind::DisplayHelp));
         assert_eq!(error(&["-V"]), Some(ErrorKind::DisplayVersion));
         assert_eq!(error(&["config", "--help"]), Some(ErrorKind::DisplayHelp));
-        assert_eq!(error(&["serve"]), Some(ErrorKind::InvalidSubcommand));
+        assert_eq!(error(&["produce"]), Some(ErrorKind::InvalidSubcommand));
         assert_eq!(error(&["run", "--accounts", "3"]), Some(ErrorKind::UnknownArgument));
     }
 }

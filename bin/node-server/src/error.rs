@@ -42,7 +42,7 @@ pub(crate) enum CommandError {
     #[error("{needed_by} needs --data-dir")]
     NoFolder { needed_by: &'static str },
     #[error("shared store {url}")]
-    SharedStore { url: String, source: Box<ObjectsError> },
+    SharedStore { url: String, source: Box<dyn Error + Send + Sync> },
     #[error("data folder {}", .path.display())]
     Store { path: PathBuf, source: Box<dyn Error + Send + Sync> },
     #[error("data folder {} must have a chain (--existing)", .path.display())]
@@ -154,6 +154,14 @@ impl CommandError {
         };
         let mut causes = std::iter::successors(Some(source), |error: &&(dyn Error + 'static)| (*error).source());
         !causes.any(is_temporary)
+    }
+
+    /// Returns the error for the shared store at `url` that failed with `error`.
+    pub(crate) fn shared_store(url: &str, error: BackendError) -> Self {
+        match Self::store(Path::new(""), error) {
+            Self::Store { source, .. } => Self::SharedStore { url: url.to_owned(), source },
+            other => other,
+        }
     }
 
     /// Returns the error for a store at `path` that failed with `error`.

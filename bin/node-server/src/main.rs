@@ -15,7 +15,7 @@ mod settings;
 mod signals;
 
 use cli::{Command, CommandLine, OpenapiOptions};
-use command::{backup, export, health, import, prune, report, run, stats, verify};
+use command::{backup, export, health, import, prune, report, run, serve, stats, verify};
 use dev::Terminal;
 use error::{CommandError, Sources};
 use logging::{LogFormat, Logs, Stream};
@@ -64,6 +64,7 @@ fn main() -> ExitCode {
     let (filter, format) = match &command {
         Command::Dev(options) => (options.log(), options.server.operation.log_format),
         Command::Run(options) => (options.server.operation.log.targets.clone(), options.server.operation.log_format),
+        Command::Serve(options) => (options.server.operation.log.targets.clone(), options.server.operation.log_format),
         _ => (logging::from_level(LevelFilter::WARN), LogFormat::Text),
     };
     logging::set_format(format);
@@ -74,6 +75,7 @@ fn main() -> ExitCode {
     let server = match &command {
         Command::Dev(options) => Some(&options.server),
         Command::Run(options) => Some(&options.server),
+        Command::Serve(options) => Some(&options.server),
         _ => None,
     };
     // Programs that start anvil take anything on standard error for a failure.
@@ -105,12 +107,13 @@ fn main() -> ExitCode {
 }
 
 fn execute(command: &Command, terminal: Option<Terminal>) -> Result<(), CommandError> {
-    if matches!(command, Command::Dev(_) | Command::Run(_)) {
+    if matches!(command, Command::Dev(_) | Command::Run(_) | Command::Serve(_)) {
         process::return_freed_memory()?;
     }
     match command {
         Command::Dev(options) => served(dev::run(options, terminal)),
         Command::Run(options) => served(run::run(options)),
+        Command::Serve(options) => served(serve::run(options)),
         Command::Import(options) => import::run(options),
         Command::Export(options) => export::run(options),
         Command::Verify(options) => verify::run(options),

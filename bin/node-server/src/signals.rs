@@ -41,6 +41,9 @@ fn read_again() {
         Ok(Request::Execute(CommandLine { command: Command::Run(options), .. }, settings)) => {
             reload::reload(&options.server, options.server.operation.log.targets.clone(), &settings);
         }
+        Ok(Request::Execute(CommandLine { command: Command::Serve(options), .. }, settings)) => {
+            reload::reload(&options.server, options.server.operation.log.targets.clone(), &settings);
+        }
         Ok(_) => {}
         Err(error) => reload::failed(&error),
     }

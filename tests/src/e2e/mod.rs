@@ -41,6 +41,7 @@ mod rpc;
 mod rpc_bad_input;
 mod schemas;
 mod serving;
+mod shared_store;
 mod shares;
 mod tls;
 mod websocket;

@@ -4,7 +4,9 @@ use super::publish;
 use crate::error::CommandError;
 use crate::files;
 use crate::options::data_dir::{DataDir, default_folder};
-use crate::options::{CacheOptions, CreationOptions, ExistingChain, StorageOptions, Target};
+use crate::options::{
+    self, CacheOptions, CreationOptions, ExistingChain, ReadableChain, ServedStore, StorageOptions, Target,
+};
 use crate::server::notify::{self, LongStart};
 use node_chain::genesis::{ContinueError, Continued, ForkChange, LargeGenesis};
 use node_chain::{Genesis, dev_genesis};
@@ -13,10 +15,15 @@ use node_core::context::Context;
 use node_core::protocol::ChainSpec;
 use node_evm::EvmExecutor;
 use node_store::files::{DiskFolder, Folder, MemoryFolder};
-use node_store::{Options, Store, StoreError, StoreReader, SyncPolicy};
+use node_store::{Options, SharedOptions, Store, StoreError, StoreReader, SyncPolicy};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+/// Time between two looks whether a shared store has a chain.
+const WAIT: Duration = Duration::from_millis(500);
 
 /// Reads a genesis file. Returns the built-in development genesis if `path` is `None`.
 pub(crate) fn read_genesis(path: Option<&Path>, context: &Context) -> Result<Genesis, CommandError> {
@@ -201,14 +208,19 @@ pub(crate) fn log_chain(
     genesis: &Genesis,
     backend: &dyn StateBackend,
 ) -> Result<(), CommandError> {
-    let (chain_id, view) = (genesis.spec.chain_id, backend.view()?);
-    // The backend has the hash; computing it again would require the root of the whole genesis state.
-    let (head, first) = (view.head(), view.canonical_hash(0)?.ok_or(BackendError::UnknownBlock(0))?);
-    let (genesis, number, hash) = (format!("{first:#x}"), head.number, format!("{:#x}", head.hash));
     let place = folder.map_or_else(
         || "the chain is kept in memory and lost when the server stops".to_owned(),
         |path| format!("data folder {}", path.display()),
     );
+    log_chain_at(&place, genesis, backend)
+}
+
+/// Logs which chain was opened, and where it is.
+pub(crate) fn log_chain_at(place: &str, genesis: &Genesis, backend: &dyn StateBackend) -> Result<(), CommandError> {
+    let (chain_id, view) = (genesis.spec.chain_id, backend.view()?);
+    // The backend has the hash; computing it again would require the root of the whole genesis state.
+    let (head, first) = (view.head(), view.canonical_hash(0)?.ok_or(BackendError::UnknownBlock(0))?);
+    let (genesis, number, hash) = (format!("{first:#x}"), head.number, format!("{:#x}", head.hash));
     tracing::info!(chain_id, genesis, head = number, head_hash = hash, "{place}");
     Ok(())
 }
@@ -268,7 +280,7 @@ pub(crate) fn reader(
     file: Option<&Path>,
     storage: &StorageOptions,
     context: &Context,
-) -> Result<(StoreReader, Genesis), CommandError> {
+) -> Result<(Arc<StoreReader>, Genesis), CommandError> {
     let given = file.map(|file| Start::read(Some(file), context)).transpose()?.map(|start| start.genesis);
     let path = match &storage.data_dir {
         Some(DataDir::Memory) => return Err(CommandError::InMemory { needed_by: "--read-only" }),
@@ -278,15 +290,65 @@ pub(crate) fn reader(
     let options = Options { cache_bytes: storage.caches.cache_bytes(), ..Options::default() };
     let open = || {
         let reader = StoreReader::open(&path, options)?;
-        let recorded = reader.genesis_file();
-        let parse = |file: &Vec<u8>| Genesis::parse(file).map_err(ContinueError::Record);
-        let parsed = recorded.as_ref().map(parse).transpose();
-        let parsed = parsed.map_err(|error| BackendError::Storage(error.into()))?;
-        let genesis = given.or(parsed).unwrap_or_else(dev_genesis);
-        compare(&*reader.view()?, recorded.as_deref(), &genesis)?;
-        Ok((reader, genesis))
+        let genesis = genesis_of_reader(&reader, given)?;
+        Ok((Arc::new(reader), genesis))
     };
     open().map_err(|error| CommandError::store(&path, error))
+}
+
+/// Returns the genesis of the chain of `reader`: the one that was `given`, that of the chain, or the built-in one.
+fn genesis_of_reader(reader: &StoreReader, given: Option<Genesis>) -> Result<Genesis, BackendError> {
+    let recorded = reader.genesis_file();
+    let parse = |file: &Vec<u8>| Genesis::parse(file).map_err(ContinueError::Record);
+    let parsed = recorded.as_ref().map(parse).transpose();
+    let parsed = parsed.map_err(|error| BackendError::Storage(error.into()))?;
+    let genesis = given.or(parsed).unwrap_or_else(dev_genesis);
+    compare(&*reader.view()?, recorded.as_deref(), &genesis)?;
+    Ok(genesis)
+}
+
+/// Opens the chain in a shared store for reading, once there is one. Returns it with its genesis: that of `file`, of the
+/// store, or the built-in one.
+pub(crate) fn shared_reader(
+    store: &ServedStore,
+    file: Option<&Path>,
+    caches: &CacheOptions,
+    context: &Context,
+) -> Result<(Arc<StoreReader>, Genesis), CommandError> {
+    let given = file.map(|file| Start::read(Some(file), context)).transpose()?.map(|start| start.genesis);
+    let objects = options::open_objects(&store.store)?;
+    let folder = |path: &PathBuf| -> Result<(Arc<dyn Folder>, u64), CommandError> {
+        let folder =
+            DiskFolder::open(path).map_err(|error| CommandError::store(path, StoreError::from(error).into()))?;
+        Ok((Arc::new(folder), store.cache_disk_bytes()))
+    };
+    let options = SharedOptions {
+        cache_bytes: caches.cache_bytes(),
+        disk: store.cache_dir.as_ref().map(folder).transpose()?,
+        max_lag: store.max_lag,
+        ..SharedOptions::default()
+    };
+    let failed = |error| CommandError::shared_store(&store.store, error);
+    let mut waiting = false;
+    loop {
+        let error = match StoreReader::open_shared(Arc::clone(&objects), options.clone()) {
+            Ok(reader) => {
+                let genesis = genesis_of_reader(&reader, given).map_err(failed)?;
+                return Ok((Arc::new(reader), genesis));
+            }
+            Err(error) => error,
+        };
+        let BackendError::Storage(source) = &error else { return Err(failed(error)) };
+        if !matches!(source.downcast_ref(), Some(StoreError::NoChain)) {
+            return Err(failed(error));
+        }
+        if !std::mem::replace(&mut waiting, true) {
+            tracing::info!("there is no chain in {} yet; waiting until one is published", store.store);
+        }
+        notify::starting(format_args!("waiting for a chain in {}", store.store));
+        thread::sleep(WAIT);
+        context.check().map_err(|_| CommandError::Interrupted)?;
+    }
 }
 
 /// Creates the executor. This is the only place that chooses one.
@@ -296,32 +358,43 @@ pub(crate) fn evm(spec: &Arc<ChainSpec>, caches: &CacheOptions) -> Arc<EvmExecut
 
 /// Opens a snapshot of an existing chain for `command`, whose name appears in errors. A server may continue to use
 /// the folder.
-pub(crate) fn open_snapshot(chain: &ExistingChain, command: &'static str) -> Result<Store, CommandError> {
-    open_snapshot_with(chain, command, store_options(&chain.storage.caches))
+pub(crate) fn open_snapshot(chain: &ReadableChain, command: &'static str) -> Result<Store, CommandError> {
+    open_snapshot_with(chain, command, store_options(&chain.existing.storage.caches))
 }
 
 /// Like [`open_snapshot`], but rows that are only in the log stay in memory until the store is flushed.
-pub(crate) fn open_snapshot_of_files(chain: &ExistingChain, command: &'static str) -> Result<Store, CommandError> {
-    let options = Options { commit_rows: usize::MAX, memory_bytes: usize::MAX, ..store_options(&chain.storage.caches) };
+pub(crate) fn open_snapshot_of_files(chain: &ReadableChain, command: &'static str) -> Result<Store, CommandError> {
+    let options = store_options(&chain.existing.storage.caches);
+    let options = Options { commit_rows: usize::MAX, memory_bytes: usize::MAX, ..options };
     open_snapshot_with(chain, command, options)
 }
 
-fn open_snapshot_with(chain: &ExistingChain, command: &'static str, options: Options) -> Result<Store, CommandError> {
-    let path = existing_folder(chain, command)?;
-    continued(Store::open_snapshot(&path, options), &path, chain)
+fn open_snapshot_with(chain: &ReadableChain, command: &'static str, options: Options) -> Result<Store, CommandError> {
+    let ReadableChain { existing, shared } = chain;
+    if let Some(url) = &shared.store {
+        let store = Store::open_shared_snapshot(options::open_objects(url)?, options);
+        return continued(store, existing, |error| CommandError::shared_store(url, error));
+    }
+    let path = existing_folder(existing, command)?;
+    continued(Store::open_snapshot(&path, options), existing, |error| CommandError::store(&path, error))
 }
 
 /// Opens the chain in `path` with the options of `chain`.
 pub(crate) fn open_folder(path: &Path, chain: &ExistingChain) -> Result<Store, CommandError> {
-    continued(Store::open_existing(path, store_options(&chain.storage.caches)), path, chain)
+    let store = Store::open_existing(path, store_options(&chain.storage.caches));
+    continued(store, chain, |error| CommandError::store(path, error))
 }
 
 /// Continues the chain under the rules of the genesis file, if one was given, and records it.
-fn continued(store: Result<Store, BackendError>, path: &Path, chain: &ExistingChain) -> Result<Store, CommandError> {
-    let store = store.map_err(|error| CommandError::store(path, error))?;
+fn continued(
+    store: Result<Store, BackendError>,
+    chain: &ExistingChain,
+    failed: impl Fn(BackendError) -> CommandError,
+) -> Result<Store, CommandError> {
+    let store = store.map_err(&failed)?;
     if let Some(genesis) = &chain.genesis {
         let Start { genesis, .. } = Start::read(Some(genesis), &Context::unbounded())?;
-        continue_with(&store, &genesis).map_err(|error| CommandError::store(path, error))?;
+        continue_with(&store, &genesis).map_err(failed)?;
     }
     Ok(store)
 }

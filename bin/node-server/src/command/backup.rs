@@ -3,7 +3,7 @@
 use crate::chain::open;
 use crate::command::report::{self, Report};
 use crate::error::CommandError;
-use crate::options::{ExistingChain, OutputOptions};
+use crate::options::{OutputOptions, ReadableChain};
 use clap::Args;
 use node_http::{Shutdown, lower_priority};
 use node_store::{Backup, BackupError, BackupProgress};
@@ -17,7 +17,7 @@ pub(crate) struct BackupOptions {
     #[arg(value_name = "DEST")]
     dest: PathBuf,
     #[command(flatten)]
-    chain: ExistingChain,
+    chain: ReadableChain,
     #[command(flatten)]
     pub(crate) output: OutputOptions,
 }

@@ -4,7 +4,7 @@ use crate::chain::open;
 use crate::command::report::{self, Report};
 use crate::error::CommandError;
 use crate::files::{self, Access};
-use crate::options::{ExistingChain, OutputOptions};
+use crate::options::{OutputOptions, ReadableChain};
 use clap::Args;
 use node_chain::{ExportError, export_blocks};
 use node_core::backend::{StateBackend, View};
@@ -34,7 +34,7 @@ pub(crate) struct ExportOptions {
     #[arg(long)]
     pub(crate) force: bool,
     #[command(flatten)]
-    pub(crate) chain: ExistingChain,
+    pub(crate) chain: ReadableChain,
     #[command(flatten)]
     pub(crate) output: OutputOptions,
 }

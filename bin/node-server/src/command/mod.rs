@@ -12,5 +12,6 @@ pub(crate) mod prune;
 mod read_only;
 pub(crate) mod report;
 pub(crate) mod run;
+pub(crate) mod serve;
 pub(crate) mod stats;
 pub(crate) mod verify;

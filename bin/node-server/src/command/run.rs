@@ -95,20 +95,14 @@ pub(crate) struct ChainOptions {
 /// Imports and serves the chain until SIGINT or SIGTERM, which also end the import.
 pub(crate) fn run(options: &RunOptions) -> Result<(), CommandError> {
     let shutdown = Shutdown::on_signals_then(notify::stopping)?;
-    let mut http = options.server.http_config()?;
-    if http.access.api.is_empty() {
-        http.access.api = API.iter().filter_map(|name| name.parse().ok()).collect();
-    }
     // Before the folder is created, and a large genesis is sorted.
-    check(&http)?;
+    let mut http = http_config(&options.server)?;
     options.chain.import.iter().try_for_each(|path| files::check(path))?;
     options.chain.follow.as_deref().map_or(Ok(()), follow::check)?;
     reload::register(&http);
     let _metrics = metrics::serve(&options.server, &http)?;
     if options.read_only {
-        if let Some(url) = &options.writer {
-            http.writer = Some(writer::at(url, http.requests.max_response)?);
-        }
+        pass_on(&mut http, options.writer.as_ref())?;
         return read_only::run(options, http, shutdown);
     }
     let genesis_file = options.chain.genesis.genesis.as_deref();
@@ -143,6 +137,23 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), CommandError> {
         served => served?,
     }
     wiring.close()
+}
+
+/// Returns the checked configuration of the HTTP interface of a server that does not produce blocks.
+pub(crate) fn http_config(options: &ServerOptions) -> Result<HttpConfig, CommandError> {
+    let mut http = options.http_config()?;
+    if http.access.api.is_empty() {
+        http.access.api = API.iter().filter_map(|name| name.parse().ok()).collect();
+    }
+    check(&http)?;
+    Ok(http)
+}
+
+/// Makes a server that only reads pass changes on to the server at `url`, if there is one.
+pub(crate) fn pass_on(http: &mut HttpConfig, url: Option<&Uri>) -> Result<(), CommandError> {
+    let writer = url.map(|url| writer::at(url, http.requests.max_response));
+    http.writer = writer.transpose()?;
+    Ok(())
 }
 
 /// Opens the node of a chain. The built-in chain counts as a development chain as long as it has no blocks.

@@ -222,7 +222,7 @@ fn every_option_of_anvil_works_or_is_explained() {
 
 #[test]
 fn messages_mention_options_that_exist() {
-    let known: HashSet<_> = options_of("dev").into_iter().chain(options_of("run")).collect();
+    let known: HashSet<_> = options_of("dev").into_iter().chain(options_of("run")).chain(options_of("serve")).collect();
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates")];
     let mut mentioned = 0;
     while let Some(folder) = folders.pop() {

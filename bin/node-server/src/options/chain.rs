@@ -1,6 +1,7 @@
 //! Options for the chain on which a command operates, its storage, and the format of the result.
 
 use super::data_dir::DataDir;
+use super::shared_store::StoreInstead;
 use crate::error::CommandError;
 use clap::Args;
 use node_store::{Options, Store};
@@ -26,11 +27,20 @@ pub(crate) struct ExistingChain {
     pub(crate) storage: StorageOptions,
 }
 
-/// Options of commands that read a folder.
+/// A chain that is already stored, in a folder or in a shared store.
+#[derive(Args, Debug)]
+pub(crate) struct ReadableChain {
+    #[command(flatten)]
+    pub(crate) existing: ExistingChain,
+    #[command(flatten)]
+    pub(crate) shared: StoreInstead,
+}
+
+/// Options of commands that read a chain.
 #[derive(Args, Debug)]
 pub(crate) struct InspectOptions {
     #[command(flatten)]
-    pub(crate) chain: ExistingChain,
+    pub(crate) chain: ReadableChain,
     #[command(flatten)]
     pub(crate) output: OutputOptions,
 }

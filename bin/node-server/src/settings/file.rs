@@ -59,11 +59,11 @@ impl SettingsFile {
     }
 
     /// Returns the value of an option of `command`; `None` if the file does not set it. `health` looks for the server
-    /// where `run` listens, or `dev` in a file without settings of `run`.
+    /// where `run` listens, or `serve` or `dev` in a file without settings of `run`.
     pub(super) fn setting(&self, command: &str, long: &str) -> Option<&Setting> {
         let in_section = |name: &str| self.sections.get(name).and_then(|section| section.get(long));
-        let server = if self.sections.contains_key("run") { "run" } else { "dev" };
-        let of_server = || in_section(server).filter(|_| command == "health");
+        let server = ["run", "serve", "dev"].into_iter().find(|name| self.sections.contains_key(*name));
+        let of_server = || in_section(server?).filter(|_| command == "health");
         in_section(command).or_else(of_server).or_else(|| self.shared.get(long))
     }
 }

@@ -144,7 +144,8 @@ pub(crate) fn serves(arguments: &[OsString]) -> bool {
     let mut arguments = arguments.to_vec();
     dev::insert_command(&mut arguments);
     insert_default_command(&mut arguments);
-    arguments.get(1).is_some_and(|command| command == "dev" || command == "anvil" || command == "run")
+    let is_server = |command: &OsString| ["dev", "anvil", "run", "serve"].iter().any(|server| command == server);
+    arguments.get(1).is_some_and(is_server)
 }
 
 /// Returns the commands with their options.

@@ -97,7 +97,7 @@ fn errors_in_the_file_have_line_numbers() {
         ("[runs]\nport = 1", "line 1: `[runs]` is not the name of a command with options; did you mean `run`?"),
         ("max_body = 1", "line 1: `max_body` is not an option of any command; did you mean `max-body`?"),
         ("[run]\naccounts = 3", "line 2: `accounts` is not an option of run"),
-        ("[serve]\nport = 1", "line 1: `[serve]` is not the name of a command with options"),
+        ("[build]\nport = 1", "line 1: `[build]` is not the name of a command with options"),
         ("config = \"other.toml\"", "line 1: `config` is not an option"),
         ("help = true", "line 1: `help` is not an option"),
         ("port = 1\nport = 2", "line 2: duplicate key"),
@@ -161,7 +161,7 @@ fn options_of_the_file_count_for_conflicts_and_requirements() {
 fn every_option_of_a_server_has_an_environment_variable() {
     let mut root = commands();
     root.build();
-    for name in ["dev", "run"] {
+    for name in ["dev", "run", "serve"] {
         let command = root.find_subcommand(name).unwrap();
         let mut count = 0;
         for (option, long) in options(command) {

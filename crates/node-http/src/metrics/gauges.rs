@@ -37,6 +37,9 @@ pub(crate) struct Gauges {
     pub(crate) publish_epoch: Gauge,
     pub(crate) published_entries: Counter,
     pub(crate) uploaded_bytes: Counter,
+    pub(crate) store_requests: Counters,
+    pub(crate) store_bytes: Counters,
+    pub(crate) store_failures: Counter,
     pub(crate) storage_bytes: Gauge,
     pub(crate) storage_free: Gauge,
     pub(crate) storage_files: Gauge,
@@ -87,6 +90,8 @@ impl Gauges {
         registry.register("publish_entries", entries, self.published_entries.clone());
         let uploaded = "Bytes of runs that were uploaded to the shared store";
         registry.register("publish_uploaded_bytes", uploaded, self.uploaded_bytes.clone());
+        let failures = "Requests to the shared store that failed; most were repeated";
+        registry.register("store_request_failures", failures, self.store_failures.clone());
         registry.register("storage_merged_bytes", "Bytes that merging has written", self.storage_merged.clone());
         let mut gauges = |name, help, gauges: &LabeledGauges| registry.register(name, help, gauges.clone());
         gauges("executor_threads", "Threads of a pool", &self.executor_threads);
@@ -100,6 +105,8 @@ impl Gauges {
         counters("executor_refused", "Requests refused because the queue was full", &self.executor_refused);
         counters("cache_hits", "Lookups found in a cache", &self.cache_hits);
         counters("cache_misses", "Lookups not found in a cache", &self.cache_misses);
+        counters("store_requests", "Requests to the shared store", &self.store_requests);
+        counters("store_bytes", "Bytes read from the shared store and written to it", &self.store_bytes);
         counters("storage_failures", "Changes and reads that the storage has failed", &self.storage_failures);
     }
 }
