@@ -43,7 +43,7 @@ impl Responded<'_> {
         let (trace_id, parent_span_id, trace_flags) =
             (trace.map(Trace::id), trace.map(Trace::span), trace.map(Trace::flags));
         metrics.record_response(operation, status, elapsed);
-        metrics.record_remote_reads(operation, remote);
+        metrics.record_remote_reads(remote);
         for call in calls {
             call.log_failure(Some(id));
             if let Some(limit) = call.error.as_ref().and_then(|error| error.limit) {

@@ -55,8 +55,8 @@ struct Inner {
     calls: Family<Call, Counter>,
     call_durations: Durations,
     refused: Counters,
-    store_reads: Counters,
-    store_steps: Counters,
+    store_reads: Counter,
+    store_steps: Counter,
     import_blocks: Counter,
     import_gas: Counter,
     import_progress: FloatGauge,
@@ -120,16 +120,8 @@ impl Default for Metrics {
             requests: add(registry, "http_requests", "Responses by operation and status"),
             calls: add(registry, "rpc_calls", "JSON-RPC calls by method and code of the error"),
             refused: add(registry, "http_refused", "Requests refused by a limit"),
-            store_reads: add(
-                registry,
-                "request_store_reads",
-                "Reads from the shared store by requests of an operation",
-            ),
-            store_steps: add(
-                registry,
-                "request_store_steps",
-                "Reads from the shared store that requests of an operation waited for one after the other",
-            ),
+            store_reads: add(registry, "request_store_reads", "Ranges that requests read from the shared store"),
+            store_steps: add(registry, "request_store_steps", "How often requests waited for the shared store"),
             import_blocks: add(registry, "import_blocks", "Blocks imported from chain files"),
             import_gas: add(registry, "import_gas", "Gas used by the blocks imported from chain files"),
             import_progress: add(registry, "import_progress_ratio", "Share of the chain file that has been read"),
@@ -238,10 +230,10 @@ impl Metrics {
     }
 
     /// Counts the reads from a shared store by a request.
-    pub(crate) fn record_remote_reads(&self, operation: &'static str, RemoteReads { reads, steps }: RemoteReads) {
+    pub(crate) fn record_remote_reads(&self, RemoteReads { reads, steps }: RemoteReads) {
         if steps > 0 {
-            self.0.store_reads.get_or_create(&[("operation", operation)]).inc_by(reads);
-            self.0.store_steps.get_or_create(&[("operation", operation)]).inc_by(steps);
+            self.0.store_reads.inc_by(reads);
+            self.0.store_steps.inc_by(steps);
         }
     }
 
