@@ -34,5 +34,5 @@ pub use request::{EMPTY_REQUESTS_HASH, Request, RequestType, requests_hash};
 pub use transaction::{
     AccessListItem, AccessListTransaction, Authorization, BlobSidecar, BlobTransaction, DynamicFeeTransaction,
     LegacyTransaction, PooledTransaction, SetCodeTransaction, Signature, Transaction, TransactionBody, TransactionType,
-    versioned_hash,
+    split_v, versioned_hash,
 };

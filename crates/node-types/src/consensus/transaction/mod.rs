@@ -190,9 +190,12 @@ impl Item for Transaction {
     }
 }
 
-/// Splits `v` into chain id and y parity. 27 and 28 have no chain id; from 35 on the chain id is `(v - 35) / 2`
-/// (EIP-155).
-fn split_v(v: U256) -> Result<(Option<u64>, bool), DecodeError> {
+/// Splits the `v` of a legacy transaction into chain id and y parity. 27 and 28 have no chain id; from 35 on the chain
+/// id is `(v - 35) / 2` (EIP-155).
+///
+/// # Errors
+/// [`DecodeError::InvalidV`] if it is any other number, or the chain id exceeds 64 bits.
+pub fn split_v(v: U256) -> Result<(Option<u64>, bool), DecodeError> {
     let bare = U256::from(27);
     let protected = U256::from(35);
     if v < bare || v > U256::from(u64::MAX) * 2 + protected + 1 {
