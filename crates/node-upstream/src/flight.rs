@@ -1,0 +1,187 @@
+//! Requests under way, which callers with the same request share.
+
+use node_core::context::{Context, Interrupted};
+use parking_lot::{Condvar, Mutex};
+use serde_json::value::RawValue;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Interval at which a waiting caller checks whether its request was cancelled.
+const WAIT: Duration = Duration::from_millis(20);
+
+/// A method with its parameters as JSON.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Call {
+    pub(crate) method: String,
+    pub(crate) params: String,
+    /// The same parameters with the number of the block instead of its hash, for endpoints that refuse hashes. `None`
+    /// if the parameters have no hash of a block.
+    pub(crate) by_number: Option<String>,
+}
+
+/// A set of endpoints by their indices.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Endpoints(pub(crate) u64);
+
+impl Endpoints {
+    /// The maximum number of endpoints.
+    pub(crate) const MAX: usize = 64;
+
+    pub(crate) fn with(self, index: usize) -> Self {
+        Self(self.0 | 1 << index)
+    }
+
+    pub(crate) fn all_but(index: usize) -> Self {
+        Self(!(1 << index))
+    }
+
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub(crate) fn contains(self, index: usize) -> bool {
+        self.0 & 1 << index != 0
+    }
+}
+
+/// A result of a call, and the endpoint that returned it.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    pub(crate) result: Arc<RawValue>,
+    pub(crate) endpoint: usize,
+}
+
+/// Why no endpoint returned a result.
+#[derive(Clone, Debug)]
+pub(crate) enum Failure {
+    /// No endpoint responded properly; the last reason.
+    Unavailable(String),
+    /// The endpoint returned an error.
+    Refused { endpoint: usize, code: i64, message: String },
+    /// The response exceeds the limit of this crate or of the endpoint.
+    TooLarge,
+}
+
+pub(crate) type Outcome = Result<Answer, Failure>;
+
+/// A request under way.
+#[derive(Debug)]
+pub(crate) struct Flight {
+    pub(crate) call: Call,
+    /// Endpoints that are not asked.
+    pub(crate) avoid: Endpoints,
+    state: Mutex<State>,
+    finished: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Number of callers that wait for the outcome.
+    waiting: usize,
+    outcome: Option<Outcome>,
+    /// What the first endpoint that refused the call said.
+    refusal: Option<Failure>,
+    /// Endpoints that refused the hash of the block, and are asked by number.
+    by_number: Endpoints,
+}
+
+impl Flight {
+    /// Returns the parameters for the endpoint.
+    pub(crate) fn params(&self, endpoint: usize, refuses_hashes: bool) -> &str {
+        match &self.call.by_number {
+            Some(by_number) if refuses_hashes || self.is_by_number(endpoint) => by_number,
+            _ => &self.call.params,
+        }
+    }
+
+    pub(crate) fn is_by_number(&self, endpoint: usize) -> bool {
+        self.state.lock().by_number.contains(endpoint)
+    }
+
+    pub(crate) fn ask_by_number(&self, endpoint: usize) {
+        let mut state = self.state.lock();
+        state.by_number = state.by_number.with(endpoint);
+    }
+
+    /// Records that an endpoint refused the call.
+    pub(crate) fn refused(&self, refusal: Failure) {
+        self.state.lock().refusal.get_or_insert(refusal);
+    }
+
+    /// Returns the first refusal.
+    pub(crate) fn refusal(&self) -> Option<Failure> {
+        self.state.lock().refusal.clone()
+    }
+}
+
+/// All requests under way.
+#[derive(Debug, Default)]
+pub(crate) struct Flights(Mutex<HashMap<(Call, Endpoints), Arc<Flight>>>);
+
+/// A caller that waits for a flight.
+pub(crate) struct Passenger(Arc<Flight>);
+
+impl Drop for Passenger {
+    fn drop(&mut self) {
+        self.0.state.lock().waiting -= 1;
+    }
+}
+
+impl Passenger {
+    /// Waits for the outcome.
+    ///
+    /// # Errors
+    /// If the caller's request is interrupted.
+    pub(crate) fn wait(&self, context: &Context) -> Result<Outcome, Interrupted> {
+        let mut state = self.0.state.lock();
+        loop {
+            if let Some(outcome) = &state.outcome {
+                return Ok(outcome.clone());
+            }
+            context.check()?;
+            self.0.finished.wait_for(&mut state, WAIT);
+        }
+    }
+}
+
+impl Flights {
+    /// Joins flights with these calls. Returns a passenger for each call, and the flights that begin with it.
+    pub(crate) fn join(&self, calls: Vec<(Call, Endpoints)>) -> (Vec<Passenger>, Vec<Arc<Flight>>) {
+        let mut begun = Vec::new();
+        let mut all = self.0.lock();
+        let passengers = calls.into_iter().map(|key| {
+            let flight = all.entry(key).or_insert_with_key(|(call, avoid)| {
+                let (call, avoid, state) = (call.clone(), *avoid, Mutex::default());
+                let flight = Arc::new(Flight { call, avoid, state, finished: Condvar::new() });
+                begun.push(Arc::clone(&flight));
+                flight
+            });
+            flight.state.lock().waiting += 1;
+            Passenger(Arc::clone(flight))
+        });
+        (passengers.collect(), begun)
+    }
+
+    /// Ends a flight. Later outcomes of the same flight are ignored.
+    pub(crate) fn finish(&self, flight: &Flight, outcome: Outcome) {
+        let mut all = self.0.lock();
+        let mut state = flight.state.lock();
+        if state.outcome.is_none() {
+            all.remove(&(flight.call.clone(), flight.avoid));
+            state.outcome = Some(outcome);
+            flight.finished.notify_all();
+        }
+    }
+
+    /// Returns whether anyone waits for the flight. If nobody does, it is ended.
+    pub(crate) fn is_wanted(&self, flight: &Flight) -> bool {
+        let mut all = self.0.lock();
+        let mut state = flight.state.lock();
+        if state.waiting == 0 && state.outcome.is_none() {
+            all.remove(&(flight.call.clone(), flight.avoid));
+            state.outcome = Some(Err(Failure::Unavailable("nobody waits for it".to_owned())));
+        }
+        state.outcome.is_none()
+    }
+}

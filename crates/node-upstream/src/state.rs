@@ -1,0 +1,264 @@
+//! The state as of a block.
+
+use crate::chain::HashedHeader;
+use crate::error::{Needed, UpstreamError, Wrong};
+use crate::format::AccountProofJson;
+use crate::upstream::{Question, Rejection, Upstream, read};
+use node_core::backend::{AccountProof, StorageProof};
+use node_core::context::Context;
+use node_core::trie::ProofError;
+use node_types::proof::{InvalidProof, prove_account, prove_slot};
+use node_types::wire::{BytesData, Data, Quantity64, Quantity256};
+use node_types::{Address, Bytes, H256, KECCAK_EMPTY, U256, keccak256};
+use serde_json::value::RawValue;
+use std::ops::Range;
+
+/// Maximum number of slots in a request for a proof, which is what other nodes allow.
+const MAX_SLOTS: usize = 1_024;
+
+/// An account to read, and slots of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AccountRead {
+    pub address: Address,
+    pub slots: Vec<H256>,
+}
+
+/// The state as of a block that is trusted: everything is proven by its header before it is returned.
+#[derive(Clone, Debug)]
+pub struct ProvenState {
+    upstream: Upstream,
+    block: HashedHeader,
+}
+
+impl ProvenState {
+    /// Creates a reader of the state as of `block`, whose hash the caller trusts.
+    pub fn new(upstream: Upstream, block: HashedHeader) -> Self {
+        Self { upstream, block }
+    }
+
+    /// Returns the block.
+    pub fn block(&self) -> &HashedHeader {
+        &self.block
+    }
+
+    /// Returns accounts and slots with the trie nodes that prove them, in the order of the request. The slots of an
+    /// account are read in one request, unless they are many, and all accounts in as few messages as possible.
+    ///
+    /// Endpoints are asked by the hash of the block, or by its number if they refuse hashes, which is as good because
+    /// the proof leads to the state root.
+    ///
+    /// # Errors
+    /// [`UpstreamError::Wrong`] if a proof is invalid, and [`UpstreamError::Refused`] if the endpoints have no proofs, or
+    /// no longer those as of this block.
+    pub fn accounts(&self, context: &Context, reads: &[AccountRead]) -> Result<Vec<AccountProof>, UpstreamError> {
+        let root = self.block.header().state_root;
+        let most = self.upstream.options().slots.clamp(1, MAX_SLOTS);
+        let mut parts: Vec<Part> =
+            reads.iter().enumerate().flat_map(|(index, read)| Part::all(index, read, most)).collect();
+        let mut read: Vec<(Part, AccountProof)> = Vec::new();
+        while !parts.is_empty() {
+            let questions = parts.iter().map(|part| self.proof_question(part.address, part.slots(reads))).collect();
+            let results = self.upstream.ask(context, questions, |index, result| {
+                let part = &parts[index];
+                check_proof(result, root, part.address, part.slots(reads))
+            });
+            let mut smaller = Vec::new();
+            for (part, result) in parts.into_iter().zip(results) {
+                match result {
+                    Ok(proof) => read.push((part, proof)),
+                    Err(UpstreamError::TooLarge { .. }) if part.range.len() > 1 => smaller.extend(part.halves()),
+                    Err(error) => return Err(error),
+                }
+            }
+            parts = smaller;
+        }
+        read.sort_by_key(|(part, _)| (part.read, part.range.start));
+        let mut proofs: Vec<AccountProof> = Vec::new();
+        for (part, mut proof) in read {
+            match proofs.last_mut().filter(|_| part.range.start > 0) {
+                Some(whole) => whole.storage.append(&mut proof.storage),
+                None => proofs.push(proof),
+            }
+        }
+        Ok(proofs)
+    }
+
+    /// Returns the codes of accounts, whose hashes are known from [`Self::accounts`]. Empty code is not requested.
+    ///
+    /// # Errors
+    /// [`UpstreamError::Wrong`] if a code has another hash.
+    pub fn codes(&self, context: &Context, reads: &[(Address, H256)]) -> Result<Vec<Bytes>, UpstreamError> {
+        let wanted: Vec<_> = reads.iter().filter(|(_, hash)| *hash != KECCAK_EMPTY).collect();
+        let questions = wanted.iter().map(|(address, _)| code_question(&self.block, *address)).collect();
+        let codes = self.upstream.ask(context, questions, |index, result| {
+            let (address, expected) = *wanted[index];
+            let code = read::<BytesData>(result)?.0;
+            let computed = keccak256(&code);
+            if computed == expected { Ok(code) } else { Err(Wrong::Code { address, computed, expected }.into()) }
+        });
+        let mut codes = codes.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter();
+        let mut code = |(_, hash): &(Address, H256)| if *hash == KECCAK_EMPTY { None } else { codes.next() };
+        Ok(reads.iter().map(|read| code(read).unwrap_or_default()).collect())
+    }
+
+    fn proof_question(&self, address: Address, slots: &[H256]) -> Question {
+        let keys: Vec<_> = slots.iter().map(|slot| format!("\"{}\"", Data(*slot))).collect();
+        let needed = Needed::Account { address, slots: slots.len(), block: self.block.hash() };
+        state_question(needed, "eth_getProof", &format!("\"{}\",[{}]", Data(address), keys.join(",")), &self.block)
+    }
+}
+
+/// Some of the slots of an account, which are read at once.
+struct Part {
+    /// The index of the read that it belongs to.
+    read: usize,
+    address: Address,
+    range: Range<usize>,
+}
+
+impl Part {
+    /// Splits a read into parts of at most `most` slots; without slots it is one part.
+    fn all(read: usize, account: &AccountRead, most: usize) -> impl Iterator<Item = Self> {
+        let (address, count) = (account.address, account.slots.len());
+        let starts = (0..count.max(1)).step_by(most);
+        starts.map(move |start| Self { read, address, range: start..count.min(start + most) })
+    }
+
+    fn slots<'a>(&self, reads: &'a [AccountRead]) -> &'a [H256] {
+        &reads[self.read].slots[self.range.clone()]
+    }
+
+    fn halves(self) -> [Self; 2] {
+        let Self { read, address, range } = self;
+        let middle = range.start + range.len() / 2;
+        [range.start..middle, middle..range.end].map(|range| Self { read, address, range })
+    }
+}
+
+/// The state as of a block, as the endpoints claim it to be, for endpoints without proofs.
+#[derive(Clone, Debug)]
+pub struct ClaimedState {
+    upstream: Upstream,
+    block: HashedHeader,
+}
+
+/// What an endpoint returned without a proof. Nothing says that it is right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Claimed<T>(pub T);
+
+/// An account without the root of its storage, which the methods other than eth_getProof do not return.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClaimedAccount {
+    pub nonce: u64,
+    /// Balance in wei.
+    pub balance: U256,
+    pub code: Bytes,
+}
+
+impl ClaimedState {
+    /// Creates a reader of the state as of `block`.
+    pub fn new(upstream: Upstream, block: HashedHeader) -> Self {
+        Self { upstream, block }
+    }
+
+    /// Returns the block.
+    pub fn block(&self) -> &HashedHeader {
+        &self.block
+    }
+
+    /// Returns accounts in the order of the request.
+    ///
+    /// # Errors
+    /// [`UpstreamError::Refused`] if the endpoints do not have the state.
+    pub fn accounts(
+        &self,
+        context: &Context,
+        addresses: &[Address],
+    ) -> Result<Vec<Claimed<ClaimedAccount>>, UpstreamError> {
+        let questions = addresses.iter().flat_map(|address| {
+            let needed = || Needed::Account { address: *address, slots: 0, block: self.block.hash() };
+            let question = |method| state_question(needed(), method, &format!("\"{}\"", Data(*address)), &self.block);
+            [question("eth_getTransactionCount"), question("eth_getBalance"), code_question(&self.block, *address)]
+        });
+        let members = self.upstream.ask(context, questions.collect(), |index, result| {
+            Ok(match index % 3 {
+                0 => ClaimedAccount { nonce: *read::<Quantity64>(result)?, ..ClaimedAccount::default() },
+                1 => ClaimedAccount { balance: *read::<Quantity256>(result)?, ..ClaimedAccount::default() },
+                _ => ClaimedAccount { code: read::<BytesData>(result)?.0, ..ClaimedAccount::default() },
+            })
+        });
+        let members = members.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let accounts = members.as_chunks::<3>().0.iter();
+        let account = |[nonce, balance, code]: &[ClaimedAccount; 3]| {
+            Claimed(ClaimedAccount { nonce: nonce.nonce, balance: balance.balance, code: code.code.clone() })
+        };
+        Ok(accounts.map(account).collect())
+    }
+
+    /// Returns the values of slots in the order of the request.
+    ///
+    /// # Errors
+    /// [`UpstreamError::Refused`] if the endpoints do not have the state.
+    pub fn slots(&self, context: &Context, slots: &[(Address, H256)]) -> Result<Vec<Claimed<U256>>, UpstreamError> {
+        let question = |(address, slot): &(Address, H256)| {
+            let needed = Needed::Account { address: *address, slots: 1, block: self.block.hash() };
+            let params = format!("\"{}\",\"{}\"", Data(*address), Data(*slot));
+            state_question(needed, "eth_getStorageAt", &params, &self.block)
+        };
+        let values = self
+            .upstream
+            .ask(context, slots.iter().map(question).collect(), |_, result| Ok(Claimed(*read::<Quantity256>(result)?)));
+        values.into_iter().collect()
+    }
+}
+
+fn code_question(block: &HashedHeader, address: Address) -> Question {
+    let needed = Needed::Code { address, block: block.hash() };
+    state_question(needed, "eth_getCode", &format!("\"{}\"", Data(address)), block)
+}
+
+/// Returns a question with the block after other parameters: by its hash (EIP-1898), or by its number.
+fn state_question(needed: Needed, method: &str, params: &str, block: &HashedHeader) -> Question {
+    let mut question =
+        Question::new(needed, method, format!("[{params},{{\"blockHash\":\"{}\"}}]", Data(block.hash())));
+    question.call.by_number = Some(format!("[{params},\"{:#x}\"]", block.header().number));
+    question
+}
+
+/// Checks the proof of an account and of its slots.
+fn check_proof(result: &RawValue, root: H256, address: Address, slots: &[H256]) -> Result<AccountProof, Rejection> {
+    let json: AccountProofJson = read(result)?;
+    let (account, proof) = proven(json.account_proof, |nodes| prove_account(root, address, nodes))
+        .map_err(|source| Wrong::Account { address, root, source })?;
+    let root = account.unwrap_or_default().storage_root;
+    if json.storage_proof.len() != slots.len() {
+        let source = InvalidProof::SlotCount { got: json.storage_proof.len(), expected: slots.len() };
+        return Err(Wrong::Account { address, root, source }.into());
+    }
+    let storage = slots.iter().zip(json.storage_proof).map(|(slot, json)| {
+        let (value, proof) = proven(json.proof, |nodes| prove_slot(root, *slot, nodes))
+            .map_err(|source| Wrong::Slot { address, slot: *slot, root, source })?;
+        Ok(StorageProof { slot: *slot, value, proof })
+    });
+    Ok(AccountProof { account, proof, storage: storage.collect::<Result<_, Rejection>>()? })
+}
+
+/// Returns what `nodes` prove, and the nodes without those that the proof does not need: some clients add nodes that are
+/// embedded in their parents, or the node of an empty trie.
+fn proven<T>(
+    nodes: Vec<BytesData>,
+    prove: impl Fn(&[Bytes]) -> Result<T, InvalidProof>,
+) -> Result<(T, Vec<Bytes>), InvalidProof> {
+    let mut nodes: Vec<Bytes> = nodes.into_iter().map(|node| node.0).collect();
+    let proven = match prove(&nodes) {
+        Err(
+            InvalidProof::Account(ProofError::Surplus { index })
+            | InvalidProof::Slot { source: ProofError::Surplus { index }, .. },
+        ) => {
+            nodes.truncate(index);
+            prove(&nodes)
+        }
+        proven => proven,
+    };
+    Ok((proven?, nodes))
+}
