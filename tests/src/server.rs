@@ -190,6 +190,8 @@ impl Server {
         let agent = Agent::config_builder()
             .http_status_as_error(false)
             .timeout_global(Some(Duration::from_secs(60)))
+            // node-upstream enables compression in ureq, which would change the headers of responses.
+            .accept_encoding("")
             .build()
             .new_agent();
         Self { url, child, agent, transport: Transport::Plain, identity: None, log: Arc::default() }

@@ -154,12 +154,13 @@ impl Dispatcher {
         }
     }
 
-    /// Returns an endpoint outside `avoid`: the first that may be asked, in turn.
+    /// Returns an endpoint outside `avoid`: the first that may be asked, preferably one that works, in turn.
     fn choose(&self, avoid: Endpoints) -> Option<usize> {
         let count = self.endpoints.len();
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
         let candidates = (0..count).map(|step| turn.wrapping_add(step) % count);
-        candidates.filter(|index| !avoid.contains(*index)).min_by_key(|index| self.endpoints[*index].ready_in())
+        let rank = |index: &usize| (self.endpoints[*index].ready_in(), self.endpoints[*index].avoided_for());
+        candidates.filter(|index| !avoid.contains(*index)).min_by_key(rank)
     }
 
     /// Begins another round of attempts, after all endpoints have failed. Returns `false` if there are no more, after
@@ -243,6 +244,7 @@ impl Dispatcher {
         for (flight, reply) in piece.into_iter().zip(replies) {
             match reply {
                 Reply::Result(result) => {
+                    endpoint.record_response();
                     if flight.is_by_number(index) {
                         endpoint.record_that_it_refuses_hashes();
                     }
@@ -299,6 +301,7 @@ impl Dispatcher {
         if let Some(wait) = wait {
             self.endpoints[index].rest(wait);
         }
+        self.endpoints[index].record_failure(|failures| self.backoff(failures));
         attempts.failed = attempts.failed.with(index);
         attempts.reason = reason;
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use ureq::http::{HeaderMap, Uri};
 use ureq::{Agent, Body};
 
-/// The maximum time that an endpoint can ask to be left alone.
+/// The maximum time for which an endpoint is left alone.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 
 /// An endpoint.
@@ -28,6 +28,15 @@ pub(crate) struct Endpoint {
     refuses_hashes: AtomicBool,
     /// When the endpoint may be asked again.
     rests_until: Mutex<Instant>,
+    reputation: Mutex<Reputation>,
+}
+
+/// Whether other endpoints are preferred.
+#[derive(Debug)]
+struct Reputation {
+    /// Number of failures since the last response, not counting those of requests that were under way together.
+    failures: u32,
+    avoided_until: Instant,
 }
 
 /// Why an exchange brought no replies.
@@ -78,6 +87,7 @@ impl Endpoint {
             batch: AtomicUsize::new(options.batch.max(1)),
             refuses_hashes: AtomicBool::new(false),
             rests_until: Mutex::new(Instant::now()),
+            reputation: Mutex::new(Reputation { failures: 0, avoided_until: Instant::now() }),
         })
     }
 
@@ -117,6 +127,31 @@ impl Endpoint {
     pub(crate) fn ready_in(&self) -> Duration {
         let now = Instant::now();
         self.rests_until.lock().saturating_duration_since(now).max(self.pace.delay(now))
+    }
+
+    /// Returns for how long other endpoints are preferred.
+    pub(crate) fn avoided_for(&self) -> Duration {
+        self.reputation.lock().avoided_until.saturating_duration_since(Instant::now())
+    }
+
+    /// Records that a request failed. Other endpoints are preferred for the time that `backoff` returns for the number of
+    /// earlier failures.
+    pub(crate) fn record_failure(&self, backoff: impl Fn(u32) -> Duration) {
+        let (mut reputation, now) = (self.reputation.lock(), Instant::now());
+        if reputation.avoided_until <= now {
+            reputation.avoided_until = now + backoff(reputation.failures);
+            reputation.failures += 1;
+        }
+    }
+
+    /// Records that there was a proper response.
+    pub(crate) fn record_response(&self) {
+        self.reputation.lock().failures = 0;
+    }
+
+    /// Records that a response was wrong. Other endpoints are preferred for a minute.
+    pub(crate) fn record_lie(&self) {
+        self.reputation.lock().avoided_until = Instant::now() + MAX_WAIT;
     }
 
     /// Leaves the endpoint alone for this time.

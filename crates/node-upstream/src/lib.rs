@@ -6,9 +6,9 @@
 //! to. What is wrong is asked of the other endpoints, and never returned; [`Wrong`] says what it was.
 //! [`ClaimedState`] is for endpoints without proofs, and [`Upstream::forward`] for what cannot be verified.
 //!
-//! Requests go to the endpoints in turn. One that fails is left out and asked again later, after a time that doubles, or
-//! that it stated (`Retry-After`); one that limits its rate is asked as often as it allows. What is read together is
-//! sent in batches, which are split if an endpoint refuses them or their responses are large. Callers that need the same
+//! Requests go to the endpoints in turn. One that fails is asked after the others for a time that doubles; when all have
+//! failed, they are asked again after a time that doubles, or that they stated (`Retry-After`). One that limits its rate
+//! is asked as often as it allows. What is read together is sent in batches, which are split if an endpoint refuses them or their responses are large. Callers that need the same
 //! at the same time share a request. Methods block, and return when their [`Context`](node_core::context::Context) is
 //! cancelled or its deadline passes.
 //!

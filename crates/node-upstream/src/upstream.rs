@@ -203,8 +203,9 @@ impl Upstream {
     fn rejected(&self, needed: Needed, endpoint: usize, rejection: Rejection) -> UpstreamError {
         match rejection {
             Rejection::Wrong(source) => {
-                let endpoint = self.dispatcher.endpoints[endpoint].name().to_owned();
-                let error = UpstreamError::Wrong { needed, endpoint, source };
+                let endpoint = &self.dispatcher.endpoints[endpoint];
+                endpoint.record_lie();
+                let error = UpstreamError::Wrong { needed, endpoint: endpoint.name().to_owned(), source };
                 tracing::warn!(error = &error as &dyn std::error::Error, "the upstream returned something wrong");
                 error
             }

@@ -44,4 +44,5 @@ mod serving;
 mod shared_store;
 mod shares;
 mod tls;
+mod upstream;
 mod websocket;

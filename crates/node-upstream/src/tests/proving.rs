@@ -214,10 +214,12 @@ fn wrong_proofs_are_named_and_asked_elsewhere() {
     for (named, change) in changes {
         let servers = [dishonest(&world, change), honest(&world)];
         let upstream_of_two = upstream(&servers.each_ref(), options());
-        for _ in 0..2 {
+        for _ in 0..4 {
             let proofs = state(&upstream_of_two, &world).accounts(&context(), &[read(CONTRACT, [3, 9])]).unwrap();
             assert_eq!(proofs[0].storage[0].value, 4.into());
         }
+        // Others are preferred to an endpoint that lied.
+        assert_eq!(servers.each_ref().map(|server| server.messages().len()), [1, 4]);
         let alone = state(&upstream(&[&servers[0]], options()), &world);
         let error = alone.accounts(&context(), &[read(CONTRACT, [3, 9])]).unwrap_err();
         let UpstreamError::Wrong { needed, source, .. } = &error else { panic!("{named}: {error}") };

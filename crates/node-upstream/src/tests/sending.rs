@@ -110,6 +110,18 @@ fn other_endpoints_replace_one_that_fails() {
 }
 
 #[test]
+fn an_endpoint_that_failed_is_asked_after_the_others() {
+    let (silent, whole) = (Server::start(|_, _| Script::Silence), Server::of(echo));
+    let timeout = Duration::from_millis(300);
+    let options = UpstreamOptions { timeout, retry_backoff: Duration::from_secs(60), ..options() };
+    let upstream = upstream(&[&silent, &whole], options);
+    for _ in 0..20 {
+        assert!(forward(&upstream, "eth_a").is_ok());
+    }
+    assert_eq!(silent.messages().len(), 1);
+}
+
+#[test]
 fn endpoints_are_asked_in_turn() {
     let servers = [Server::of(echo), Server::of(echo), Server::of(echo)];
     let upstream = upstream(&servers.each_ref(), options());
