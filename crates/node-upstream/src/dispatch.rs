@@ -201,8 +201,12 @@ impl Dispatcher {
 
     fn exchange(&self, index: usize, piece: &[Arc<Flight>]) -> Result<Vec<Reply>, Broken> {
         let endpoint = &self.endpoints[index];
-        let refuses_hashes = endpoint.refuses_hashes();
-        let calls = piece.iter().map(|flight| (flight.call.method.as_str(), flight.params(index, refuses_hashes)));
+        if endpoint.refuses_hashes() {
+            for flight in piece {
+                flight.ask_by_number(index);
+            }
+        }
+        let calls = piece.iter().map(|flight| (flight.call.method.as_str(), flight.params(index)));
         let body = message::requests(calls);
         let units = piece.iter().map(|flight| pace::cost(&flight.call.method)).sum();
         let _slot = self.slot();
@@ -264,16 +268,16 @@ impl Dispatcher {
                 }
                 Reply::Error(Fault { meaning: Meaning::TooLarge, .. }) => smaller.push(flight),
                 Reply::Error(Fault { code, message, meaning }) => {
-                    let could_be_the_hash = meaning == Meaning::Refused && flight.call.by_number.is_some();
+                    let could_be_the_hash = meaning == Meaning::Refused && !flight.is_by_number(index);
                     let refusal = Failure::Refused { endpoint: index, code, message };
                     if meaning == Meaning::Failed {
                         self.flights.finish(&flight, Err(refusal));
-                    } else if could_be_the_hash && !endpoint.refuses_hashes() && !flight.is_by_number(index) {
-                        flight.refused(refusal);
-                        flight.ask_by_number(index);
+                        continue;
+                    }
+                    flight.refused(refusal);
+                    if could_be_the_hash && flight.ask_by_number(index) {
                         by_number.push(flight);
                     } else {
-                        flight.refused(refusal);
                         elsewhere.push(flight);
                     }
                 }

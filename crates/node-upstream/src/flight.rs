@@ -82,26 +82,33 @@ struct State {
     outcome: Option<Outcome>,
     /// What the first endpoint that refused the call said.
     refusal: Option<Failure>,
-    /// Endpoints that refused the hash of the block, and are asked by number.
+    /// Endpoints that refuse the hash of the block, and are asked by number.
     by_number: Endpoints,
 }
 
 impl Flight {
     /// Returns the parameters for the endpoint.
-    pub(crate) fn params(&self, endpoint: usize, refuses_hashes: bool) -> &str {
+    pub(crate) fn params(&self, endpoint: usize) -> &str {
         match &self.call.by_number {
-            Some(by_number) if refuses_hashes || self.is_by_number(endpoint) => by_number,
+            Some(by_number) if self.is_by_number(endpoint) => by_number,
             _ => &self.call.params,
         }
     }
 
+    /// Returns whether the endpoint is asked with the number of the block instead of its hash.
     pub(crate) fn is_by_number(&self, endpoint: usize) -> bool {
         self.state.lock().by_number.contains(endpoint)
     }
 
-    pub(crate) fn ask_by_number(&self, endpoint: usize) {
-        let mut state = self.state.lock();
-        state.by_number = state.by_number.with(endpoint);
+    /// Has the endpoint asked with the number of the block, from now on. Returns `false` if the parameters have no
+    /// hash of a block.
+    pub(crate) fn ask_by_number(&self, endpoint: usize) -> bool {
+        let has_hash = self.call.by_number.is_some();
+        if has_hash {
+            let mut state = self.state.lock();
+            state.by_number = state.by_number.with(endpoint);
+        }
+        has_hash
     }
 
     /// Records that an endpoint refused the call.

@@ -15,6 +15,9 @@ use std::collections::BTreeMap;
 const NOT_IN_HEADERS: [&str; 7] =
     ["hash", "size", "totalDifficulty", "transactions", "uncles", "withdrawals", "ommers"];
 
+/// Maximum length of a block in which unknown fields are searched: each takes much more memory than text.
+const MAX_SEARCHED: usize = 1 << 20;
+
 /// The number of unknown fields that an error lists.
 const MAX_LISTED: usize = 8;
 
@@ -78,8 +81,9 @@ pub(crate) fn header(block: &RawValue) -> Result<Header, Rejection> {
 
 /// Returns the names of members that are not known, which may be fields of a header.
 fn unknown_fields(block: &RawValue) -> Vec<String> {
-    let members: BTreeMap<String, IgnoredAny> = serde_json::from_str(block.get()).unwrap_or_default();
-    let names = members.into_keys().filter(|name| {
+    let searched = Some(block.get()).filter(|text| text.len() <= MAX_SEARCHED);
+    let members = searched.and_then(|text| serde_json::from_str::<BTreeMap<String, IgnoredAny>>(text).ok());
+    let names = members.unwrap_or_default().into_keys().filter(|name| {
         let known = IN_HEADERS.iter().chain(&NOT_IN_HEADERS);
         !known.into_iter().any(|known| known == name)
     });

@@ -1,6 +1,6 @@
 //! Proofs of states, and roots of blocks, from honest and dishonest endpoints.
 
-use super::server::{Server, respond};
+use super::server::{Script, Server, respond};
 use super::{context, options, upstream};
 use crate::{
     AccountRead, ClaimedState, HashedHeader, Needed, ProvenState, Upstream, UpstreamError, UpstreamOptions, Wrong,
@@ -15,6 +15,8 @@ use node_types::{Address, BlockId, Bytes, H256, KECCAK_EMPTY, U256, keccak256};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 /// The contract in the state, its code, and the number of its slots, which have the values 1, 2, …
 const CONTRACT: Address = Address::repeat_byte(0xcc);
@@ -231,6 +233,36 @@ fn wrong_proofs_are_named_and_asked_elsewhere() {
 }
 
 #[test]
+fn damaged_responses_are_never_accepted() {
+    let world = world();
+    let damaged = Arc::clone(&world);
+    // Each response has another wrong byte.
+    let server = Server::start(move |count, message| {
+        let result = damaged.respond(message).unwrap();
+        let mut body = json!({"jsonrpc": "2.0", "id": 0, "result": result}).to_string().into_bytes();
+        let place = 11 * count % body.len();
+        body[place] = if count % 2 == 0 { b'1' } else { body[place] ^ 0x81 };
+        Script::Status(200, "", body)
+    });
+    let upstream = upstream(&[&server], UpstreamOptions { retries: 0, ..options() });
+    let state = state(&upstream, &world);
+    let mut refused = 0;
+    let mut check = |right: Option<bool>| match right {
+        Some(right) => assert!(right),
+        None => refused += 1,
+    };
+    for _ in 0..300 {
+        let proofs = state.accounts(&context(), &[read(CONTRACT, [3])]);
+        check(proofs.ok().map(|proofs| proofs[0].storage[0].value == 4.into()));
+        let block = upstream.block(&context(), &world.header);
+        check(block.ok().map(|block| block.transactions == world.transactions));
+        let receipts = upstream.receipts(&context(), &world.header, &[]);
+        check(receipts.ok().map(|receipts| receipts == world.receipts));
+    }
+    assert!(refused > 100, "{refused}");
+}
+
+#[test]
 fn codes_have_their_hashes() {
     let world = world();
     let server = honest(&world);
@@ -273,6 +305,26 @@ fn endpoints_that_refuse_hashes_are_asked_by_number() {
     // Another block with this number has another root.
     reorganized.store(true, Ordering::Relaxed);
     assert!(matches!(read_three(), Err(UpstreamError::Wrong { .. })));
+}
+
+#[test]
+fn hashes_may_be_refused_in_several_requests_at_once() {
+    let world = world();
+    let world_of_server = Arc::clone(&world);
+    let server = Server::start(move |count, message| {
+        let by_hash = message["params"][2].is_object();
+        if by_hash && count > 0 {
+            // Until it is known that hashes are refused.
+            thread::sleep(Duration::from_millis(300));
+        }
+        respond(message, |request| match by_hash {
+            true => Err(json!({"code": -32602, "message": "invalid parameters"})),
+            false => world_of_server.respond(request),
+        })
+    });
+    let state = state(&upstream(&[&server], UpstreamOptions { batch: 1, ..options() }), &world);
+    let reads = [1, 2, 3].map(|index| read(Address::from_low_u64_be(index), []));
+    assert_eq!(state.accounts(&context(), &reads).unwrap().len(), 3);
 }
 
 #[test]
