@@ -131,7 +131,8 @@ impl Upstream {
     /// have eth_getBlockReceipts, each receipt is requested.
     ///
     /// # Errors
-    /// [`UpstreamError::Unsupported`] if it has a receipt of an unknown type.
+    /// [`UpstreamError::Unsupported`] if it has a receipt of an unknown type. [`Wrong::Root`] for blocks from before
+    /// Byzantium if the endpoints do not keep the state roots in their receipts, as reth does not.
     pub fn receipts(
         &self,
         context: &Context,
