@@ -17,7 +17,9 @@ use node_core::context::Context;
 use node_core::cost::Cost;
 use node_core::node::NodeError;
 use node_rpc::{CallReport, Message, Reply, Rpc, RpcError, Session, options};
+use serde_json::Value;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Responds to the message in the body of a request.
 pub(crate) async fn post(exchange: Exchange) -> HttpResponse {
@@ -29,7 +31,7 @@ pub(crate) async fn post(exchange: Exchange) -> HttpResponse {
     };
     let service = exchange.service().clone();
     let caller = Caller::of(exchange.request(), &service, exchange.sender());
-    let message = match read(&service, exchange.context(), body.clone()).await {
+    let message = match read(&service, exchange.context(), body).await {
         Ok(message) => message,
         Err(Unread::Invalid(error)) => return respond(exchange, &context, error.into()),
         Err(Unread::Refused(error)) => return exchange.fail(&error),
@@ -37,9 +39,6 @@ pub(crate) async fn post(exchange: Exchange) -> HttpResponse {
     exchange.set_operation(message.operation());
     if let Err(error) = admission::count_requests(exchange.sender(), &service, message.requests() - 1) {
         return exchange.fail(&error);
-    }
-    if let Some(writer) = writer_of(&service, &message) {
-        return exchange.forward_body(&writer, body).await;
     }
     let response = run(service, context.clone(), message, None, caller).await;
     match response {
@@ -103,6 +102,8 @@ pub(crate) struct Caller {
     /// `None` if they may control the chain.
     refusal: Option<Arc<Refusal>>,
     reads_only: bool,
+    /// The headers that are passed on with its requests to the server that writes the chain.
+    passed_on: Option<Arc<HeaderMap>>,
 }
 
 /// Why the requests of a client may not control the chain.
@@ -119,7 +120,9 @@ impl Caller {
             let origin = admission::origin(request).map(str::to_owned);
             Arc::new(Refusal { error, origin })
         });
-        Self { client: sender.client.clone(), refusal, reads_only: admission::reads_only(request, service) }
+        let passed_on = service.config.writer.as_ref().map(|_| Arc::new(forward::passed_on(request, sender)));
+        let reads_only = admission::reads_only(request, service);
+        Self { client: sender.client.clone(), refusal, reads_only, passed_on }
     }
 }
 
@@ -140,38 +143,13 @@ pub(crate) async fn read(service: &web::Data<Service>, context: Context, body: B
     message.map(Arc::new).map_err(Unread::Invalid)
 }
 
-/// Returns the server to which a message is passed on, or `None` if this server responds to it.
-fn writer_of(service: &Service, message: &Message) -> Option<Arc<dyn Writer>> {
-    service.config.writer.clone().filter(|_| message.needs_writer())
-}
-
-/// Passes a message on to the server that writes the chain, if it must respond to it. `headers` are those of the client.
-pub(crate) async fn forward(
-    service: &Service,
-    message: &Message,
-    headers: &HeaderMap,
-    body: Bytes,
-) -> Option<Result<Response, HttpError>> {
-    let writer = writer_of(service, message)?;
-    let request = WriterRequest { method: Method::POST, target: "/".to_owned(), headers: headers.clone(), body };
-    let respond = |WriterResponse { status, body, .. }: WriterResponse| match status {
-        200 => Ok(Response { body: Some(CompleteBody::uncounted(body.into())), calls: Vec::new() }),
-        204 => Ok(Response { body: None, calls: Vec::new() }),
-        status => {
-            tracing::warn!("the server that writes the chain responded to a message with status {status}");
-            Err(HttpError::WriterUnreachable)
-        }
-    };
-    Some(forward::send(&writer, request).await.and_then(respond))
-}
-
 /// Runs the requests of a message under `context`.
 pub(crate) async fn run(
     service: web::Data<Service>,
     context: Context,
     message: Arc<Message>,
     session: Option<Arc<Session>>,
-    Caller { client, refusal, reads_only }: Caller,
+    Caller { client, refusal, reads_only, passed_on }: Caller,
 ) -> Result<Response, HttpError> {
     let refused = refusal.as_ref().filter(|_| message.controls());
     if let Some(refusal) = refused
@@ -181,16 +159,50 @@ pub(crate) async fn run(
     }
     let reason = refusal.as_ref().map(|refusal| refusal.error.to_string());
     let cost = message.cost(&service.node);
+    let may_wait = passed_on.is_some() && message.may_need_writer();
     let worker = service.clone();
-    let work = Box::new(move |context: &Context| {
+    let work = move |context: &Context| {
+        let pass_on = |body: String, controls: bool| {
+            let (Some(writer), Some(headers)) = (&worker.config.writer, &passed_on) else {
+                return Err(rpc_error(&HttpError::WriterUnreachable));
+            };
+            pass_on(&**writer, headers, body, forward::timeout(&worker.config, controls))
+        };
         let control = reason.as_deref().map_or(Ok(()), Err);
-        let rights = node_rpc::Client { session: session.as_deref(), control, reads_only };
+        let writer = passed_on.as_ref().map(|_| &pass_on as node_rpc::PassOn<'_>);
+        let rights = node_rpc::Client { session: session.as_deref(), control, reads_only, writer };
         let mut out = transfer::buffer(&worker, &client);
         let calls = worker.rpc.respond_into(&mut out, context, &message, rights);
         let body = CompleteBody::new(out).inspect_err(|_| context.results_are_lost())?;
         Ok(Response { body: (!body.is_empty()).then_some(body), calls })
-    });
-    scheduling::run(&service.pools, cost, context, work).await
+    };
+    if may_wait {
+        // A writer that does not respond must not occupy the threads of other work.
+        return web::block(move || work(&context)).await.unwrap_or(Err(HttpError::Panicked));
+    }
+    scheduling::run(&service.pools, cost, context, Box::new(work)).await
+}
+
+/// Passes a request on to the server that writes the chain, and returns the response, which is JSON.
+fn pass_on(writer: &dyn Writer, headers: &HeaderMap, body: String, timeout: Duration) -> Result<Vec<u8>, RpcError> {
+    let request = WriterRequest {
+        method: Method::POST,
+        target: "/".to_owned(),
+        headers: headers.clone(),
+        body: body.into(),
+        timeout,
+    };
+    match forward::send(writer, request) {
+        Ok(WriterResponse { status: 200, body, .. }) => Ok(body),
+        Ok(WriterResponse { status, body, .. }) => {
+            let detail = serde_json::from_slice::<Value>(&body).ok();
+            let detail = detail.as_ref().and_then(|problem| problem["detail"].as_str()).unwrap_or_default();
+            let message =
+                format!("the server that writes the chain (`writer`) responded with status {status}: {detail}");
+            Err(RpcError::server(message))
+        }
+        Err(error) => Err(rpc_error(&error)),
+    }
 }
 
 /// Returns the next notifications for the subscriptions of a session; empty if there are no new events. `context`

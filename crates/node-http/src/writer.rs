@@ -4,6 +4,7 @@ use actix_web::http::Method;
 use actix_web::http::header::HeaderMap;
 use actix_web::web::Bytes;
 use std::fmt::Debug;
+use std::time::Duration;
 
 /// Passes requests on to the server that writes the chain: those that change something, and those about what only one
 /// server has, its filters and its pool.
@@ -24,6 +25,8 @@ pub struct WriterRequest {
     /// The headers of the client that concern the writer, and those that describe the client.
     pub headers: HeaderMap,
     pub body: Bytes,
+    /// How long the client waits for the response.
+    pub timeout: Duration,
 }
 
 /// The response of the server that writes the chain.

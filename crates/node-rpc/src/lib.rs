@@ -34,6 +34,7 @@
 
 mod block_cache;
 mod error;
+mod forward;
 mod message;
 mod method;
 mod methods;
@@ -53,5 +54,5 @@ pub use method::Method;
 pub use methods::{Dump, InvalidDump, read_dump, table, table_of, write_dump};
 pub use parameters::Parameters;
 pub use rpc::{CallReport, Reply, Rpc, RpcLimits};
-pub use scope::{Client, Scope};
+pub use scope::{Client, PassOn, Scope};
 pub use session::{Session, SessionLimits};

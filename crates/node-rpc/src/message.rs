@@ -64,6 +64,13 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
+impl Call {
+    /// Returns whether a server that only reads the chain passes the call on to the one that writes it.
+    pub(crate) fn needs_writer(&self) -> bool {
+        self.method.needs_writer(self.parameters.as_deref().map_or("", RawValue::get))
+    }
+}
+
 impl Message {
     /// Decodes a message. A batch may contain at most `limit` requests.
     ///
@@ -116,20 +123,21 @@ impl Message {
 
     /// Returns whether any request of the message controls a development chain.
     pub fn controls(&self) -> bool {
-        self.any(Method::controls)
-    }
-
-    /// Returns whether a server that only reads the chain passes the message on to the one that writes it, because of any
-    /// of its requests.
-    pub fn needs_writer(&self) -> bool {
-        self.any(Method::needs_writer)
-    }
-
-    fn any(&self, is: fn(&Method) -> bool) -> bool {
-        let is = |request: &RpcRequest| request.call.as_ref().is_ok_and(|call| is(&call.method));
+        let controls = |request: &RpcRequest| request.call.as_ref().is_ok_and(|call| call.method.controls());
         match self {
-            Self::Single(request) => is(request),
-            Self::Batch(requests) => requests.iter().any(is),
+            Self::Single(request) => controls(request),
+            Self::Batch(requests) => requests.iter().any(controls),
+        }
+    }
+
+    /// Returns whether a server that only reads the chain may pass any of the requests on to the one that writes it.
+    pub fn may_need_writer(&self) -> bool {
+        let may_need = |request: &RpcRequest| {
+            request.call.as_ref().is_ok_and(|call| call.needs_writer() || call.method.may_need_writer())
+        };
+        match self {
+            Self::Single(request) => may_need(request),
+            Self::Batch(requests) => requests.iter().any(may_need),
         }
     }
 

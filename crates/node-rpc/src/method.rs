@@ -22,6 +22,7 @@ pub struct Method {
     pub(crate) changes: bool,
     controls: bool,
     by_writer: bool,
+    may_need_writer: bool,
     pub(crate) sends: bool,
     pub(crate) run: Box<Run>,
 }
@@ -64,6 +65,7 @@ impl Method {
             changes: false,
             controls: false,
             by_writer: false,
+            may_need_writer: false,
             sends: false,
             run: Box::new(run),
         }
@@ -87,6 +89,11 @@ impl Method {
     /// Declares that the method is about what only one server has: its filters and its pool.
     pub fn by_writer(self) -> Self {
         Self { by_writer: true, ..self }
+    }
+
+    /// Declares that the method finds what is in the pool if it is not in the chain.
+    pub fn or_by_writer(self) -> Self {
+        Self { may_need_writer: true, ..self }
     }
 
     /// Declares that the method may change the chain or the pool. It takes as long as writing to the disk and mining
@@ -143,9 +150,15 @@ impl Method {
         self.controls
     }
 
-    /// Returns whether a server that only reads the chain passes requests on to the one that writes it.
-    pub(crate) fn needs_writer(&self) -> bool {
-        self.by_writer
+    /// Returns whether a server that only reads the chain passes calls with these parameters, as JSON, on to the one that
+    /// writes it.
+    pub(crate) fn needs_writer(&self, parameters: &str) -> bool {
+        self.by_writer || parameters::is_pending(parameters)
+    }
+
+    /// Returns whether it does so if it does not find what was asked for.
+    pub(crate) fn may_need_writer(&self) -> bool {
+        self.may_need_writer
     }
 
     /// Returns the cost of a call on `node` with these parameters as JSON.

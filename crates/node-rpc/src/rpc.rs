@@ -2,6 +2,7 @@
 
 use crate::block_cache::BlockCache;
 use crate::error::RpcError;
+use crate::forward;
 use crate::message::{Call, Message, RpcRequest, Table};
 use crate::method::Method;
 use crate::methods;
@@ -196,16 +197,35 @@ impl Rpc {
     }
 
     fn run(&self, scope: Scope<'_>, call: &Call, out: &mut JsonBuffer) -> Result<(), RpcError> {
-        if call.method.controls() && self.node.producer().is_none() {
-            let name = call.method.name();
-            let message = format!("the method {name} is available only on development chains");
-            return Err(RpcError::new(RpcError::METHOD_NOT_FOUND, message));
-        }
         if call.method.sends && scope.client.reads_only {
             let name = call.method.name();
             return Err(RpcError::server(format!(
                 "{name} is refused: the token does not have the role send (`token-file`)"
             )));
+        }
+        if let Some(pass_on) = scope.client.writer {
+            if call.needs_writer() {
+                return forward::run(call, pass_on, scope.context, out);
+            }
+            if call.method.may_need_writer() {
+                let length = out.len();
+                self.run_here(scope, call, out)?;
+                // What the chain does not have may be in the pool.
+                if !forward::is_nothing(&out[length..]) {
+                    return Ok(());
+                }
+                out.truncate(length);
+                return forward::run(call, pass_on, scope.context, out);
+            }
+        }
+        self.run_here(scope, call, out)
+    }
+
+    fn run_here(&self, scope: Scope<'_>, call: &Call, out: &mut JsonBuffer) -> Result<(), RpcError> {
+        if call.method.controls() && self.node.producer().is_none() {
+            let name = call.method.name();
+            let message = format!("the method {name} is available only on development chains");
+            return Err(RpcError::new(RpcError::METHOD_NOT_FOUND, message));
         }
         if let (true, Err(reason)) = (call.method.controls(), scope.client.control) {
             return Err(RpcError::server(format!("{} is refused: {reason}", call.method.name())));

@@ -27,8 +27,12 @@ impl<'a> Scope<'a> {
     }
 }
 
+/// Passes a request on to the server that writes the chain, as JSON, and returns the response. The second parameter is
+/// whether it controls a development chain, which may take long.
+pub type PassOn<'a> = &'a dyn Fn(String, bool) -> Result<Vec<u8>, RpcError>;
+
 /// The properties of the client that the transport knows.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Client<'a> {
     /// The connection that subscriptions belong to; `None` if the transport cannot send notifications.
     pub session: Option<&'a Session>,
@@ -36,11 +40,14 @@ pub struct Client<'a> {
     pub control: Result<(), &'a str>,
     /// Whether the client may only read, and not send transactions.
     pub reads_only: bool,
+    /// Where requests go that only the server that writes the chain can respond to; `None` if this is that server, or if they
+    /// are refused.
+    pub writer: Option<PassOn<'a>>,
 }
 
 /// The default is a client that may read and send transactions, but not control the chain.
 impl Default for Client<'_> {
     fn default() -> Self {
-        Self { session: None, control: Err("the client may not control the chain"), reads_only: false }
+        Self { session: None, control: Err("the client may not control the chain"), reads_only: false, writer: None }
     }
 }

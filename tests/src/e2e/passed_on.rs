@@ -11,8 +11,12 @@ fn call(server: &Server, method: &str, params: Value) -> Value {
     server.post("/", message(method, params)).body
 }
 
+fn call_of(method: &str, params: Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+}
+
 fn message(method: &str, params: Value) -> String {
-    json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string()
+    call_of(method, params).to_string()
 }
 
 /// Starts a development chain in `folder`, and a server that reads it and passes changes on.
@@ -69,6 +73,10 @@ fn changes_filters_and_control_are_passed_on() {
 
     // Without the writer, reads go on.
     drop(writer);
+    let batch = json!([call_of("eth_newBlockFilter", json!([])), call_of("eth_blockNumber", json!([]))]);
+    let answers = reader.post("/", batch.to_string()).body;
+    assert!(answers[0]["error"]["message"].as_str().unwrap().contains("cannot be reached"), "{answers}");
+    assert_eq!(answers[1]["result"], "0x4");
     let refused = reader.post("/sendRawTransaction/", json!({"Data": "0x02"}).to_string());
     assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")), "{}", refused.text);
     let error = call(&reader, "eth_sendTransaction", transfer(&to(b'3')));
@@ -109,4 +117,47 @@ fn a_head_that_does_not_come_is_reported_and_circles_end() {
     let another = self::reader(&folder.path().display().to_string(), reader.url());
     let circle = another.post("/sendRawTransaction/", json!({"Data": "0x02"}).to_string());
     assert_eq!(circle.status, 508, "{}", circle.text);
+}
+
+#[test]
+fn what_is_in_the_pool_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_writer, reader) = writer_and_reader(folder.path(), &["--force-control", "--no-mining"]);
+    let sent = call(&reader, "eth_sendTransaction", json!([{"from": ACCOUNT, "to": ACCOUNT}]))["result"].clone();
+    let count = |block: &str| call(&reader, "eth_getTransactionCount", json!([ACCOUNT, block]))["result"].clone();
+    assert_eq!([count("latest"), count("pending")], ["0x0", "0x1"]);
+    assert_eq!(call(&reader, "eth_getTransactionByHash", json!([sent]))["result"]["hash"], sent);
+    assert_ne!(call(&reader, "eth_getRawTransactionByHash", json!([sent]))["result"], "0x");
+    assert_eq!(
+        call(&reader, "eth_getTransactionByHash", json!([format!("0x{}", "7".repeat(64))]))["result"],
+        Value::Null
+    );
+    let status = reader.get(&format!("/getTransactionStatus/{}/", sent.as_str().unwrap()));
+    assert_eq!(status.field("Status"), "pending", "{}", status.text);
+}
+
+#[test]
+fn a_batch_does_not_get_around_what_the_reader_switches_off() {
+    let folder = tempfile::tempdir().unwrap();
+    let (writer, reader) = writer_and_reader(folder.path(), &["--force-control"]);
+    let methods = [("eth_newBlockFilter", json!([])), ("evm_mine", json!([])), ("debug_getRawHeader", json!(["0x0"]))];
+    let batch: Value = methods.into_iter().map(|(method, params)| call_of(method, params)).collect();
+    let answers = reader.post("/", batch.to_string()).body;
+    assert!(answers[0]["result"].is_string(), "{answers}");
+    assert_eq!([&answers[1]["error"]["code"], &answers[2]["error"]["code"]], [-32601, -32601], "{answers}");
+    assert_eq!(writer.get("/blockNumber/").field("BlockNumber"), "0");
+}
+
+#[test]
+fn a_writer_that_does_not_respond_holds_nobody_for_long() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().display().to_string();
+    let writer = Server::dev(["--data-dir", &data]);
+    let reader = Server::start(["--data-dir", &data, "--read-only", "--writer", writer.url(), "--call-timeout", "1s"]);
+    writer.signal("STOP");
+    let response = call(&reader, "eth_newBlockFilter", json!([]));
+    assert!(response.to_string().contains("cannot be reached"), "{response}");
+    assert_eq!(reader.post("/newBlockFilter/", "{}").status, 503);
+    assert_eq!(call(&reader, "eth_blockNumber", json!([]))["result"], "0x0");
+    writer.signal("CONT");
 }

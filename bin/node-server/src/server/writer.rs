@@ -5,11 +5,8 @@ use crate::error::CommandError;
 use node_http::{Writer, WriterRequest, WriterResponse};
 use std::sync::Arc;
 use std::time::Duration;
-use ureq::Agent;
-use ureq::http::{Request, Uri};
-
-/// Time limit for a response. Mining blocks may take long.
-const TIMEOUT: Duration = Duration::from_secs(120);
+use ureq::http::{Request, Response, Uri};
+use ureq::{Agent, AsSendBody, Body, RequestExt};
 
 /// Time limit for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -39,30 +36,33 @@ pub(crate) fn at(url: &Uri, max_response: usize) -> Result<Arc<dyn Writer>, Comm
         .http_status_as_error(false)
         .max_redirects(0)
         .proxy(None)
-        .timeout_connect(Some(CONNECT_TIMEOUT))
-        .timeout_global(Some(TIMEOUT));
+        .timeout_connect(Some(CONNECT_TIMEOUT));
+
     let url = url.to_string().trim_end_matches('/').to_owned();
     Ok(Arc::new(HttpWriter { agent: config.build().new_agent(), url, max_response: max_response as u64 }))
 }
 
+impl HttpWriter {
+    fn run(&self, request: Request<impl AsSendBody>, timeout: Duration) -> Result<Response<Body>, ureq::Error> {
+        request.with_agent(&self.agent).configure().timeout_global(Some(timeout)).run()
+    }
+}
+
 impl Writer for HttpWriter {
     fn send(&self, request: WriterRequest) -> Result<WriterResponse, String> {
-        let WriterRequest { method, target, headers, body } = request;
+        let WriterRequest { method, target, headers, body, timeout } = request;
         let describe = |error: ureq::Error| format!("{}: {error}", without_credentials(&self.url));
         let mut builder = Request::builder().method(method.as_str()).uri(format!("{}{target}", self.url));
         for (name, value) in headers.iter().filter(|(name, _)| !OWN.contains(&name.as_str())) {
             builder = builder.header(name.as_str(), value.as_bytes());
         }
         let response = match body.is_empty() {
-            true => builder
-                .body(())
-                .map_err(|error| describe(error.into()))
-                .and_then(|request| self.agent.run(request).map_err(describe)),
-            false => builder
-                .body(body.to_vec())
-                .map_err(|error| describe(error.into()))
-                .and_then(|request| self.agent.run(request).map_err(describe)),
+            true => builder.body(()).map_err(ureq::Error::from).and_then(|request| self.run(request, timeout)),
+            false => {
+                builder.body(body.to_vec()).map_err(ureq::Error::from).and_then(|request| self.run(request, timeout))
+            }
         };
+        let response = response.map_err(describe);
         let (parts, mut body) = response?.into_parts();
         let body = body.with_config().limit(self.max_response).read_to_vec().map_err(describe)?;
         let headers = parts.headers.iter().map(|(name, value)| (name.as_str().to_owned(), value.as_bytes().to_vec()));

@@ -4,6 +4,7 @@ use super::Exchange;
 use super::request_id::REQUEST_ID;
 use super::response::JSON;
 use crate::admission::sender::Sender;
+use crate::config::HttpConfig;
 use crate::exchange::transfer::CompleteBody;
 use crate::problem::HttpError;
 use crate::problem::report::PROBLEM_JSON;
@@ -16,8 +17,10 @@ use actix_web::http::header::{
 };
 use actix_web::http::{Method, StatusCode};
 use actix_web::web::{self, Bytes};
+use node_core::producer::Producer;
 use node_types::wire::BodyError;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The name under which a server that forwards a request adds itself to `Via`.
 const NAME: &str = "ethnode";
@@ -26,6 +29,9 @@ const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 const PREFER: HeaderName = HeaderName::from_static("prefer");
+
+/// Time that the writer has in addition to its own time limit.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// The headers of a client that are passed on.
 const PASSED_ON: [HeaderName; 4] = [ACCEPT, AUTHORIZATION, ORIGIN, PREFER];
@@ -41,8 +47,8 @@ const PASSED_BACK: [HeaderName; 6] = [
 ];
 
 impl Exchange {
-    /// Passes the request on, and responds with the response.
-    pub(crate) async fn forward(mut self, writer: &Arc<dyn Writer>) -> HttpResponse {
+    /// Passes the request on, and responds with the response. `controls` is whether it controls a development chain.
+    pub(crate) async fn forward(mut self, writer: &Arc<dyn Writer>, controls: bool) -> HttpResponse {
         let body = match *self.request.method() {
             Method::POST => match self.raw_body().await {
                 Err(HttpError::Body(BodyError::Empty)) => Ok(Bytes::new()),
@@ -51,21 +57,27 @@ impl Exchange {
             _ => Ok(Bytes::new()),
         };
         match body {
-            Ok(body) => self.forward_body(writer, body).await,
+            Ok(body) => self.forward_body(writer, body, controls).await,
             Err(error) => self.fail(&error),
         }
     }
 
-    /// Like [`forward`](Self::forward), with a body that was already read.
-    pub(crate) async fn forward_body(mut self, writer: &Arc<dyn Writer>, body: Bytes) -> HttpResponse {
+    async fn forward_body(mut self, writer: &Arc<dyn Writer>, body: Bytes, controls: bool) -> HttpResponse {
         let path = self.request.path().strip_prefix(self.config().listen.base_path.as_str()).unwrap_or_default();
         let target = match self.request.query_string() {
             "" => path.to_owned(),
             query => format!("{path}?{query}"),
         };
-        let request =
-            WriterRequest { method: self.request.method().clone(), target, headers: self.headers_to_pass_on(), body };
-        match send(writer, request).await {
+        let request = WriterRequest {
+            method: self.request.method().clone(),
+            target,
+            headers: self.headers_to_pass_on(),
+            body,
+            timeout: timeout(self.config(), controls),
+        };
+        let writer = Arc::clone(writer);
+        let sent = web::block(move || send(&*writer, request)).await.unwrap_or(Err(HttpError::Overloaded));
+        match sent {
             Ok(response) => {
                 for name in PASSED_BACK {
                     let value = response.header(name.as_str()).and_then(|value| HeaderValue::from_bytes(value).ok());
@@ -125,12 +137,18 @@ pub(crate) fn passed_on(request: &HttpRequest, sender: &Sender) -> HeaderMap {
     headers
 }
 
-/// Sends a request to the writer.
+/// Returns how long a request may wait for the writer, which itself ends most requests after its own time limit.
+pub(crate) fn timeout(config: &HttpConfig, controls: bool) -> Duration {
+    let times = if controls { Producer::MINING_TIMEOUTS } else { 1 };
+    config.requests.call_timeout.saturating_mul(times).saturating_add(GRACE)
+}
+
+/// Sends a request to the writer, and waits for the response.
 ///
 /// # Errors
 /// [`HttpError::WriterUnreachable`] if there is no response, and [`HttpError::ForwardedTwice`] if another server has already
 /// passed the request on.
-pub(crate) async fn send(writer: &Arc<dyn Writer>, mut request: WriterRequest) -> Result<WriterResponse, HttpError> {
+pub(crate) fn send(writer: &dyn Writer, mut request: WriterRequest) -> Result<WriterResponse, HttpError> {
     let via = request.headers.remove(VIA).next();
     let via = via.as_ref().and_then(|via| via.to_str().ok()).unwrap_or_default();
     if via.split(',').any(|server| server.trim().ends_with(NAME)) {
@@ -143,9 +161,7 @@ pub(crate) async fn send(writer: &Arc<dyn Writer>, mut request: WriterRequest) -
     if request.method == Method::POST {
         request.headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
     }
-    let writer = Arc::clone(writer);
-    let sent = web::block(move || writer.send(request)).await.map_err(|_| HttpError::Overloaded)?;
-    sent.map_err(|reason| {
+    writer.send(request).map_err(|reason| {
         tracing::warn!("the server that writes the chain did not respond: {reason}");
         HttpError::WriterUnreachable
     })

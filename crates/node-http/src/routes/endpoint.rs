@@ -147,7 +147,7 @@ impl Endpoint {
             && let Some(writer) = exchange.config().writer.clone()
         {
             // The writer checks who may control the chain.
-            return exchange.forward(&writer).await;
+            return exchange.forward(&writer, self.guard == Guard::Control).await;
         }
         if let Err(error) = exchange.wait_for_head().await {
             return exchange.fail(&error);

@@ -110,6 +110,7 @@ pub(super) fn operations() -> Vec<Operation> {
             "Read the status of a transaction",
             "Returns whether a transaction was mined, is in the pool, was dropped and why, or is unknown.",
         )
+        .by_writer()
         .parameters(instant, |node, context, input| {
             Ok(output::transaction_status(node.get_transaction_status(context, input.hash.0)?))
         }),

@@ -11,11 +11,11 @@ use crate::admission;
 use crate::admission::clients::Permit;
 use crate::admission::sender::Sender;
 use crate::admission::tokens::Grant;
+use crate::exchange::Exchange;
 use crate::exchange::request_id::{RequestId, Trace};
 use crate::exchange::request_log::{Responded, UNKNOWN_METHOD};
 use crate::exchange::streaming::streaming_body;
 use crate::exchange::transfer::{CompleteBody, SHORT};
-use crate::exchange::{Exchange, forward};
 use crate::problem::{self, HttpError};
 use crate::rpc::{self, Response, Unread};
 use crate::scheduling;
@@ -24,7 +24,7 @@ use crate::transport::phase::Closing;
 use actix_http::ConnectionType;
 use actix_http::ws::{self, CloseCode, CloseReason, Codec, Message as Outgoing};
 use actix_web::HttpResponse;
-use actix_web::http::header::{CONTENT_TYPE, HeaderMap, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, UPGRADE};
+use actix_web::http::header::{CONTENT_TYPE, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, UPGRADE};
 use actix_web::http::{StatusCode, Version};
 use actix_web::web::{self, BufMut, Bytes, BytesMut};
 use futures_util::FutureExt;
@@ -70,7 +70,6 @@ pub(crate) async fn upgrade(exchange: Exchange) -> HttpResponse {
         Err(error) => return exchange.fail(&error),
     };
     let caller = rpc::Caller::of(exchange.request(), &service, &sender);
-    let passed_on = forward::passed_on(exchange.request(), &sender);
     let permit = service.streams.take(&sender.client, 1);
     let (Some(accept), Some(payload)) = (accept, exchange.take_payload()) else {
         return exchange.fail(&HttpError::NoWebSocket);
@@ -98,7 +97,6 @@ pub(crate) async fn upgrade(exchange: Exchange) -> HttpResponse {
         unanswered_pings: 0,
         ended: false,
         is_leaving: false,
-        passed_on,
         path: exchange.request().path().to_owned(),
         trace: Trace::of(exchange.request().headers()),
         _permit: permit,
@@ -142,8 +140,6 @@ struct Socket {
     ended: bool,
     /// Whether it has ended because the server shuts down.
     is_leaving: bool,
-    /// The headers of the request that opened the connection that are passed on to the writer with messages.
-    passed_on: HeaderMap,
     /// The path of the request that opened the connection.
     path: String,
     /// The trace of the request that opened the connection.
@@ -355,7 +351,7 @@ impl Socket {
             permit => permit,
         };
         // A refused message is read for the ids of its requests.
-        let read = rpc::read(service, service.context(&self.sender.client), body.clone()).await;
+        let read = rpc::read(service, service.context(&self.sender.client), body).await;
         let (_permit, message) = match (permit, read) {
             (Ok(permit), Ok(message)) => (permit, message),
             (Err(error), Ok(message)) => return refused(message, error),
@@ -364,10 +360,7 @@ impl Socket {
         };
         let session = Some(self.session.clone());
         let result = match admission::count_requests(&self.sender, service, message.requests() - 1) {
-            Ok(()) => match rpc::forward(service, &message, &self.passed_on, body).await {
-                Some(forwarded) => forwarded,
-                None => rpc::run(service.clone(), context, message.clone(), session, self.caller.clone()).await,
-            },
+            Ok(()) => rpc::run(service.clone(), context, message.clone(), session, self.caller.clone()).await,
             Err(error) => Err(error),
         };
         match result {

@@ -51,13 +51,15 @@ pub(super) fn methods() -> Vec<Method> {
         Method::new("txpool_status", &[], "The numbers of transactions in the pool.", |scope, ()| {
             let size = scope.node.pool().size();
             Ok(Parts { pending: Hex(size.pending as u64), queued: Hex(size.queued as u64) })
-        }),
+        })
+        .by_writer(),
         Method::writing(
             "txpool_content",
             &[],
             "All transactions of the pool by sender and nonce.",
             |scope, (), out| write_content(scope, out, Transaction::waiting),
         )
+        .by_writer()
         .costing(|_, _| Cost::POOL_CONTENT),
         Method::writing(
             "txpool_contentFrom",
@@ -71,6 +73,7 @@ pub(super) fn methods() -> Vec<Method> {
                 write(out, &Parts { pending: by_nonce(&pending), queued: by_nonce(&queued) })
             },
         )
+        .by_writer()
         .costing(|_, _| Cost::POOL_CONTENT),
         Method::writing(
             "txpool_inspect",
@@ -78,6 +81,7 @@ pub(super) fn methods() -> Vec<Method> {
             "A short description of each transaction of the pool.",
             |scope, (), out| write_content(scope, out, summary),
         )
+        .by_writer()
         .costing(|_, _| Cost::POOL_CONTENT),
     ]
 }

@@ -38,7 +38,8 @@ pub(super) fn methods(waiting: &Waiting) -> Vec<Method> {
                 let found = scope.node.get_transaction(scope.context, hash.0)?;
                 Ok(found.as_ref().map(Transaction::of))
             },
-        ),
+        )
+        .or_by_writer(),
         Method::new(
             "eth_getTransactionBySenderAndNonce",
             &["sender", "nonce"],
@@ -47,7 +48,8 @@ pub(super) fn methods(waiting: &Waiting) -> Vec<Method> {
                 let found = scope.node.get_transaction_of(scope.context, sender.0, nonce.0)?;
                 Ok(found.as_ref().map(Transaction::of))
             },
-        ),
+        )
+        .or_by_writer(),
         Method::new(
             "eth_getTransactionByBlockHashAndIndex",
             &["hash", "index"],
@@ -65,7 +67,8 @@ pub(super) fn methods(waiting: &Waiting) -> Vec<Method> {
             &["hash"],
             "The encoded transaction, mined or in the pool; empty if it is unknown.",
             raw_transaction,
-        ),
+        )
+        .or_by_writer(),
         Method::new(
             "eth_getRawTransactionByBlockHashAndIndex",
             &["hash", "index"],
