@@ -163,6 +163,11 @@ pub(crate) enum InvalidLineFilter {
     /// A part of it is a single word that is not a level.
     #[error("'{0}' is not a level: expected off, error, warn, info, debug or trace, or TARGET=LEVEL")]
     NotALevel(String),
+    /// The part before `=` cannot be a target.
+    #[error(
+        "'{0}' is not TARGET=LEVEL: commas separate the parts, and a target consists of letters, digits, _, -, . and :"
+    )]
+    NotATarget(String),
 }
 
 /// The value of `--log`.
@@ -183,14 +188,24 @@ impl LineFilter {
 impl FromStr for LineFilter {
     type Err = InvalidLineFilter;
 
-    /// Refuses a word that is not a level: [`Targets`] would interpret it as a target and log only that target. Errors
-    /// are logged unless the filter says `off`; an empty filter is the default one.
+    /// Refuses a word that is not a level: [`Targets`] would interpret it as a target and log only that target. It would
+    /// also accept targets that no line has, such as `info request` with a space instead of a comma, and an empty level.
+    /// Errors are logged unless the filter says `off`; an empty filter is the default one.
     fn from_str(text: &str) -> Result<Self, InvalidLineFilter> {
         let is_level = |word: &&str| word.parse::<LevelFilter>().is_ok();
         // [`Targets`] would interpret an empty word as a target, too.
         let mut words: Vec<_> = text.split(',').map(str::trim).filter(|word| !word.is_empty()).collect();
         if let Some(word) = words.iter().find(|word| !word.contains('=') && !is_level(word)) {
             return Err(InvalidLineFilter::NotALevel((*word).to_owned()));
+        }
+        let is_selector = |word: &str| {
+            word.split_once('=').is_none_or(|(target, level)| {
+                let of_target = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte);
+                !target.is_empty() && target.bytes().all(of_target) && !level.is_empty()
+            })
+        };
+        if let Some(word) = words.iter().find(|word| !is_selector(word)) {
+            return Err(InvalidLineFilter::NotATarget((*word).to_owned()));
         }
         if words.is_empty() {
             words.push(DEFAULT_LOG);
@@ -356,6 +371,14 @@ mod tests {
             assert!(matches!(filter.parse::<LineFilter>(), Err(InvalidLineFilter::NotALevel(_))), "{filter}");
         }
         assert!(matches!("info,node=loud".parse::<LineFilter>(), Err(InvalidLineFilter::Parse(_))));
+        for filter in
+            ["info request=warn", "info;request=warn", "=", "=warn", "request=", "info|request=warn", "a =warn"]
+        {
+            assert!(matches!(filter.parse::<LineFilter>(), Err(InvalidLineFilter::NotATarget(_))), "{filter}");
+        }
+        for filter in ["info, request=warn", "node_core::pool=debug", "warn,request=info,"] {
+            assert!(filter.parse::<LineFilter>().is_ok(), "{filter}");
+        }
     }
 
     #[test]
