@@ -10,9 +10,8 @@ use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tracing_subscriber::filter::Targets;
 
-/// Seconds of an hour and of a day.
-const HOUR: u64 = 3_600;
-const DAY: u64 = 24 * HOUR;
+/// Units of time, each in seconds, with their names.
+const UNITS: [(u64, &str); 3] = [(86_400, "days"), (3_600, "hours"), (60, "minutes")];
 
 /// The settings at startup that are not defaults.
 static SETTINGS: OnceLock<Vec<String>> = OnceLock::new();
@@ -43,15 +42,22 @@ fn warn_if_not_valid(tls: &Tls) {
     let now = i64::try_from(now).unwrap_or(i64::MAX);
     let (begin, expiry) = tls.validity().into_inner();
     if now > expiry {
-        let days = now.abs_diff(expiry) / DAY;
-        tracing::warn!(expiry, "the certificate (--tls-cert) expired {days} days ago: clients refuse it");
+        let since = approximate(now.abs_diff(expiry), |seconds, unit| seconds / unit);
+        tracing::warn!(expiry, "the certificate (--tls-cert) expired {since} ago: clients refuse it");
     } else if now < begin {
-        let hours = begin.abs_diff(now).div_ceil(HOUR);
+        let until = approximate(begin.abs_diff(now), u64::div_ceil);
         tracing::warn!(
             begin,
-            "the certificate (--tls-cert) is not valid yet, but in {hours} hours: until then, clients refuse it"
+            "the certificate (--tls-cert) is not valid yet, but in {until}: until then, clients refuse it"
         );
     }
+}
+
+/// Returns a duration in the greatest unit of which it has two or more, converted by `divide`.
+fn approximate(seconds: u64, divide: fn(u64, u64) -> u64) -> String {
+    let fitting = UNITS.into_iter().find(|(unit, _)| seconds >= 2 * unit);
+    let (unit, name) = fitting.unwrap_or((1, "seconds"));
+    format!("{} {name}", divide(seconds, unit))
 }
 
 /// Records that the settings could not be read again.
@@ -132,5 +138,21 @@ mod tests {
         let now = settings(&["log=debug", "max-logs=6", "host=\"::\"", "port=1"]);
         assert_eq!(needing_a_restart(&before, &now), ["--host", "--max-logs"]);
         assert!(needing_a_restart(&before, &before).is_empty());
+    }
+
+    #[test]
+    fn durations_have_two_or_more_of_their_unit() {
+        let texts =
+            |seconds| (approximate(seconds, |seconds, unit| seconds / unit), approximate(seconds, u64::div_ceil));
+        for (seconds, since, until) in [
+            (1, "1 seconds", "1 seconds"),
+            (119, "119 seconds", "119 seconds"),
+            (3_601, "60 minutes", "61 minutes"),
+            (7_201, "2 hours", "3 hours"),
+            (172_799, "47 hours", "48 hours"),
+            (172_801, "2 days", "3 days"),
+        ] {
+            assert_eq!(texts(seconds), (since.to_owned(), until.to_owned()), "{seconds}");
+        }
     }
 }
