@@ -81,7 +81,7 @@ pub(crate) struct ChainArguments {
     /// Genesis file in geth's JSON format; the mnemonic's accounts that it funds come first, and the others have no
     /// ether
     #[arg(
-        long, value_name = "FILE", alias = "init",
+        long, value_name = "FILE", visible_alias = "init",
         conflicts_with_all = [
             "accounts", "balance", "chain_id", "gas_limit", "base_fee", "hardfork", "timestamp", "coinbase",
         ]
@@ -126,7 +126,7 @@ pub(crate) struct MiningOptions {
     #[arg(long, requires = "block_time")]
     pub(crate) mixed_mining: bool,
     /// Order of transactions in a block
-    #[arg(long, value_name = "ORDER", default_value = "fees")]
+    #[arg(long, value_name = "ORDER", default_value = "fees", ignore_case = true)]
     pub(crate) order: Order,
 }
 

@@ -8,6 +8,7 @@ use crate::server::reachable;
 use crate::settings::{self, Request, UsageError};
 use clap::error::ErrorKind;
 use node_chain::dev_genesis;
+use node_core::protocol::Fork;
 use node_dev::{AccountOptions, Accounts, Checksummed, DevGenesis};
 use node_http::HttpConfig;
 use node_types::U256;
@@ -100,6 +101,13 @@ fn options_that_contradict_each_other_are_refused() {
     assert_eq!(read(&["--mixed-mining"]).unwrap_err().kind(), Some(ErrorKind::MissingRequiredArgument));
     assert!(read(&["--mixed-mining", "--block-time", "1"]).unwrap().mining.mixed_mining);
     assert!(read(&["--genesis", "g.json", "--mnemonic", "a", "--derivation-path", "m"]).is_ok());
+}
+
+#[test]
+fn names_are_accepted_in_any_case() {
+    let options = read(&["--order", "FIFO", "--hardfork", "DAO"]).unwrap();
+    assert_eq!(options.mining.order, Order::Fifo);
+    assert_eq!(options.genesis().hardfork.fork(), Fork::Homestead);
 }
 
 #[test]

@@ -95,7 +95,15 @@ impl UsageError {
             }
         }
         if error.kind() == ErrorKind::UnknownArgument {
-            notes.extend(named.iter().filter_map(|name| owners(root, name)));
+            let owners: Vec<_> = named.iter().filter_map(|name| owners(root, name)).collect();
+            if !owners.is_empty() {
+                // The name is right, so a similar one does not help.
+                error.remove(ContextKind::SuggestedArg);
+            }
+            notes.extend(owners);
+        }
+        if command.get_name() == "anvil" && error.kind() != ErrorKind::UnknownArgument {
+            error = with_anvils_names(error);
         }
         Self::Options { error, notes }
     }
@@ -149,6 +157,25 @@ impl UsageError {
             Self::File(error) => error::Sources(error).to_string(),
         }
     }
+}
+
+/// Returns the error with anvil's name of the option for the genesis file.
+fn with_anvils_names(mut error: clap::Error) -> clap::Error {
+    let renamed = |text: &str| text.replace("--genesis", "--init");
+    let values = error.context().filter_map(|(kind, value)| match value {
+        ContextValue::String(text) => Some((kind, ContextValue::String(renamed(text)))),
+        ContextValue::Strings(texts) => {
+            Some((kind, ContextValue::Strings(texts.iter().map(|text| renamed(text)).collect())))
+        }
+        ContextValue::StyledStr(text) => {
+            Some((kind, ContextValue::StyledStr(renamed(&text.ansi().to_string()).into())))
+        }
+        _ => None,
+    });
+    for (kind, value) in values.collect::<Vec<_>>() {
+        error.insert(kind, value);
+    }
+    error
 }
 
 /// Returns which commands of `root` have the option `name`, which another one lacks; `None` if no command has it.

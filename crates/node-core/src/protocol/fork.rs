@@ -200,7 +200,11 @@ pub const UPGRADES: [Upgrade; 23] = [
         transaction_type: Some(TransactionType::Legacy),
         ..Upgrade::new(Fork::Frontier, "frontier", "Frontier", Activation::Genesis)
     },
-    Upgrade::new(Fork::Homestead, "homestead", "Homestead", block("homesteadBlock")),
+    Upgrade {
+        // The DAO fork changed balances of mainnet, but no rules.
+        alias: Some("dao"),
+        ..Upgrade::new(Fork::Homestead, "homestead", "Homestead", block("homesteadBlock"))
+    },
     Upgrade {
         alias: Some("tangerinewhistle"),
         ..Upgrade::new(Fork::TangerineWhistle, "tangerine", "EIP150", block("eip150Block"))
