@@ -110,7 +110,9 @@ fn a_head_that_does_not_come_is_reported_and_circles_end() {
     assert_eq!((behind.status, behind.header("retry-after")), (503, Some("1")), "{}", behind.text);
     assert!(behind.text.contains("the head is block 0, and the header X-Min-Head demands block 7"), "{}", behind.text);
     for invalid in ["-1", "+1", "0x1", "1.0", "", "latest", "99999999999999999999"] {
-        assert_eq!(balance_at(&reader, invalid, ACCOUNT).status, 400, "{invalid}");
+        let refused = balance_at(&reader, invalid, ACCOUNT);
+        assert_eq!(refused.status, 400, "{invalid}");
+        assert!(refused.text.contains("the header X-Min-Head must be a decimal block number"), "{}", refused.text);
     }
     assert_eq!(balance_at(&reader, "0", ACCOUNT).status, 200);
 

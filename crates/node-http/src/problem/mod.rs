@@ -111,7 +111,7 @@ pub(crate) enum HttpError {
     UnknownEvent,
     #[error("the head is block {head}, and the header X-Min-Head demands block {wanted}; this server may be behind")]
     Behind { head: BlockNumber, wanted: BlockNumber },
-    #[error("the header X-Min-Head must be a block number")]
+    #[error("the header X-Min-Head must be a decimal block number")]
     InvalidMinHead,
     #[error("the server that writes the chain cannot be reached (`writer`)")]
     WriterUnreachable,
