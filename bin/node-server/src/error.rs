@@ -46,7 +46,7 @@ pub(crate) enum CommandError {
     #[error("data folder {}", .path.display())]
     Store { path: PathBuf, source: Box<dyn Error + Send + Sync> },
     #[error("data folder {} must have a chain (--existing)", .path.display())]
-    Absent { path: PathBuf, source: Box<BackendError> },
+    Absent { path: PathBuf, source: Box<dyn Error + Send + Sync> },
     #[error("chain file {} was not imported completely; the head is block {head}", .path.display())]
     Import { path: PathBuf, head: BlockNumber, source: FileError },
     #[error("chain file {} has no blocks", .path.display())]
@@ -63,6 +63,8 @@ pub(crate) enum CommandError {
     Head(#[source] ImportError),
     #[error("{option} {block} is above the head, block {head}")]
     AboveHead { option: &'static str, block: BlockNumber, head: BlockNumber },
+    #[error("the chain has no block after its genesis block")]
+    OnlyGenesis,
     #[error("--from {from} is above --to {to}")]
     EmptyRange { from: BlockNumber, to: BlockNumber },
     #[error(
@@ -164,6 +166,14 @@ impl CommandError {
         }
     }
 
+    /// Returns the error for a folder at `path` that must have a chain, but has none because of `error`.
+    pub(crate) fn absent(path: &Path, error: BackendError) -> Self {
+        match Self::store(path, error) {
+            Self::Store { path, source } => Self::Absent { path, source },
+            other => other,
+        }
+    }
+
     /// Returns the error for a store at `path` that failed with `error`.
     pub(crate) fn store(path: &Path, error: BackendError) -> Self {
         let source = match error {
@@ -205,7 +215,13 @@ fn is_temporary(error: &(dyn Error + 'static)) -> bool {
         || matches!(
             error.downcast_ref(),
             // A volume may be mounted later.
-            Some(StoreError::NoChain | StoreError::Unwritable { .. } | StoreError::Poisoned | StoreError::Closed)
+            Some(
+                StoreError::NoChain
+                    | StoreError::NoFolder
+                    | StoreError::Unwritable { .. }
+                    | StoreError::Poisoned
+                    | StoreError::Closed
+            )
         )
         || matches!(
             error.downcast_ref(),
@@ -248,6 +264,7 @@ mod tests {
             (store(StoreError::Folder(FolderError::Locked { path: path() })), false),
             (store(StoreError::Poisoned), false),
             (store(StoreError::NoChain), false),
+            (store(StoreError::NoFolder), false),
             (CommandError::Dev(DevNodeError::Backend(StoreError::NoManifest.into())), true),
             (CommandError::Dev(DevNodeError::Backend(BackendError::Locked { path: path() })), false),
             (CommandError::Stopped { head: 7 }, false),

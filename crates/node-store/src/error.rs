@@ -37,6 +37,9 @@ pub enum StoreError {
     /// The folder is empty, or is not a data folder.
     #[error("there is no chain in the folder")]
     NoChain,
+    /// The folder, or one that it is in, does not exist.
+    #[error("the folder does not exist")]
+    NoFolder,
     /// A chain was to be created in a folder that has other files: most likely, the path is wrong.
     #[error("there is no chain in the folder, but the file {file}; a chain is created only in an empty folder")]
     OtherFiles { file: String },

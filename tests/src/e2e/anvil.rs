@@ -164,6 +164,16 @@ fn rules_that_other_clients_reject_are_kept_by_the_folder() {
 }
 
 #[test]
+fn export_refuses_weaker_rules_also_without_a_block() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data").display().to_string();
+    drop(Server::dev(["--data-dir", &data, "--allow-equal-timestamps"]));
+    let export = node_server().args(["export", "--data-dir", &data, "-"]).output().unwrap();
+    let message = String::from_utf8_lossy(&export.stderr);
+    assert!(!export.status.success() && message.contains("other clients would reject the chain"), "{message}");
+}
+
+#[test]
 fn without_the_options_the_rules_are_the_protocols() {
     let server = Server::dev(["--timestamp", "1700000000"]);
     for (method, value) in [("anvil_setBlockTimestampInterval", 0), ("evm_setTime", 1_600_000_000)] {

@@ -177,7 +177,10 @@ fn refuses_destinations_that_have_something_to_lose() {
     fs::create_dir(&dest).unwrap();
     fs::write(dest.join("letter"), "x").unwrap();
     let refused = backup(&data, &dest).unwrap_err();
-    assert!(refused.contains("exists and is not an empty folder"), "{refused}");
+    assert!(
+        refused.contains("exists and is not an empty folder; choose a new folder, beside older copies"),
+        "{refused}"
+    );
     assert!(server.end("TERM").success());
 }
 

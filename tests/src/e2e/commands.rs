@@ -355,10 +355,12 @@ fn refuses_unusable_folders() {
     let (fixture, _) = Fixture::with_chain(3, 1);
     let all = ["import chain.rlp", "export out.rlp", "verify", "stats", "prune --before 1"];
     for words in &all[1..] {
-        assert!(fixture.refusal(words).ends_with(": there is no chain in the folder"), "{words}");
+        assert!(fixture.refusal(words).ends_with(": the folder does not exist"), "{words}");
     }
     assert!(!fixture.path("data").exists());
 
+    drop(fixture.server(&[]));
+    assert_eq!(fixture.refusal("export out.rlp"), "the chain has no block after its genesis block");
     fixture.result(all[0]);
     let server = fixture.server(&[]);
     for words in ["import chain.rlp", "prune --before 1"] {

@@ -29,10 +29,10 @@ fn a_chain_is_not_created_where_there_must_be_one() {
     let chain = chain_file(root.path(), 3);
     let [missing, empty] = ["missing", "empty"].map(|name| root.path().join(name).display().to_string());
     fs::create_dir(&empty).unwrap();
-    for folder in [&missing, &empty] {
+    for (folder, reason) in [(&missing, "the folder does not exist"), (&empty, "there is no chain in the folder")] {
         let refused = refusal(&["--data-dir", folder, "--existing", "--import", &chain]);
-        assert!(refused.contains(folder) && refused.contains("--existing"), "{refused}");
-        assert!(refused.contains("there is no chain in the folder"), "{refused}");
+        let expected = format!("data folder {folder} must have a chain (--existing): {reason}");
+        assert!(refused.contains(&expected), "{refused}");
     }
     assert!(!Path::new(&missing).exists());
     assert_eq!(fs::read_dir(&empty).unwrap().count(), 0);

@@ -179,7 +179,7 @@ fn a_reader_reports_that_its_folder_is_gone() {
         thread::sleep(Duration::from_millis(100));
     }
     for (arguments, status, named) in [
-        (vec!["--data-dir", "/nowhere", "--read-only"], 1, "there is no chain in the folder"),
+        (vec!["--data-dir", "/nowhere", "--read-only"], 1, "the folder does not exist"),
         (vec!["--read-only"], 2, "--read-only needs a folder"),
         (vec!["--data-dir", &*path, "--read-only", "--follow", "-"], 2, "--follow"),
         (vec!["--data-dir", &*path, "--read-only", "--import", "chain.rlp"], 2, "--import"),

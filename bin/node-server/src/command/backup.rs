@@ -13,7 +13,7 @@ use std::path::PathBuf;
 /// Options of `backup`.
 #[derive(Args, Debug)]
 pub(crate) struct BackupOptions {
-    /// Folder to create; an existing one must be empty
+    /// Folder to create, beside older copies, with which it shares unchanged files; an existing one must be empty
     #[arg(value_name = "DEST")]
     dest: PathBuf,
     #[command(flatten)]

@@ -58,12 +58,13 @@ pub(crate) fn run(options: &ExportOptions) -> Result<(), CommandError> {
         check_outside(&options.file, store.folder().path())?;
     }
     let view = store.view()?;
+    // Before the range, because no other range of this chain could be exported.
+    if let Some(genesis) = open::genesis_of(&store)?.filter(|genesis| !genesis.spec.relaxations.is_empty()) {
+        return Err(CommandError::Relaxed(genesis.spec.relaxations));
+    }
     let range = range(options, view.head().number)?;
     if let Some(block) = first_edited_block(&store, *range.end())? {
         return Err(CommandError::Edited { block });
-    }
-    if let Some(genesis) = open::genesis_of(&store)?.filter(|genesis| !genesis.spec.relaxations.is_empty()) {
-        return Err(CommandError::Relaxed(genesis.spec.relaxations));
     }
     let title = format!("exporting to {}", options.file.display());
     let mut report = Report::start("export", json, title, 1 + range.end() - range.start());
@@ -96,6 +97,8 @@ fn range(options: &ExportOptions, head: u64) -> Result<RangeInclusive<u64>, Comm
     match (options.from, options.to) {
         (from, Some(to)) if from > to => Err(CommandError::EmptyRange { from, to }),
         (_, Some(to)) if to > head => above("--to", to),
+        // The default of --from.
+        (1, None) if head == 0 => Err(CommandError::OnlyGenesis),
         (from, _) if from > head => above("--from", from),
         (from, to) => Ok(from..=to.unwrap_or(head)),
     }

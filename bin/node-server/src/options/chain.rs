@@ -72,8 +72,7 @@ impl CreationOptions {
         match folder {
             None if self.existing => Err(CommandError::InMemory { needed_by: "--existing" }),
             None => Ok(()),
-            Some(path) if self.existing => Store::check_exists(path)
-                .map_err(|source| CommandError::Absent { path: path.to_owned(), source: Box::new(source) }),
+            Some(path) if self.existing => Store::check_exists(path).map_err(|error| CommandError::absent(path, error)),
             Some(path) => Store::check_usable(path).map_err(|error| CommandError::store(path, error)),
         }
     }

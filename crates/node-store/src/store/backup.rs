@@ -59,7 +59,7 @@ pub struct BackupProgress {
 #[non_exhaustive]
 pub enum BackupError {
     /// The destination exists and is not an empty folder.
-    #[error("{path} exists and is not an empty folder")]
+    #[error("{path} exists and is not an empty folder; choose a new folder, beside older copies to share their files")]
     Exists { path: PathBuf },
     /// The destination is a mounted file system.
     #[error("{path} is a mount point, which the finished copy cannot replace; choose a folder inside it")]

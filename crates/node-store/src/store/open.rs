@@ -48,7 +48,7 @@ const LOST_AND_FOUND: &str = "lost+found";
 /// Fails if there is no chain in a folder, or if the folder cannot be read.
 pub(super) fn require_chain(path: &Path) -> Result<(), StoreError> {
     let files = match std::fs::read_dir(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(StoreError::NoChain),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(StoreError::NoFolder),
         files => files?,
     };
     let names: Vec<_> = files.filter_map(|file| Some(file.ok()?.file_name().to_string_lossy().into_owned())).collect();
@@ -166,7 +166,7 @@ impl Store {
     /// [`StoreError::OtherFiles`]; [`StoreError::NoManifest`] if there are only runs; and errors of reading the folder.
     pub fn check_usable(path: impl AsRef<Path>) -> Result<(), BackendError> {
         match require_chain(path.as_ref()) {
-            Ok(()) | Err(StoreError::NoChain) => Ok(()),
+            Ok(()) | Err(StoreError::NoChain | StoreError::NoFolder) => Ok(()),
             Err(StoreError::NoManifest) => Ok(refuse_unlisted_runs(path.as_ref())?),
             Err(error) => Err(error.into()),
         }
@@ -175,8 +175,8 @@ impl Store {
     /// Checks that there is a chain in `path`.
     ///
     /// # Errors
-    /// [`StoreError::NoChain`], [`StoreError::NoManifest`] or [`StoreError::OtherFiles`] if there is none, and errors of
-    /// reading the folder.
+    /// [`StoreError::NoFolder`], [`StoreError::NoChain`], [`StoreError::NoManifest`] or [`StoreError::OtherFiles`] if there
+    /// is none, and errors of reading the folder.
     pub fn check_exists(path: impl AsRef<Path>) -> Result<(), BackendError> {
         Ok(require_chain(path.as_ref())?)
     }

@@ -74,7 +74,7 @@ fn a_folder_that_cannot_be_read_is_not_one_without_a_chain() {
     let folder = tempfile::tempdir().unwrap();
     let open = |path: &Path| store_error(Store::open_snapshot(path, Options::default()));
     assert!(matches!(open(folder.path()), StoreError::NoChain));
-    assert!(matches!(open(&folder.path().join("none")), StoreError::NoChain));
+    assert!(matches!(open(&folder.path().join("none")), StoreError::NoFolder));
     let run = folder.path().join("run-000000000001.rows");
     fs::write(&run, "").unwrap();
     assert!(matches!(open(folder.path()), StoreError::NoManifest));
