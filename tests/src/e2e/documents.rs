@@ -61,7 +61,7 @@ fn mentioned_options_exist() {
     let table = fs::read_to_string(format!("{ROOT}/docs/configuration.md")).unwrap();
     let known: BTreeSet<_> = options(&table).collect();
     // Options of every command, and of other programs.
-    let others = ["--help", "--print", "--time"];
+    let others = ["--help", "--init", "--print", "--time"];
     for name in ["docs/http", "docs/events", "docs/development", "docs/json-rpc", "docs/operations", "docs/proxies"] {
         let text = fs::read_to_string(Path::new(ROOT).join(name).with_extension("md")).unwrap();
         for option in options(&text.replace("```", "")) {

@@ -140,6 +140,9 @@ fn a_writer_that_follows_a_file_is_killed_again_and_again() {
         let server = Server::start(options);
         let last = 100 * round as u64;
         wait("the head", || head(&server) == last);
+        // Before that, there is nothing to take over.
+        wait("the runs", || fs::read_dir(place.path("store/runs")).is_ok_and(|runs| runs.count() > 0));
+        wait("the manifest", || fs::read_dir(place.path("store/manifests")).is_ok_and(|all| all.count() > 1));
         if round == 4 {
             let expected = {
                 let data = place.path("alone");

@@ -67,14 +67,13 @@ fn read(service: &Service, gauges: &Gauges) {
         set(&gauges.published_entries, publication.published_entries);
         set(&gauges.uploaded_bytes, publication.uploaded_bytes);
     }
-    if let Some(requests) = health.requests {
-        let [reads, writes] = ["read", "write"].map(|operation| [("operation", operation)]);
-        set(&gauges.store_requests.get_or_create(&reads), requests.reads);
-        set(&gauges.store_requests.get_or_create(&writes), requests.writes);
-        set(&gauges.store_bytes.get_or_create(&reads), requests.read_bytes);
-        set(&gauges.store_bytes.get_or_create(&writes), requests.written_bytes);
-        set(&gauges.store_failures, requests.failures);
-    }
+    let requests = health.requests.unwrap_or_default();
+    let [reads, writes] = ["read", "write"].map(|operation| [("operation", operation)]);
+    set(&gauges.store_requests.get_or_create(&reads), requests.reads);
+    set(&gauges.store_requests.get_or_create(&writes), requests.writes);
+    set(&gauges.store_bytes.get_or_create(&reads), requests.read_bytes);
+    set(&gauges.store_bytes.get_or_create(&writes), requests.written_bytes);
+    set(&gauges.store_failures, requests.failures);
     gauges.storage_files.set(signed(health.files));
     gauges.storage_merging.set(i64::from(health.is_merging));
     set(&gauges.storage_merged, health.merged_bytes);
