@@ -29,6 +29,7 @@ PATIENCE = 20
 INSTALL = {
     "nginx": "apt-get install nginx-light", "promtool": "apt-get install prometheus",
     "anvil": "npm install --global @foundry-rs/anvil@1.7.1", "npm": "apt-get install npm", "node": "apt-get install nodejs",
+    "moto_server": "pip install 'moto[server,s3]'", "s3s-fs": "cargo install s3s-fs --version 0.14.1 --features binary --locked",
     "st": "pip install -r tests/schemathesis/requirements.txt",
 }
 
