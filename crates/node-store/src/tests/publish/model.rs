@@ -4,7 +4,7 @@
 use super::{open, quick};
 use crate::files::faults::FaultyDisk;
 use crate::shared::faults::{FaultyObjects, Rates};
-use crate::shared::{MemoryObjects, Objects};
+use crate::shared::{MemoryObjects, Objects, SharedError};
 use crate::tests::cases;
 use crate::tests::crashes::{self, Expected};
 use crate::{PublishOptions, Store, StoreError};
@@ -13,6 +13,7 @@ use node_core::backend::{BackendError, StateBackend};
 use node_core::block::ExecutedBlock;
 use node_core::context::Context;
 use proptest::prelude::*;
+use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -88,7 +89,7 @@ impl World {
                     folder.own.push(next);
                     return;
                 }
-                Err(error) => panic!("{error}"),
+                Err(error) => panic!("{error:?}"),
                 // Without a change, or before it is noticed.
                 Ok(()) if self.sync => assert_eq!((next.head(), next.record), (before.head(), before.record)),
                 Ok(()) => assert!(begun.elapsed() < Duration::from_secs(20)),
@@ -114,17 +115,16 @@ impl World {
             let medium = self.medium();
             let mut folder = Folder { disk: FaultyDisk::new(), medium, own: Vec::new(), is_outdated: false };
             let medium = Arc::clone(&folder.medium) as _;
-            Store::restore_in(&folder.disk.folder(), medium, &Context::unbounded(), drop).unwrap();
-            match self.start(&mut folder) {
+            let restored = Store::restore_in(&folder.disk.folder(), medium, &Context::unbounded(), drop);
+            match restored.and_then(|_| self.start(&mut folder)) {
                 Ok(store) => {
                     self.check(&store, &[]);
                     // It came from the store.
                     self.history = self.history.pop().into_iter().collect();
                     return (store, folder);
                 }
-                // What was restored is kept for a very short time.
-                Err(BackendError::Storage(error)) if matches!(error.downcast_ref(), Some(StoreError::Outdated)) => {}
-                Err(error) => panic!("{error}"),
+                Err(BackendError::Storage(error)) if was_too_late(&*error) => {}
+                Err(error) => panic!("{error:?}"),
             }
         }
         panic!("what was restored is always outdated");
@@ -136,6 +136,16 @@ impl World {
         let candidates: Vec<_> = self.history.iter().rev().chain(own).collect();
         let found = crashes::check(store, &candidates);
         self.history.push(found);
+    }
+}
+
+/// Returns whether the store has deleted what was being restored, which it keeps for a very short time.
+fn was_too_late(error: &(dyn Error + Send + Sync + 'static)) -> bool {
+    let collected = |error: &SharedError| matches!(error, SharedError::Collected(_) | SharedError::Restless { .. });
+    match error.downcast_ref() {
+        Some(StoreError::Outdated) => true,
+        Some(StoreError::Shared(error)) => collected(error),
+        _ => false,
     }
 }
 
@@ -193,12 +203,12 @@ fn play(seed: u64, sync: bool) {
                 let returned = returning.and_then(|mut folder| match world.start(&mut folder) {
                     Ok(store) => Some((store, folder)),
                     Err(BackendError::Storage(error)) => {
-                        let error: &StoreError = error.downcast_ref().unwrap();
-                        assert!(matches!(error, StoreError::Diverged | StoreError::Outdated), "{error:?}");
+                        let is_diverged = matches!(error.downcast_ref(), Some(StoreError::Diverged));
+                        assert!(is_diverged || was_too_late(&*error), "{error:?}");
                         REFUSED.fetch_add(1, Ordering::Relaxed);
                         None
                     }
-                    Err(error) => panic!("{error}"),
+                    Err(error) => panic!("{error:?}"),
                 });
                 let (successor, mut new) = match returned {
                     Some((successor, new)) => {
