@@ -3,6 +3,7 @@
 import contextlib
 import gzip
 import json
+import os
 import threading
 import time
 from pathlib import Path
@@ -12,7 +13,7 @@ from nodes import Connection, Failure, Server, WebSocket, check, message, post_b
 
 MIB = 1 << 20
 # Most memory above that before a burst, and above it some seconds after.
-PEAK, REST = 512 * MIB, 64 * MIB
+PEAK, REST = 512 * MIB, int(os.environ.get("BURST_REST", 64)) * MIB
 # Seconds in which memory returns.
 RETURN = 20
 # PUSH3 1,300,000, PUSH1 0, LOG0.
