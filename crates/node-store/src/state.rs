@@ -170,7 +170,7 @@ impl Source for TrieReader<'_> {
     fn expect(&mut self, leaves: &[NibblePath]) -> Result<(), StoreError> {
         let Some(at) = self.at else { return Ok(()) };
         let keys = leaves.iter().map(|leaf| (leaf_key(self.trie, H256::from_slice(leaf.packed())), at));
-        self.rows.fetch(&keys.collect::<Vec<_>>())
+        self.rows.tables.fetch(&keys.collect::<Vec<_>>())
     }
 
     fn value(&mut self, leaf: &NibblePath) -> Result<Bytes, StoreError> {

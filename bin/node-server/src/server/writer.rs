@@ -37,7 +37,6 @@ pub(crate) fn at(url: &Uri, max_response: usize) -> Result<Arc<dyn Writer>, Comm
         .max_redirects(0)
         .proxy(None)
         .timeout_connect(Some(CONNECT_TIMEOUT));
-
     let url = url.to_string().trim_end_matches('/').to_owned();
     Ok(Arc::new(HttpWriter { agent: config.build().new_agent(), url, max_response: max_response as u64 }))
 }
@@ -56,14 +55,12 @@ impl Writer for HttpWriter {
         for (name, value) in headers.iter().filter(|(name, _)| !OWN.contains(&name.as_str())) {
             builder = builder.header(name.as_str(), value.as_bytes());
         }
-        let response = match body.is_empty() {
-            true => builder.body(()).map_err(ureq::Error::from).and_then(|request| self.run(request, timeout)),
-            false => {
-                builder.body(body.to_vec()).map_err(ureq::Error::from).and_then(|request| self.run(request, timeout))
-            }
+        let response = if body.is_empty() {
+            builder.body(()).map_err(ureq::Error::from).and_then(|request| self.run(request, timeout))
+        } else {
+            builder.body(body.to_vec()).map_err(ureq::Error::from).and_then(|request| self.run(request, timeout))
         };
-        let response = response.map_err(describe);
-        let (parts, mut body) = response?.into_parts();
+        let (parts, mut body) = response.map_err(describe)?.into_parts();
         let body = body.with_config().limit(self.max_response).read_to_vec().map_err(describe)?;
         let headers = parts.headers.iter().map(|(name, value)| (name.as_str().to_owned(), value.as_bytes().to_vec()));
         Ok(WriterResponse { status: parts.status.as_u16(), headers: headers.collect(), body })

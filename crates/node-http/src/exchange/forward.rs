@@ -56,13 +56,10 @@ impl Exchange {
             },
             _ => Ok(Bytes::new()),
         };
-        match body {
-            Ok(body) => self.forward_body(writer, body, controls).await,
-            Err(error) => self.fail(&error),
-        }
-    }
-
-    async fn forward_body(mut self, writer: &Arc<dyn Writer>, body: Bytes, controls: bool) -> HttpResponse {
+        let body = match body {
+            Ok(body) => body,
+            Err(error) => return self.fail(&error),
+        };
         let path = self.request.path().strip_prefix(self.config().listen.base_path.as_str()).unwrap_or_default();
         let target = match self.request.query_string() {
             "" => path.to_owned(),

@@ -191,7 +191,7 @@ impl ChainState<'_> {
         if let Some(row) = cached.filter(|row| row.as_ref().is_none_or(|(version, _)| *version <= block)) {
             return Ok(row.map(|(_, value)| value));
         }
-        rows.fetch(&[(*key, block)])?;
+        rows.tables.fetch(&[(*key, block)])?;
         let row = rows.tables.newest(key, block)?;
         // For an earlier block, runs may have a newer row.
         if block >= rows.tables.end() {
@@ -202,7 +202,7 @@ impl ChainState<'_> {
 
     /// Fetches rows together that will be read.
     fn fetch(&self, keys: impl Iterator<Item = Key>) -> Result<(), StoreError> {
-        self.chain.rows.fetch(&keys.map(|key| (key, self.at)).collect::<Vec<_>>())
+        self.chain.rows.tables.fetch(&keys.map(|key| (key, self.at)).collect::<Vec<_>>())
     }
 
     fn account_row(&self, address_hash: H256) -> Result<Option<AccountRow>, StoreError> {

@@ -3,7 +3,7 @@
 use super::tables::{Part, Tables};
 use crate::error::StoreError;
 use crate::keys::{Key, LogId, Suffix, Table};
-use crate::runs::{Frame, Known, Run, RunId};
+use crate::runs::{Handle, Known, Run, RunId};
 use node_core::{remote, waiting};
 use node_types::BlockNumber;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +15,7 @@ use std::thread;
 const STEPS: usize = 8;
 
 /// The frames to read, by run.
-type Missing = BTreeMap<RunId, (Arc<Run>, BTreeSet<Frame>)>;
+type Missing = BTreeMap<RunId, (Arc<Run>, BTreeSet<Handle>)>;
 
 impl Tables {
     /// Reads the rows at the same time that [`newest`](Self::newest) and the other methods would read for these keys and
@@ -82,7 +82,7 @@ impl Tables {
         let mut rows = if table == Table::Trie { 2 } else { 1 };
         let part_of_key = (!table.is_numbered()).then(|| key.as_slice());
         for (Part { run, .. }, version) in candidates {
-            let mut add = |frames: &[Frame]| {
+            let mut add = |frames: &[Handle]| {
                 let (_, all) = missing.entry(run.id()).or_insert_with(|| (Arc::clone(run), BTreeSet::new()));
                 all.extend(frames);
             };
@@ -104,7 +104,7 @@ impl Tables {
 
 /// Reads frames of several runs at the same time.
 fn read(missing: Missing) -> io::Result<()> {
-    let fetch = |(run, frames): &(Arc<Run>, BTreeSet<Frame>)| {
+    let fetch = |(run, frames): &(Arc<Run>, BTreeSet<Handle>)| {
         let frames: Vec<_> = frames.iter().copied().collect();
         remote::reads_of(|| run.fetch(&frames))
     };

@@ -64,11 +64,6 @@ impl Rows {
         self.young.newest(key, block).or_else(|| self.old.newest(key, block))
     }
 
-    /// Fetches the rows of these keys as of these blocks together, if they are in runs on another machine.
-    pub(crate) fn fetch(&self, keys: &[(Key, BlockNumber)]) -> Result<(), StoreError> {
-        self.tables.fetch(keys)
-    }
-
     /// Visits the rows of `key` from this block and earlier ones, the newest first.
     pub(crate) fn newest_first(
         &self,

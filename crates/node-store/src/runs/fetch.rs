@@ -12,22 +12,9 @@ pub(crate) enum Known {
     /// The run has no such row.
     Absent,
     /// The run is likely to have the row, in this frame if it must be fetched.
-    Likely(Option<Frame>),
+    Likely(Option<Handle>),
     /// These frames show more.
-    Unknown(Vec<Frame>),
-}
-
-/// The location of a frame that must be fetched.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Frame {
-    offset: u64,
-    length: u64,
-}
-
-impl From<Handle> for Frame {
-    fn from(Handle { offset, length }: Handle) -> Self {
-        Self { offset, length }
-    }
+    Unknown(Vec<Handle>),
 }
 
 impl Run {
@@ -44,7 +31,7 @@ impl Run {
         let mut reader = index_entry(top);
         for _ in 1..self.properties().levels {
             let handle = read_handle_of(&mut reader)?;
-            let Some(content) = self.near(handle)? else { return Ok(Known::Unknown(vec![handle.into()])) };
+            let Some(content) = self.near(handle)? else { return Ok(Known::Unknown(vec![handle])) };
             below = Block::new(content)?;
             reader = index_entry(below.value_at(key)?.ok_or_else(|| self.inconsistent())?);
         }
@@ -57,13 +44,13 @@ impl Run {
             match self.near(handle)? {
                 Some(filter) if !filter::may_have(&filter, filter::hash(part)) => return Ok(Known::Absent),
                 Some(_) => {}
-                None => missing.push(handle.into()),
+                None => missing.push(handle),
             }
         }
         let found = match self.near(index)? {
             Some(content) => Block::new(content)?.value_at(key)?.map(<[u8]>::to_vec),
             None => {
-                missing.push(index.into());
+                missing.push(index);
                 None
             }
         };
@@ -72,7 +59,7 @@ impl Run {
         }
         let rows = read_handle_of(&mut index_entry(&found.ok_or_else(|| self.inconsistent())?))?;
         let is_near = self.near(rows)?.is_some();
-        Ok(Known::Likely((!is_near).then(|| rows.into())))
+        Ok(Known::Likely((!is_near).then_some(rows)))
     }
 
     /// Returns the content of a frame, or `None` if it must be read from another machine.
@@ -86,13 +73,13 @@ impl Run {
 
     /// Reads frames at the same time, and caches them. One that is damaged is not cached: whoever needs it will read it
     /// again and fail.
-    pub(crate) fn fetch(&self, frames: &[Frame]) -> io::Result<()> {
-        let end = |frame: &Frame| frame.offset.checked_add(frame.length).filter(|end| *end <= self.size());
+    pub(crate) fn fetch(&self, frames: &[Handle]) -> io::Result<()> {
+        let end = |frame: &Handle| frame.offset.checked_add(frame.length).filter(|end| *end <= self.size());
         let ranges: Option<Vec<_>> = frames.iter().map(|frame| Some(frame.offset..end(frame)?)).collect();
         let ranges = ranges.ok_or_else(|| self.inconsistent())?;
         for (frame, bytes) in frames.iter().zip(self.file().read_many(&ranges)?) {
             if let Ok(content) = open_frame(self.id(), frame.offset, &bytes) {
-                self.cache(Handle { offset: frame.offset, length: frame.length }, content);
+                self.cache(*frame, content);
             }
         }
         Ok(())

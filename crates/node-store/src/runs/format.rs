@@ -30,8 +30,8 @@ impl RunId {
 }
 
 /// The location of a frame in its file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Handle {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Handle {
     pub(super) offset: u64,
     pub(super) length: u64,
 }

@@ -20,8 +20,8 @@ mod warm;
 mod writer;
 
 pub(crate) use ending::ending;
-pub(crate) use fetch::{Frame, Known};
-pub(crate) use format::RunId;
+pub(crate) use fetch::Known;
+pub(crate) use format::{Handle, RunId};
 pub(crate) use merge::{Ascending, Merged};
 #[cfg(any(test, feature = "test-faults"))]
 pub(crate) use resealed::read_run;

@@ -27,7 +27,7 @@ pub enum SharedError {
     /// An object does not continue the one before it.
     #[error("object {0} of the log does not continue the one before it")]
     Discontinuous(LogNumber),
-    /// The store changed so often, or so many of its listings were outdated, that its end was not found.
+    /// The end of the log was not found, because the store kept changing or its listings were outdated.
     #[error("the end of the log was not found in {attempts} attempts")]
     Restless { attempts: usize },
     /// An entry does not follow the last one in the store.

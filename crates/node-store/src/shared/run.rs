@@ -12,8 +12,8 @@ use std::sync::Arc;
 /// Maximum length in bytes of the end of a run that its manifest contains. Longer ones are read from the run.
 pub const MAX_ENDING: usize = 128 << 10;
 
-/// Returns the last bytes of a run with which it is opened, its root, properties and footer, or none if they are longer
-/// than [`MAX_ENDING`].
+/// Returns the end of a run, with which it is opened: its root, properties and footer. Returns an empty slice if it is
+/// longer than [`MAX_ENDING`].
 ///
 /// # Errors
 /// If the run cannot be read or is damaged.

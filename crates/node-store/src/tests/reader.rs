@@ -57,11 +57,7 @@ fn sees_every_durable_change_and_keeps_older_views() {
             let (old, view) = (seen.clone(), reader.view().unwrap());
             match random.below(8) {
                 0 => {
-                    // A branch that replaces some blocks.
-                    let ancestor = chain.head().header.header.number.saturating_sub(random.below(4));
-                    let mut other = chain.up_to(ancestor);
-                    let length = 1 + random.below(4);
-                    random.extend(&mut other, length);
+                    let (ancestor, other) = random.branch(&chain, 4);
                     store.switch(ancestor, other.above(ancestor)).unwrap();
                     chain = other;
                 }

@@ -3,7 +3,7 @@
 use super::chain::{Content, ModelState, TestChain, TestTransaction};
 use crate::state::{AccountChange, AccountState, StateChanges};
 use node_types::consensus::Log;
-use node_types::{Address, Bytes, H256, KECCAK_EMPTY, U256, keccak256};
+use node_types::{Address, BlockNumber, Bytes, H256, KECCAK_EMPTY, U256, keccak256};
 
 /// A pseudo-random number generator (SplitMix64).
 pub struct Random(pub u64);
@@ -62,6 +62,15 @@ impl Random {
             let content = self.content(chain.state(chain.head().header.header.number));
             chain.push(content);
         }
+    }
+
+    /// Returns a branch that replaces up to `depth - 1` blocks of `chain` by a few others, with its last common block.
+    pub fn branch(&mut self, chain: &TestChain, depth: u64) -> (BlockNumber, TestChain) {
+        let ancestor = chain.head().header.header.number.saturating_sub(self.below(depth));
+        let mut branch = chain.up_to(ancestor);
+        let length = 1 + self.below(4);
+        self.extend(&mut branch, length);
+        (ancestor, branch)
     }
 
     /// Returns a block that changes parts of `state`.

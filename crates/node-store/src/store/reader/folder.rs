@@ -130,7 +130,7 @@ impl FolderSource {
         while let Some(entry) = log.read(&*self.folder, through)? {
             newer.apply(&entry.payload)?;
             count += 1;
-            // After reading from runs, the chain may still be behind the visible one.
+            // A chain that was just read from runs may still lag behind the visible one.
             if count % STEP == 0 && newer.chain.head.number > head {
                 newer.publish(visible)?;
             }

@@ -160,7 +160,7 @@ impl StoreReader {
         match &refreshed {
             Ok(()) => (looks.complete, looks.failure, looks.is_counted) = (begun, None, false),
             Err(error) => {
-                // Looks are repeated until one succeeds, which is one failure, and none if that is soon.
+                // A failed look is repeated until one succeeds. That is one failure, or none if it succeeds soon.
                 let is_stale = looks.complete.elapsed() > STALE;
                 looks.failures += u64::from(is_stale && !looks.is_counted);
                 looks.is_counted |= is_stale;

@@ -161,11 +161,7 @@ fn play(seed: u64, steps: u64) {
         let (old, view) = (seen.clone(), reader.view().unwrap());
         match random.below(12) {
             0 | 1 => {
-                // A branch that replaces some blocks.
-                let ancestor = chain.head().header.header.number.saturating_sub(random.below(6));
-                let mut other = chain.up_to(ancestor);
-                let length = 1 + random.below(4);
-                random.extend(&mut other, length);
+                let (ancestor, other) = random.branch(&chain, 6);
                 store.switch(ancestor, other.above(ancestor)).unwrap();
                 chain = other;
             }
