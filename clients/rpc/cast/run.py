@@ -19,10 +19,10 @@ JUNK = "test test test test test test test test test test test junk"
 ENVIRONMENT = {"PATH": os.environ["PATH"], "HOME": tempfile.mkdtemp()}
 
 
-def run(*arguments, expect=0, **more):
+def run(*arguments, expect=0, input=None, **more):
     environment = {**ENVIRONMENT, **more}
     done = subprocess.run(
-        [str(CAST), *map(str, arguments)], env=environment, capture_output=True, text=True, timeout=60
+        [str(CAST), *map(str, arguments)], env=environment, input=input, capture_output=True, text=True, timeout=60
     )
     assert done.returncode == expect, f"{arguments}: {done.returncode} {done.stdout} {done.stderr}"
     return (done.stdout if expect == 0 else done.stderr).strip()
@@ -33,8 +33,8 @@ def cast(*arguments, url=URL, **more):
 
 
 def rpc(method, *parameters):
-    """Returns the server's result, parsed as JSON."""
-    return json.loads(cast("rpc", method, "--raw", json.dumps(parameters)))
+    """Returns the server's result, parsed as JSON. Parameters are read from standard input: a dump is too long for an argument."""
+    return json.loads(cast("rpc", method, "--raw", input=json.dumps(parameters)))
 
 
 def step(name):

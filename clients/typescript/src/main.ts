@@ -227,6 +227,8 @@ async function server(): Promise<void> {
   assert.equal((await ok(client.GET("/ready"))).Status, "ok");
   const schema = await ok(client.GET("/schemas/{Name}.json", { params: { path: { Name: "Output_call" } } }));
   assert.equal((schema as { title?: string }).title, "Output_call");
+  assert.match((await ok(client.GET("/schemas/", { parseAs: "text" }))) as string, /Output_call/);
+  assert.match((await ok(client.GET("/problems/", { parseAs: "text" }))) as string, /block-not-found/);
   const slug = { Slug: "block-not-found" } as const;
   const page = await ok(client.GET("/problems/{Slug}", { params: { path: slug }, parseAs: "text" }));
   assert.match(page as string, /Remedy/);
