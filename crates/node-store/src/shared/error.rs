@@ -27,6 +27,16 @@ pub enum SharedError {
     /// An object does not continue the one before it.
     #[error("object {0} of the log does not continue the one before it")]
     Discontinuous(LogNumber),
+    /// An object does not exist that the writer cannot have deleted.
+    #[error(
+        "{object} is missing from the shared store, although {found} exists; somebody else than the writer has deleted it"
+    )]
+    Missing {
+        /// Its name.
+        object: String,
+        /// The name of an object that cannot exist without it.
+        found: String,
+    },
     /// The end of the log was not found, because the store kept changing or its listings were outdated.
     #[error("the end of the log was not found in {attempts} attempts")]
     Restless { attempts: usize },

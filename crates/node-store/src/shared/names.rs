@@ -29,6 +29,11 @@ impl LogNumber {
     pub(super) fn object(self) -> String {
         format!("{LOG}/{:020}", self.0)
     }
+
+    pub(super) fn of_object(object: &str) -> Option<Self> {
+        let number = Self(object.strip_prefix(LOG)?.strip_prefix('/')?.parse().ok()?);
+        (number.object() == object).then_some(number)
+    }
 }
 
 impl fmt::Display for LogNumber {
@@ -93,6 +98,8 @@ mod tests {
         let manifest = ManifestName { position: LogNumber(19), epoch: Epoch(u64::MAX) };
         assert_eq!(manifest.object(), "manifests/00000000000000000019-ffffffffffffffff");
         assert_eq!(LogNumber(3).object(), "log/00000000000000000003");
+        assert_eq!(LogNumber::of_object(&LogNumber(3).object()), Some(LogNumber(3)));
+        assert_eq!(LogNumber::of_object("log/3"), None);
         assert_eq!(RunName::of_object(&run.object()), Some(run));
         assert_eq!(ManifestName::of_object(&manifest.object()), Some(manifest));
         for other in ["", "runs/", "runs/2a-run-7.rows", "manifests/19-1", "manifests/00000000000000000019", "log/1"] {

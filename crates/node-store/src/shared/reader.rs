@@ -3,7 +3,7 @@
 use super::error::{FormatError, SharedError};
 use super::log::{LogHeader, LogObject, Position};
 use super::manifest::Manifest;
-use super::names::{Epoch, LogNumber, MANIFESTS, ManifestName};
+use super::names::{Epoch, LOG, LogNumber, MANIFESTS, ManifestName};
 use super::objects::{Objects, ObjectsError};
 use super::place::fetch;
 use crate::wal::Sequence;
@@ -19,7 +19,13 @@ const AHEAD: usize = 32;
 /// Number of polls without a new object after which the reader checks that the object is not merely deleted.
 const CONFIRM_EVERY: u32 = 16;
 
-/// Follows the log of a store from its newest manifest. Needs no write permission, and lists only when it is opened.
+/// Number of polls without a new object after which the reader lists what follows, because the object may be missing in the
+/// middle of the log: first soon after the writer should have shown that it is alive, then rarely.
+const SEARCH_FIRST: u32 = 128;
+const SEARCH_EVERY: u32 = 1024;
+
+/// Follows the log of a store from its newest manifest. Needs no write permission, and lists only when it is opened, and
+/// rarely while there is nothing new.
 ///
 /// The caller applies the entries of each object in order. When an object announces a manifest, the caller may replace
 /// the entries up to [`Content::logged`](super::Content::logged) by its runs; runs that it no longer lists are deleted
@@ -30,7 +36,11 @@ pub struct Reader {
     next: LogNumber,
     /// The checksum of the object before `next`.
     previous: u64,
-    /// The epoch of that object, and the sequence after it. `None` if it was not read.
+    /// The first object that the manifest needs with which the reader was opened. Those before it may be deleted.
+    start: LogNumber,
+    /// The last object that is known to have existed.
+    end: LogNumber,
+    /// The epoch of the object before `next`, and the sequence after it. `None` if it was not read.
     read: Option<(Epoch, Sequence)>,
     /// Entries up to this one are in the runs of the manifest with which the reader was opened.
     logged: Sequence,
@@ -58,17 +68,21 @@ impl Reader {
     /// Opens the store at its newest manifest, which is returned. Returns `None` if it has none yet.
     ///
     /// # Errors
-    /// If objects are damaged or of another layout, and [`SharedError::Restless`].
+    /// If objects are missing, damaged or of another layout, and [`SharedError::Restless`].
     pub fn open(objects: Arc<dyn Objects>) -> Result<Option<(Self, Manifest)>, SharedError> {
-        let Some(End { manifest: Some(manifest), .. }) = find_end(&*objects)? else { return Ok(None) };
-        Ok(Some((Self::after(objects, Some(&manifest)), manifest)))
+        let Some(End { manifest: Some(manifest), newest, .. }) = find_end(&*objects)? else { return Ok(None) };
+        Ok(Some((Self::after(objects, Some(&manifest), newest), manifest)))
     }
 
-    /// Returns a reader of the entries that are not in the runs of `manifest`; from the beginning if there is none.
-    pub(super) fn after(objects: Arc<dyn Objects>, manifest: Option<&Manifest>) -> Self {
+    /// Returns a reader of the entries that are not in the runs of `manifest`; from the beginning if there is none. The log
+    /// is known to have had the object `end`.
+    pub(super) fn after(objects: Arc<dyn Objects>, manifest: Option<&Manifest>, end: LogNumber) -> Self {
+        let start = manifest.map_or(LogNumber(1), |manifest| manifest.start);
         Self {
             objects,
-            next: manifest.map_or(LogNumber(1), |manifest| manifest.start),
+            next: start,
+            start,
+            end,
             previous: manifest.map_or(0, |manifest| manifest.before),
             read: None,
             logged: manifest.map_or(Sequence(0), |manifest| manifest.content.logged),
@@ -99,17 +113,15 @@ impl Reader {
     ///
     /// # Errors
     /// [`SharedError::Collected`] if it was deleted, which is checked at every 16th poll without an object (and by
-    /// [`confirm`](Self::confirm)), and
-    /// [`SharedError::Discontinuous`] if it does not continue the log. In both cases the store must be opened again.
+    /// [`confirm`](Self::confirm)), [`SharedError::Discontinuous`] if it does not continue the log, and
+    /// [`SharedError::Missing`] if it does not exist although later ones do. Objects that appear after the reader was opened
+    /// are noticed to be later ones after 128 polls without an object. In all these cases the store must be opened again.
     pub fn poll(&mut self) -> Result<Option<Step>, SharedError> {
         if self.fetched.is_empty() {
             self.fetch()?;
         }
         let Some(bytes) = self.fetched.pop_front() else {
-            self.idle += 1;
-            if self.idle.is_multiple_of(CONFIRM_EVERY) {
-                self.confirm()?;
-            }
+            self.wait()?;
             return Ok(None);
         };
         let step = self.decode(&bytes).and_then(|object| self.accept(object));
@@ -117,6 +129,26 @@ impl Reader {
             self.fetched.clear();
         }
         step.map(Some)
+    }
+
+    /// Fails if the next object, which does not exist, did exist, or should.
+    fn wait(&mut self) -> Result<(), SharedError> {
+        if self.next < self.start && self.next <= self.end {
+            return Err(SharedError::Collected(self.next));
+        }
+        if self.next <= self.end {
+            self.confirm()?;
+            return Err(SharedError::Missing { object: self.next.object(), found: self.end.object() });
+        }
+        self.idle = self.idle.saturating_add(1);
+        if self.idle.is_multiple_of(CONFIRM_EVERY) {
+            self.confirm()?;
+        }
+        if self.idle == SEARCH_FIRST || self.idle.is_multiple_of(SEARCH_EVERY) {
+            // If one is found, the next poll fails, unless the object exists by then.
+            self.end = self.end.max(last_listed(&*self.objects, self.next)?.unwrap_or_default());
+        }
+        Ok(())
     }
 
     /// Checks that the store still has what this reader needs next: if the next object does not exist, it was not
@@ -195,49 +227,84 @@ pub(super) struct End {
     pub(super) header: LogHeader,
     /// The newest manifest. `None` if no writer has written one yet.
     pub(super) manifest: Option<Manifest>,
+    /// The last object that is known to exist: that of `header`, or one that was created in the meantime.
+    pub(super) newest: LogNumber,
 }
 
 /// Finds the end of the log, or `None` if there is no log.
 ///
-/// Listed manifests are only a hint of where to search. The object found is the last one if the next one does not exist
-/// and the newest manifest according to it exists afterwards.
+/// Listings are only a hint of where to search. The object found is the last one if the next one does not exist and the
+/// newest manifest according to it exists afterwards. If a later object is listed nevertheless, the next one is missing: it
+/// must have existed, and was not deleted before that manifest.
 pub(super) fn find_end(objects: &dyn Objects) -> Result<Option<End>, SharedError> {
+    let mut dangling = [None; 2];
     for _ in 0..ATTEMPTS {
         let listed = listed(objects)?;
-        let Some(header) = last_after(objects, &listed)? else {
-            if listed.is_empty() {
-                return Ok(None);
+        let last = last_after(objects, &listed)?;
+        let number = last.map_or(LogNumber(0), |last| last.number);
+        let newest = last_listed(objects, number)?.unwrap_or(number);
+        let next = number.next();
+        let check_next = |found| match objects.size(&next.object())? {
+            None => Err(SharedError::Missing { object: next.object(), found }),
+            Some(_) => Ok(()),
+        };
+        let Some(header) = last else {
+            // The first object is never deleted.
+            match listed.last() {
+                _ if newest > number => check_next(newest.object())?,
+                Some(manifest) => check_next(manifest.object())?,
+                None => return Ok(None),
             }
             continue;
         };
-        let Some(name) = header.manifest else { return Ok(Some(End { header, manifest: None })) };
-        if let Some(manifest) = read_manifest(objects, name)? {
-            return Ok(Some(End { header, manifest: Some(manifest) }));
-        }
+        let checked = if newest > next { check_next(newest.object()) } else { Ok(()) };
+        let manifest = match header.manifest {
+            None => None,
+            Some(name) => match read_manifest(objects, name)? {
+                Some(manifest) => Some(manifest),
+                None => {
+                    dangling = [dangling[1], Some((name, number))];
+                    continue;
+                }
+            },
+        };
+        checked?;
+        return Ok(Some(End { header, manifest, newest }));
     }
-    Err(SharedError::Restless { attempts: ATTEMPTS })
+    match dangling {
+        [before, Some((name, number))] if before == dangling[1] => {
+            Err(SharedError::Missing { object: name.object(), found: number.object() })
+        }
+        _ => Err(SharedError::Restless { attempts: ATTEMPTS }),
+    }
 }
 
 pub(super) fn read_manifest(objects: &dyn Objects, name: ManifestName) -> Result<Option<Manifest>, SharedError> {
     fetch(objects, &name.object(), |bytes| Manifest::decode(name, bytes))
 }
 
-/// Returns the positions of the listed manifests, the oldest first.
-fn listed(objects: &dyn Objects) -> Result<Vec<LogNumber>, ObjectsError> {
-    let (mut positions, mut after) = (Vec::new(), None);
+/// Returns the listed manifests, the oldest first.
+fn listed(objects: &dyn Objects) -> Result<Vec<ManifestName>, ObjectsError> {
+    let (mut names, mut after) = (Vec::new(), None);
     loop {
         let page = objects.list(MANIFESTS, after.as_deref())?;
-        positions.extend(page.iter().filter_map(|object| ManifestName::of_object(object)).map(|name| name.position));
-        let Some(last) = page.into_iter().next_back() else { return Ok(positions) };
+        names.extend(page.iter().filter_map(|object| ManifestName::of_object(object)));
+        let Some(last) = page.into_iter().next_back() else { return Ok(names) };
         after = Some(last);
     }
 }
 
+/// Returns the last object on the page of a listing of the log after `number`, or `None` if none is listed.
+fn last_listed(objects: &dyn Objects, number: LogNumber) -> Result<Option<LogNumber>, ObjectsError> {
+    let page = objects.list(LOG, Some(&number.object()))?;
+    Ok(page.iter().rev().find_map(|object| LogNumber::of_object(object)))
+}
+
 /// Returns the last object of the log, found from the newest listed manifest after which there is one. The object after
 /// the position of a manifest exists once the manifest is announced, and as long as it is kept.
-fn last_after(objects: &dyn Objects, positions: &[LogNumber]) -> Result<Option<LogHeader>, SharedError> {
-    for position in positions.iter().rev() {
-        if let Some(last) = last_from(objects, position.next())? {
+fn last_after(objects: &dyn Objects, manifests: &[ManifestName]) -> Result<Option<LogHeader>, SharedError> {
+    for manifest in manifests.iter().rev() {
+        if let Some(last) = last_from(objects, manifest.position.next())? {
             return Ok(Some(last));
         }
     }

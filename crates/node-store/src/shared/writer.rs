@@ -72,7 +72,7 @@ impl Claim {
                 sum: manifest.before,
             });
             return Ok(Self {
-                reader: Reader::after(Arc::clone(&objects), manifest.as_ref()),
+                reader: Reader::after(Arc::clone(&objects), manifest.as_ref(), fence.number),
                 objects,
                 // Not before it was announced, and not before any reader opened the one before it.
                 announced: clock.steady_millis(),

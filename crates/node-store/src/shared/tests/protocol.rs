@@ -251,6 +251,118 @@ fn a_reader_that_is_far_behind_notices_it() {
     assert!(matches!(polled, Some(SharedError::Collected(number)) if number == position));
 }
 
+/// Reads the log of a store to its end, as all who open it do. Returns the missing object and the one that proves it.
+fn missing(objects: &Arc<dyn Objects>) -> (String, String) {
+    let read = || -> Result<(), SharedError> {
+        let mut reader = Reader::open(Arc::clone(objects))?.unwrap().0;
+        while reader.poll()?.is_some() {}
+        Ok(())
+    };
+    let (read, log) = (read(), objects.list("log", None).unwrap());
+    let claimed = Claim::acquire(Arc::clone(objects), clock()).and_then(Claim::into_writer).map(drop);
+    for name in objects.list("log", None).unwrap().iter().filter(|name| !log.contains(name)) {
+        // If the gap was not where the end was searched, the fence is at the end.
+        assert!(Some(name) > log.last());
+        objects.delete(name).unwrap();
+    }
+    match (read, claimed) {
+        (Err(SharedError::Missing { object, found }), Err(SharedError::Missing { object: of_writer, .. })) => {
+            assert_eq!(object, of_writer);
+            (object, found)
+        }
+        (read, claimed) => panic!("{read:?}, {claimed:?}"),
+    }
+}
+
+#[test]
+fn an_object_that_is_missing_in_the_middle_of_the_log_is_not_its_end() {
+    let objects: Arc<dyn Objects> = Arc::new(MemoryObjects::default());
+    let mut writer = acquire(&objects);
+    writer.commit(&entries(1..2)).unwrap();
+    publish(&*objects, &mut writer, 1, 1);
+    for number in 2..40 {
+        writer.commit(&entries(number..number + 1)).unwrap();
+    }
+    let manifest = writer.manifest().unwrap();
+    let (start, last) = (manifest.start.0, writer.position().number.0);
+    assert!(last - start > 30);
+    let log = objects.list("log", None).unwrap();
+    for number in start..last {
+        let name = LogNumber(number).object();
+        let bytes = objects.get(&name).unwrap().unwrap();
+        objects.delete(&name).unwrap();
+        assert_eq!(missing(&objects).0, name);
+        objects.create(&name, &bytes).unwrap();
+    }
+    // The object that announces the manifest, and all before it.
+    for number in 1..=manifest.name.position.next().0 {
+        objects.delete(&LogNumber(number).object()).unwrap();
+    }
+    let found = LogNumber(last).object();
+    assert_eq!(missing(&objects), (LogNumber(1).object(), found));
+    for name in &log {
+        objects.delete(name).unwrap();
+    }
+    assert_eq!(missing(&objects), (LogNumber(1).object(), manifest.name.object()));
+}
+
+#[test]
+fn a_manifest_that_is_missing_is_named() {
+    let objects: Arc<dyn Objects> = Arc::new(MemoryObjects::default());
+    let mut writer = acquire(&objects);
+    writer.commit(&entries(1..2)).unwrap();
+    publish(&*objects, &mut writer, 1, 1);
+    let (manifest, last) = (writer.manifest().unwrap().name.object(), writer.position().number.object());
+    objects.delete(&manifest).unwrap();
+    let opened = Reader::open(Arc::clone(&objects)).map(drop).unwrap_err();
+    assert!(
+        matches!(&opened, SharedError::Missing { object, found } if *object == manifest && *found == last),
+        "{opened}"
+    );
+}
+
+/// It cannot know without a listing, which it makes rarely.
+#[test]
+fn a_reader_that_follows_the_log_notices_a_missing_object_after_a_while() {
+    let objects: Arc<dyn Objects> = Arc::new(MemoryObjects::default());
+    let mut writer = acquire(&objects);
+    let counted = Arc::new(Counted::new(Arc::clone(&objects)));
+    let (mut reader, _) = Reader::open(Arc::clone(&counted) as _).unwrap().unwrap();
+    assert!(visible(&mut reader).is_empty());
+    let lost = writer.commit(&entries(1..2)).unwrap();
+    let next = writer.commit(&entries(2..3)).unwrap();
+    let bytes = objects.get(&lost.object()).unwrap().unwrap();
+    objects.delete(&lost.object()).unwrap();
+    let before = counted.counts().reads;
+    let polled = (1..200).find_map(|polls| Some((polls, reader.poll().err()?)));
+    let (polls, error) = polled.unwrap();
+    assert!(polls > 16 && counted.counts().reads - before < polls + 20, "{polls}");
+    assert!(
+        matches!(&error, SharedError::Missing { object, found } if *object == lost.object() && *found == next.object()),
+        "{error}"
+    );
+    objects.create(&lost.object(), &bytes).unwrap();
+    assert_eq!(visible(&mut reader), [1, 2]);
+}
+
+/// Its position is before what the newest manifest needs, so that the objects after it may have been deleted rightly.
+#[test]
+fn a_folder_that_is_far_behind_is_not_taken_for_a_damaged_store() {
+    let objects: Arc<dyn Objects> = Arc::new(MemoryObjects::default());
+    let mut writer = acquire(&objects);
+    writer.commit(&entries(1..2)).unwrap();
+    let position = writer.position();
+    for id in 1..4 {
+        let next = writer.last().0 + 1;
+        writer.commit(&entries(next..next + 1)).unwrap();
+        publish(&*objects, &mut writer, next, id);
+    }
+    collect(&*objects, &mut writer, Duration::ZERO);
+    let (mut reader, _) = Reader::open(objects).unwrap().unwrap();
+    reader.move_to(position);
+    assert!(matches!(reader.poll(), Err(SharedError::Collected(number)) if number == position.number.next()));
+}
+
 #[test]
 fn what_readers_of_replaced_manifests_need_is_kept_for_a_while() {
     let objects: Arc<dyn Objects> = Arc::new(MemoryObjects::default());

@@ -363,7 +363,9 @@ impl Source for SharedSource {
             return self.reopen(visible);
         }
         match self.follow(visible) {
-            Err(StoreError::Shared(SharedError::Collected(_) | SharedError::Discontinuous(_))) => self.reopen(visible),
+            Err(StoreError::Shared(
+                SharedError::Collected(_) | SharedError::Discontinuous(_) | SharedError::Missing { .. },
+            )) => self.reopen(visible),
             // A run of the manifest was deleted, because a newer one does not list it.
             Err(error) if error.io().is_some_and(|error| error.kind() == std::io::ErrorKind::NotFound) => {
                 self.reopen(visible)
