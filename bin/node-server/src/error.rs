@@ -178,7 +178,7 @@ impl CommandError {
     pub(crate) fn store(path: &Path, error: BackendError) -> Self {
         let source = match error {
             BackendError::Interrupted(_) => return Self::Interrupted,
-            BackendError::Storage(source) => source,
+            BackendError::Storage(source) | BackendError::NotWriter(source) => source,
             other => Box::new(other),
         };
         Self::Store { path: path.to_owned(), source }

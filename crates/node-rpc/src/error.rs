@@ -75,6 +75,7 @@ impl RpcError {
             | ErrorKind::ControlRefused
             | ErrorKind::UnknownAccount
             | ErrorKind::ReadOnly
+            | ErrorKind::NotWriter
             | ErrorKind::NotTraceable => Self::SERVER,
             // A test ensures that every other kind is listed.
             _ => Self::INTERNAL,

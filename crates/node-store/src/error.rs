@@ -2,7 +2,7 @@
 
 use crate::codec::Malformed;
 use crate::files::{FolderError, REMEDY};
-use crate::shared::{Epoch, SharedError};
+use crate::shared::{Epoch, LogNumber, SharedError};
 use crate::wal::WalError;
 use node_core::backend::BackendError;
 use node_core::block::BlockRef;
@@ -88,6 +88,9 @@ pub enum StoreError {
         /// The epoch of the other writer, or `None` if it is not known.
         by: Option<Epoch>,
     },
+    /// The shared store has disappeared while this server was its writer.
+    #[error("{}; this server takes no changes any longer", SharedError::Vanished(*.0))]
+    Vanished(LogNumber),
     /// The change is in the folder, but the shared store could not be reached before the store was closed.
     #[error("the shared store could not be reached before the end; the change is published at the next start")]
     Unpublished,
@@ -136,6 +139,7 @@ impl From<StoreError> for BackendError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Folder(FolderError::Locked { path }) => Self::Locked { path },
+            error @ (StoreError::Fenced { .. } | StoreError::Vanished(_)) => Self::NotWriter(Box::new(error)),
             error => Self::Storage(Box::new(error)),
         }
     }

@@ -103,26 +103,87 @@ fn a_killed_writer_is_replaced_and_nothing_acknowledged_is_lost() {
     let third = place.dev("third", "--restore", &["--publish-sync"]);
     assert_eq!(content(&third), content(&second));
     assert!(send(&third)["result"].is_string());
+    let taken_over = "another server has become the writer of the shared store (epoch 3)";
     let refused = send(&second);
-    assert!(refused["error"].is_object(), "{refused}");
+    assert_eq!(refused["error"]["code"], -32000, "{refused}");
+    assert!(refused["error"]["message"].as_str().unwrap().contains(taken_over), "{refused}");
     assert_eq!(head(&second), 31);
+    let refused = second.post("/dev/mine/", "{}");
+    assert_eq!(refused.status, 503, "{}", refused.text);
+    assert!(refused.text.contains(taken_over), "{}", refused.text);
     wait("the old writer is not ready", || second.get("/ready").status == 503);
-    assert!(second.get("/ready").text.contains("another server has become the writer of the shared store (epoch 3)"));
+    assert!(second.get("/ready").text.contains(taken_over));
     wait("it is logged once", || second.logged("changes cannot be stored, and are refused") == 1);
     drop(second);
 
-    // It had a change that the store does not have, so it cannot become the writer again.
-    let (data, url) = (place.path("second"), place.url());
-    let output = run(&["dev", "--port", "0", "--data-dir", &data, "--publish", &url]);
-    assert_eq!(output.status.code(), Some(2));
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert!(error.contains("the folder has changes that the shared store does not have"), "{error}");
-    assert!(send(&third)["result"].is_string());
-    // The first one catches up.
+    // What it refused is forgotten, so it can become the writer again.
     let expected = content(&third);
-    drop(third);
+    let second = place.dev("second", "--publish", &["--publish-sync"]);
+    assert_eq!(second.logged("changes were removed from"), 1);
+    assert_eq!(content(&second), expected);
+    assert!(send(&third)["error"].is_object());
+    assert!(send(&second)["result"].is_string());
+    // The first one catches up.
+    let expected = content(&second);
+    drop((second, third));
     let first = place.dev("first", "--restore", &[]);
     assert_eq!(content(&first), expected);
+}
+
+#[test]
+fn a_writer_and_a_reader_whose_store_was_removed_say_so() {
+    let place = Place::new();
+    let writer = place.dev("data", "--publish", &["--publish-sync"]);
+    assert!(send(&writer)["result"].is_string());
+    let reader = Server::serve(["--store", &place.url()]);
+    wait("the reader", || head(&reader) == 1);
+    fs::remove_dir_all(place.path("store")).unwrap();
+    let lost = "the shared store no longer has object 1 of the log";
+    let refused = send(&writer);
+    assert_eq!(refused["error"]["code"], -32000, "{refused}");
+    assert!(refused["error"]["message"].as_str().unwrap().contains(lost), "{refused}");
+    assert!(send(&writer)["error"].is_object());
+    assert!(!Path::new(&place.path("store")).exists());
+    wait("the writer is not ready", || writer.get("/ready").status == 503);
+    assert!(writer.get("/ready").text.contains(lost));
+    wait("it is logged once", || writer.logged(lost) > 0);
+    assert_eq!(writer.logged("changes cannot be stored, and are refused"), 1);
+    wait("the reader is not ready", || reader.get("/ready").status == 503);
+    assert!(reader.get("/ready").text.contains(lost), "{}", reader.get("/ready").text);
+    // Both serve what they have.
+    assert_eq!((head(&writer), head(&reader)), (1, 1));
+    // The store is created again by the next start, with everything.
+    drop(writer);
+    let writer = place.dev("data", "--publish", &["--publish-sync"]);
+    assert!(send(&writer)["result"].is_string());
+    assert_eq!(content(&place.dev("other", "--restore", &[])), content(&writer));
+}
+
+#[test]
+fn runs_that_are_missing_are_named_and_uploaded_again() {
+    let place = Place::new();
+    let (data, url) = (place.path("data"), place.url());
+    let (chain, restored) = (place.path("chain.rlp"), place.path("restored"));
+    Generator::new(Shape::default()).write(200, &mut fs::File::create(&chain).unwrap()).unwrap();
+    let imported = run(&["import", "--data-dir", &data, &chain, "--publish", &url]);
+    assert!(imported.status.success(), "{}", String::from_utf8_lossy(&imported.stderr));
+    let files = fs::read_dir(place.path("store/runs")).unwrap();
+    let runs: Vec<_> = files.map(|file| file.unwrap().path()).collect();
+    let names: Vec<_> = runs.iter().map(|run| format!("runs/{}", run.file_name().unwrap().display())).collect();
+    assert!(runs.len() >= 2);
+    fs::remove_file(&runs[0]).unwrap();
+    fs::File::options().write(true).open(&runs[1]).unwrap().set_len(100).unwrap();
+    let faults = [format!("{} is missing", names[0]), format!("{} has 100 bytes instead of", names[1])];
+    for arguments in [&["verify", "--store", &url][..], &["run", "--data-dir", &restored, "--restore", &url]] {
+        let output = run(arguments);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && faults.iter().all(|fault| error.contains(fault)), "{error}");
+    }
+    let published = run(&["import", "--data-dir", &data, &chain, "--publish", &url]);
+    let error = String::from_utf8_lossy(&published.stderr);
+    assert!(published.status.success() && faults.iter().all(|fault| error.contains(fault)), "{error}");
+    let verified = run(&["verify", "--store", &url]);
+    assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stderr));
 }
 
 #[test]

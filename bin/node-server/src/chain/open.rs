@@ -268,6 +268,14 @@ pub(crate) fn create_store(
         Ok(store)
     };
     let store = open().map_err(|error| CommandError::store(path, error))?;
+    let removed = store.removed_refused();
+    if removed > 0 {
+        tracing::warn!(
+            removed,
+            "changes were removed from {} that were refused because another server had become the writer",
+            path.display()
+        );
+    }
     if let Some(target) = target {
         publish::publish(&store, path, target)?;
     }
@@ -354,6 +362,12 @@ pub(crate) fn shared_reader(
 /// Creates the executor. This is the only place that chooses one.
 pub(crate) fn evm(spec: &Arc<ChainSpec>, caches: &CacheOptions) -> Arc<EvmExecutor> {
     Arc::new(EvmExecutor::with_code_cache(spec.clone(), caches.code_cache_bytes()))
+}
+
+/// If `chain` is in a shared store, checks that it has all runs, so that all missing ones are named.
+pub(crate) fn check_runs(chain: &ReadableChain) -> Result<(), CommandError> {
+    let Some(url) = &chain.shared.store else { return Ok(()) };
+    Store::check_shared_runs(options::open_objects(url)?).map_err(|error| CommandError::shared_store(url, error))
 }
 
 /// Opens a snapshot of an existing chain for `command`, whose name appears in errors. A server may continue to use

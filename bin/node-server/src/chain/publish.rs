@@ -47,7 +47,15 @@ pub(crate) fn restore(
 pub(crate) fn publish(store: &Store, folder: &Path, target: &Target) -> Result<(), CommandError> {
     let before = store.view()?.head();
     let published = store.publish(Arc::clone(&target.objects), target.options.clone());
-    published.map_err(|error| CommandError::store(folder, error))?;
+    let faults = published.map_err(|error| CommandError::store(folder, error))?;
+    if !faults.is_empty() {
+        let faults: Vec<_> = faults.iter().map(ToString::to_string).collect();
+        tracing::warn!(
+            "the shared store lacks runs that its manifest lists: {}; those that the folder has are uploaded again, and \
+             `verify --store` checks everything",
+            faults.join(", ")
+        );
+    }
     let epoch = store.health().publication.map_or(0, |publication| publication.epoch);
     tracing::info!(epoch, sync = target.options.sync, "publishing to {}", target.url);
     let head = store.view()?.head();

@@ -39,6 +39,7 @@ impl VerifyCommandOptions {
 pub(crate) fn run(options: &VerifyCommandOptions) -> Result<(), CommandError> {
     let json = options.json();
     let shutdown = Shutdown::on_signals()?;
+    open::check_runs(&options.inspect.chain)?;
     let mut store = open::open_snapshot(&options.inspect.chain, "verify")?;
     let head = store.view()?.head().number;
     if options.from > head {

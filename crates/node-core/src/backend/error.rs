@@ -40,6 +40,9 @@ pub enum BackendError {
     Locked { path: PathBuf },
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
+    /// This process no longer writes the chain: another one does, or the store for which it wrote has disappeared.
+    #[error(transparent)]
+    NotWriter(Box<dyn std::error::Error + Send + Sync>),
     #[error("storage failure")]
     Storage(#[source] Box<dyn std::error::Error + Send + Sync>),
 }

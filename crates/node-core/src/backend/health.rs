@@ -46,6 +46,8 @@ pub struct PublicationHealth {
     pub uploading_bytes: u64,
     /// Bytes of immutable files that were uploaded since the backend was opened.
     pub uploaded_bytes: u64,
+    /// Whether this process takes no changes any longer, because it is no longer the writer.
+    pub has_ended: bool,
     /// Why the shared store is behind or cannot be written; `None` if it is not more than a few seconds behind.
     pub failure: Option<String>,
 }

@@ -66,6 +66,9 @@ pub enum NodeError {
     /// The node reads a chain that another process writes.
     #[error("this server only reads the chain and accepts no transactions; send them to the one that writes it")]
     ReadOnly,
+    /// The node no longer writes the chain: another one does, or the store for which it wrote has disappeared.
+    #[error("{0}")]
+    NotWriter(String),
     /// The node does not produce blocks, so its chain cannot be controlled.
     #[error("this node does not produce blocks")]
     NotProducing,
@@ -184,6 +187,7 @@ impl NodeError {
             | Self::Control(_)
             | Self::Importing
             | Self::ReadOnly
+            | Self::NotWriter(_)
             | Self::NotProducing
             | Self::UnknownAccount(_)
             | Self::GenesisNotTraceable
@@ -222,6 +226,7 @@ impl From<BackendError> for NodeError {
         match error {
             BackendError::Interrupted(interrupted) => Self::Interrupted(interrupted),
             BackendError::Uncommitted(block) => Self::Edited(block),
+            BackendError::NotWriter(reason) => Self::NotWriter(reason.to_string()),
             other => Self::Backend(other),
         }
     }

@@ -65,6 +65,8 @@ kinds! {
     Importing = "importing",
     /// The node only reads the chain.
     ReadOnly = "read-only",
+    /// The node no longer writes the chain, because another one does.
+    NotWriter = "not-writer",
     /// The node does not produce blocks.
     NotProducing = "not-producing",
     /// The node has no key for the account.
@@ -129,6 +131,7 @@ impl NodeError {
             | Self::TraceTooLarge { .. } => ErrorKind::LimitExceeded,
             Self::Interrupted(Interrupted::DeadlineExceeded) => ErrorKind::Timeout,
             Self::Interrupted(Interrupted::Cancelled) => ErrorKind::Cancelled,
+            Self::NotWriter(_) => ErrorKind::NotWriter,
             Self::Backend(_) | Self::Internal(_) | Self::PendingBlock(_) | Self::Proof { .. } => ErrorKind::Internal,
         }
     }

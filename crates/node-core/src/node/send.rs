@@ -1,7 +1,7 @@
 //! Sending transactions.
 
 use super::{Node, NodeError, TransactionRequest};
-use crate::backend::BackendError;
+use crate::backend::{BackendError, BackendHealth};
 use crate::block::RecoveredTransaction;
 use crate::context::Context;
 use crate::pool::{DropReason, PoolStatus};
@@ -103,9 +103,13 @@ impl Node {
         let failure = match self.pool.is_stored(hash) {
             Ok(true) => return Ok(()),
             Ok(false) => {
-                let reason = self.backend.health().write_failure;
-                let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
-                BackendError::Storage(format!("the transaction could not be written{reason}").into())
+                let BackendHealth { write_failure, publication, .. } = self.backend.health();
+                let reason = write_failure.map_or_else(String::new, |reason| format!(": {reason}"));
+                let failure = format!("the transaction could not be written{reason}").into();
+                match publication {
+                    Some(publication) if publication.has_ended => BackendError::NotWriter(failure),
+                    _ => BackendError::Storage(failure),
+                }
             }
             Err(error) => error,
         };

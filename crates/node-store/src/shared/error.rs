@@ -1,5 +1,6 @@
 //! Errors of a shared store.
 
+use super::inventory::RunFault;
 use super::names::{Epoch, LogNumber, RunName};
 use super::objects::ObjectsError;
 use crate::wal::Sequence;
@@ -37,6 +38,23 @@ pub enum SharedError {
         /// The name of an object that cannot exist without it.
         found: String,
     },
+    /// Runs that the newest manifest lists are missing or have another length: somebody else than the writer has deleted or
+    /// replaced them.
+    #[error("the shared store lacks runs that its manifest lists: {}", list(.0))]
+    Runs(Vec<RunFault>),
+    /// A run that the manifest lists cannot be read although it has the right length.
+    #[error("{} is damaged in the shared store", run.object())]
+    DamagedRun {
+        run: RunName,
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The store has disappeared while it was used.
+    #[error(
+        "the shared store no longer has object {0} of the log, which is never deleted: the store was removed, or another one \
+        took its place"
+    )]
+    Vanished(LogNumber),
     /// The end of the log was not found, because the store kept changing or its listings were outdated.
     #[error("the end of the log was not found in {attempts} attempts")]
     Restless { attempts: usize },
@@ -50,6 +68,10 @@ pub enum SharedError {
     /// the newest manifest.
     #[error("run {} was not uploaded by this writer", .0.object())]
     ForeignRun(RunName),
+}
+
+fn list(faults: &[RunFault]) -> String {
+    faults.iter().map(RunFault::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// Why an object cannot be decoded.

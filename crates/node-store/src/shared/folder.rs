@@ -2,6 +2,8 @@
 
 use super::objects::{Creation, Fault, Objects, ObjectsError, PAGE, short};
 use crate::files::{Object, create_folder, sync_folder};
+use parking_lot::Mutex;
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::ops::Range;
@@ -29,12 +31,15 @@ pub struct FolderObjects {
     path: PathBuf,
     /// Number of files that this value began to write.
     begun: AtomicU64,
+    /// The folders that exist. One that disappears is not created again: the store was removed, or its file system is no
+    /// longer mounted, and whoever goes on writing would write to a place that no one reads.
+    existing: Mutex<BTreeSet<PathBuf>>,
 }
 
 impl FolderObjects {
     /// Opens the folder. Creates nothing.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), begun: AtomicU64::new(0) }
+        Self { path: path.into(), begun: AtomicU64::new(0), existing: Mutex::default() }
     }
 
     /// Removes files that processes left when they were killed.
@@ -65,13 +70,29 @@ impl FolderObjects {
         }
     }
 
+    /// Creates a folder, unless it has existed before.
+    fn require_folder(&self, folder: &Path) -> io::Result<()> {
+        let mut existing = self.existing.lock();
+        if folder.is_dir() {
+            if !existing.contains(folder) {
+                existing.insert(folder.to_owned());
+            }
+            return Ok(());
+        }
+        if existing.contains(folder) {
+            let text = format!("the folder {} no longer exists", folder.display());
+            return Err(io::Error::new(io::ErrorKind::NotFound, text));
+        }
+        create_folder(folder, &mut sync_folder)?;
+        existing.insert(folder.to_owned());
+        Ok(())
+    }
+
     /// Writes an object with `write`, and links it to its name.
     fn link(&self, path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<Creation> {
         let (folder, unfinished) = (path.parent().unwrap_or(&self.path), self.path.join(UNFINISHED));
-        for folder in [folder, &unfinished] {
-            if !folder.is_dir() {
-                create_folder(folder, &mut sync_folder)?;
-            }
+        for folder in [&self.path, folder, &unfinished] {
+            self.require_folder(folder)?;
         }
         // A process of another machine may have the same number.
         let (temporary, mut file) = loop {
@@ -96,6 +117,14 @@ impl FolderObjects {
     }
 }
 
+/// Returns the error of writing an object. A folder that has disappeared does not return by itself.
+fn failure(action: &'static str, name: &str, error: io::Error) -> ObjectsError {
+    match error.kind() {
+        io::ErrorKind::NotFound => ObjectsError::new(Fault::Permanent, action, name, error),
+        _ => ObjectsError::io(action, name, error),
+    }
+}
+
 /// Returns `None` if the file was not found.
 fn found<T>(action: &'static str, name: &str, result: io::Result<T>) -> Result<Option<T>, ObjectsError> {
     match result {
@@ -112,12 +141,12 @@ impl Objects for FolderObjects {
             Ok(true) => sync_folder(path.parent().unwrap_or(&self.path)).map(|()| Creation::Exists),
             _ => self.link(&path, |file| file.write_all(bytes)),
         };
-        created.map_err(|error| ObjectsError::io("create", name, error))
+        created.map_err(|error| failure("create", name, error))
     }
 
     fn upload(&self, name: &str, content: &dyn Object) -> Result<(), ObjectsError> {
         let path = self.path_of(name)?;
-        let failed = |error| ObjectsError::io("upload", name, error);
+        let failed = |error| failure("upload", name, error);
         let size = content.size().map_err(failed)?;
         if self.size(name)? == Some(size) {
             return sync_folder(path.parent().unwrap_or(&self.path)).map_err(failed);

@@ -10,6 +10,7 @@
 //! | become the writer | [`Claim::acquire`], then [`Claim::into_writer`] |
 //! | write | [`Writer::commit`]; [`Objects::upload`] for runs, then [`Writer::draft`], [`Draft::upload`], [`Writer::announce`] |
 //! | delete what is no longer needed | [`Writer::collection`], [`Collection::run`], [`Writer::collected`]; [`Writer::sweep`] |
+//! | notice that the store has disappeared, or lacks runs | [`Writer::witness`]; [`check_runs`] |
 //! | read | [`Reader::open`], [`Reader::poll`]; [`RunObject`] for the rows of runs |
 
 #[cfg(feature = "object-store")]
@@ -21,6 +22,7 @@ mod error;
 #[cfg(any(test, feature = "test-faults"))]
 pub mod faults;
 mod folder;
+mod inventory;
 mod log;
 mod manifest;
 mod memory;
@@ -35,6 +37,7 @@ mod sweep;
 #[cfg(test)]
 mod tests;
 mod url;
+mod witness;
 mod writer;
 
 #[cfg(feature = "object-store")]
@@ -45,6 +48,7 @@ pub use counted::{Counted, RequestCounts};
 pub(crate) use disk_cache::CacheFolder;
 pub use error::{FormatError, SharedError};
 pub use folder::FolderObjects;
+pub use inventory::{RunFault, check_runs, run_faults};
 pub use log::{LogHeader, LogObject, Position};
 pub use manifest::{Chain, Content, Manifest, Past, SharedRun};
 pub use memory::MemoryObjects;
@@ -56,6 +60,7 @@ pub use retry::{Cancel, Outage, RetryPolicy, Retrying};
 pub use run::{MAX_ENDING, RunObject, ending};
 pub use sweep::Sweep;
 pub use url::open;
+pub use witness::Witness;
 pub use writer::{Claim, Draft, Uploaded, Writer};
 
 use std::collections::hash_map::RandomState;

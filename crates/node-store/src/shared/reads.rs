@@ -1,6 +1,7 @@
 //! Reading parts of runs.
 
 use super::disk_cache::{CacheFolder, DiskCache, RunKey};
+use super::error::SharedError;
 use super::manifest::SharedRun;
 use super::names::LogNumber;
 use super::objects::{Fault, Objects, ObjectsError};
@@ -80,7 +81,7 @@ impl RunReads {
     pub(crate) fn new(objects: Arc<dyn Objects>, cache: Option<&CacheFolder>) -> Result<Self, StoreError> {
         let Some(cache) = cache else { return Ok(Self::direct(objects)) };
         // The first object is never deleted, and contains a random number.
-        let first = header(&*objects, LogNumber(1))?.ok_or(StoreError::NoChain)?;
+        let first = header(&*objects, LogNumber(1))?.ok_or(SharedError::Vanished(LogNumber(1)))?;
         let disk = DiskCache::open(cache, first.sum()).map_err(StoreError::File)?;
         Ok(Self { disk: Some(disk), ..Self::direct(objects) })
     }

@@ -10,6 +10,7 @@ use super::place::{Placed, place};
 use super::random;
 use super::reader::{ATTEMPTS, Reader, Step, find_end, read_manifest};
 use super::sweep::Sweep;
+use super::witness::Witness;
 use crate::wal::{Entry, Sequence};
 use node_core::clock::Clock;
 use std::collections::VecDeque;
@@ -141,6 +142,7 @@ impl Claim {
             clock,
             epoch: fence.epoch,
             writer: fence.writer,
+            fence,
             last: fence,
             drafted: LogNumber(0),
             manifest: None,
@@ -213,6 +215,8 @@ pub struct Writer {
     clock: Arc<dyn Clock>,
     epoch: Epoch,
     writer: u64,
+    /// The first object of this epoch.
+    fence: LogHeader,
     /// The last object of the log.
     last: LogHeader,
     /// The position of the newest draft. Each draft has a different name.
@@ -273,6 +277,11 @@ impl Writer {
     /// Returns the epoch of this writer, which the names of its runs contain.
     pub fn epoch(&self) -> Epoch {
         self.epoch
+    }
+
+    /// Returns what shows that the store is still there.
+    pub fn witness(&self) -> Witness {
+        Witness(self.fence)
     }
 
     /// Returns the last entry in the store.

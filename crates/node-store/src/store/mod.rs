@@ -92,6 +92,8 @@ struct Shared {
     kept_after: Mutex<Sequence>,
     /// Set once the chain is published to a shared store.
     publication: OnceLock<Arc<Publication>>,
+    /// Number of refused changes that were removed from the log when it was opened.
+    refused: u64,
     /// Held for reading from the append of an entry until its sync returns; for writing while the log is rolled back.
     logging: RwLock<()>,
     failed_writes: Mutex<FailedWrites>,

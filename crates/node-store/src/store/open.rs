@@ -3,7 +3,7 @@
 use super::archive::Archive;
 use super::healing::PROBE;
 use super::manifest;
-use super::publish::{MARKER_NAME, Marker};
+use super::publish::{MARKER_NAME, Marked, Marker};
 use super::snapshot::SnapshotFolder;
 use super::{Options, Records, Shared, Store, SyncPolicy, Writer, WriterState, append, keep_side_block, switch};
 use crate::block_bytes::BlockBytes;
@@ -217,9 +217,10 @@ impl Store {
             // Opening the log removes the entries that are in runs, so these must be durable.
             archive.settle()?;
         }
+        let logged = meta.map_or(Sequence::default(), |meta| meta.logged);
+        let refused = remove_refused(&*folder, logged, marked.as_ref()).map_err(StoreError::from)?;
         let tables = archive.tables();
         let (side_blocks, records) = (SideBlocks::read(&tables)?, read_records(&tables)?);
-        let logged = meta.map_or(Sequence::default(), |meta| meta.logged);
         let log_folder = if folder.is_volatile() { Arc::new(Nowhere) } else { Arc::clone(&folder) };
         // What the shared store may lack remains in the log.
         let kept_after = match options.publish {
@@ -247,6 +248,7 @@ impl Store {
             log,
             kept_after: Mutex::new(kept_after),
             publication: OnceLock::new(),
+            refused,
             logging: RwLock::default(),
             failed_writes: Mutex::default(),
             current: RwLock::new(Arc::new(chain)),
@@ -283,12 +285,28 @@ impl Store {
         Ok(store)
     }
 
+    /// Returns the number of changes that were removed from the log when the folder was opened: an earlier process had refused
+    /// them because another server had become the writer of the shared store.
+    pub fn removed_refused(&self) -> u64 {
+        self.shared.refused
+    }
+
     fn spawn(&mut self, name: &str, run: fn(&Shared)) -> Result<(), StoreError> {
         let shared = Arc::clone(&self.shared);
         let thread = std::thread::Builder::new().name(name.to_owned());
         self.threads.push(thread.spawn(move || run(&shared)).map_err(StoreError::File)?);
         Ok(())
     }
+}
+
+/// Removes from the log of a folder what was refused because another server had become the writer of the shared store,
+/// unless it is in runs. `logged` is the last entry in runs. Returns the number of removed entries.
+fn remove_refused(folder: &dyn Folder, logged: Sequence, marked: Option<&Marked>) -> Result<u64, StoreError> {
+    let Some(last) = marked.and_then(|marked| marked.refused_after) else { return Ok(0) };
+    let removed = if logged <= last { wal::remove_after(folder, last)? } else { 0 };
+    // Before anything is added to the log.
+    Marker::open(folder)?.refuse_after(None)?;
+    Ok(removed)
 }
 
 impl Shared {

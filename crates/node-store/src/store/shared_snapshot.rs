@@ -39,6 +39,18 @@ impl Store {
     }
 }
 
+impl Store {
+    /// Checks that the shared store `objects` has all runs that its newest manifest lists, with the right lengths. Does not
+    /// read them.
+    ///
+    /// # Errors
+    /// [`SharedError::Runs`], which names all that are missing, and errors of finding the manifest.
+    pub fn check_shared_runs(objects: Arc<dyn Objects>) -> Result<(), BackendError> {
+        let objects = Retrying::new(objects, RetryPolicy::default(), Arc::new(Cancel::default()));
+        Ok(shared::check_runs(&(Arc::new(objects) as _)).map_err(StoreError::from)?)
+    }
+}
+
 /// Returns a folder with the runs of the newest manifest, which are read in the store, and the later entries of the log.
 fn folder(objects: &Arc<dyn Objects>, options: &Options) -> Result<SnapshotFolder, StoreError> {
     let (content, entries) = content(objects)?;

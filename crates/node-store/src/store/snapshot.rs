@@ -1,6 +1,7 @@
 //! Snapshots of a folder that another process may be changing.
 
 use super::manifest;
+use super::publish::MARKER_NAME;
 use crate::files::{File, Folder, LOCK_FILE, MemoryFolder, open_read_only, read_whole};
 use crate::wal;
 use parking_lot::Mutex;
@@ -29,7 +30,7 @@ pub(super) struct SnapshotFolder {
     path: Option<PathBuf>,
     /// The runs, kept open so that they can be read even after they are removed.
     runs: Mutex<BTreeMap<String, Arc<dyn File>>>,
-    /// The log, the manifests, and files created through this folder.
+    /// The log, the manifests, the marker, and files created through this folder.
     memory: Arc<MemoryFolder>,
 }
 
@@ -79,7 +80,7 @@ impl SnapshotFolder {
         }
         let mut runs = BTreeMap::new();
         for (name, file) in files {
-            if wal::is_log_file(&name) || manifest::number_of(&name).is_some() {
+            if wal::is_log_file(&name) || name == MARKER_NAME || manifest::number_of(&name).is_some() {
                 let content = read_whole(&*file, &name, MAX_IN_MEMORY)?;
                 memory.create(&name)?.write_at(0, &content)?;
             } else {

@@ -4,6 +4,7 @@
 //! runs are dropped. After a crash every acknowledged entry exists unchanged. Other entries may exist or not, but
 //! there are never gaps.
 
+mod cut;
 mod entries;
 mod error;
 mod format;
@@ -19,6 +20,7 @@ pub use entries::{Entries, Entry};
 pub use error::WalError;
 pub use format::{MAX_PAYLOAD, Sequence};
 
+pub(crate) use cut::remove_after;
 pub(crate) use mark::MARK_NAME;
 pub(crate) use tail::LogTail;
 

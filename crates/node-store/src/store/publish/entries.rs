@@ -2,7 +2,7 @@
 
 use super::{End, PUBLISHER, Publication, State};
 use crate::error::StoreError;
-use crate::shared::Epoch;
+use crate::shared::{Fault, SharedError};
 use crate::store::Shared;
 use crate::wal::{Entry, LogTail, Sequence};
 use node_core::sources::Sources;
@@ -27,15 +27,20 @@ impl Shared {
     /// Publishes the entries after `from`, until publishing ends.
     pub(super) fn run_publisher(&self, publication: &Publication, from: Sequence) {
         let mut batch = Batch { tail: LogTail::after(from), entries: Vec::new(), bytes: 0, done: from };
-        let mut last = Instant::now();
+        let (mut last, mut checked) = (Instant::now(), Instant::now());
         while let Some((through, seen)) = self.next_entries(publication, batch.done, last) {
-            match self.publish_entries(publication, &mut batch, through) {
+            let published = self.publish_entries(publication, &mut batch, through);
+            // Before anything is acknowledged.
+            let published = publication.check_presence(published, &mut checked);
+            match published {
                 Ok(()) => {
                     publication.published(&mut batch, seen, self.log.synced());
                     last = Instant::now();
                 }
-                Err(StoreError::Fenced { by }) => return self.fenced(publication, by),
                 Err(error) => {
+                    if let Some(end) = End::of(&error) {
+                        return self.end_publishing(publication, end);
+                    }
                     publication.note(PUBLISHER, Some(Sources(&error).to_string()));
                     let mut state = publication.state.lock();
                     if state.end.is_none() {
@@ -94,14 +99,35 @@ impl Shared {
         Ok(())
     }
 
-    /// Ends publishing because another server has become the writer.
-    pub(super) fn fenced(&self, publication: &Publication, by: Option<Epoch>) {
-        publication.end(End::Fenced(by));
-        self.note_failure(&StoreError::Fenced { by });
+    /// Ends publishing for good.
+    pub(super) fn end_publishing(&self, publication: &Publication, end: End) {
+        if let (true, End::Fenced(Some(_))) = (publication.options.sync, end) {
+            // Before anyone is refused. What the folder had at the start may have been acknowledged by an earlier process.
+            let last = publication.writer.lock().last().max(publication.had);
+            // If this fails, the folder is refused at the next start.
+            let _ = publication.marker.lock().refuse_after(Some(last));
+        }
+        publication.end(end);
+        self.note_failure(&end.error());
     }
 }
 
 impl Publication {
+    /// Checks at intervals, and if a commit has failed in a way that this explains, that the shared store is still there.
+    /// Returns the result of the commit if it is.
+    fn check_presence(&self, committed: Result<(), StoreError>, checked: &mut Instant) -> Result<(), StoreError> {
+        let is_due = match &committed {
+            Ok(()) => checked.elapsed() >= self.options.heartbeat,
+            Err(StoreError::Shared(SharedError::Objects(error))) => error.fault == Fault::Permanent,
+            Err(error) => matches!(error, StoreError::Shared(SharedError::Discontinuous(_) | SharedError::Format(_))),
+        };
+        if is_due {
+            self.witness.check(&*self.objects)?;
+            *checked = Instant::now();
+        }
+        committed
+    }
+
     /// Records that `batch` was published. `synced` is the last durable entry; the one before which `batch` ends was
     /// durable at `seen`.
     fn published(&self, batch: &mut Batch, seen: Instant, synced: Sequence) {

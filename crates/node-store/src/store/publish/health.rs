@@ -21,7 +21,9 @@ impl Publication {
             outage.or_else(|| failures.into_iter().flatten().next().cloned())
         };
         let failure = match (state.end, state.uploading) {
-            (Some(End::Fenced(_) | End::Failed), _) => state.end.map(|end| Sources(&end.error()).to_string()),
+            (Some(End::Fenced(_) | End::Vanished(_) | End::Failed), _) => {
+                state.end.map(|end| Sources(&end.error()).to_string())
+            }
             (_, Some(left)) if outage.is_none() => Some(format!("{left} bytes of runs have to be uploaded first")),
             _ if lag > TOLERANCE => {
                 let reason = reason().unwrap_or_else(|| "changes come faster than they are published".to_owned());
@@ -37,6 +39,7 @@ impl Publication {
             published_entries: state.published_entries,
             uploading_bytes: state.uploading.unwrap_or(0),
             uploaded_bytes: state.uploaded_bytes,
+            has_ended: matches!(state.end, Some(End::Fenced(_) | End::Vanished(_))),
             failure,
         }
     }

@@ -28,6 +28,9 @@ const HEADER: usize = 20;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::store) struct Marked {
     pub(in crate::store) position: Position,
+    /// If changes were refused because another server took over: the entry after which the log has them. They were never
+    /// acknowledged, are not in the store, and are removed at the next start.
+    pub(in crate::store) refused_after: Option<Sequence>,
     /// The runs of the folder that were uploaded from it or restored to it, each with the epoch of its name.
     pub(super) runs: BTreeMap<RunId, Epoch>,
 }
@@ -37,6 +40,8 @@ impl Marked {
         let Position { number, sum, epoch, writer, last } = self.position;
         let numbers = [number.0, sum, epoch.0, writer, last.0];
         let mut content = Vec::from_iter(numbers.into_iter().flat_map(u64::to_be_bytes));
+        content.push(self.refused_after.is_some().into());
+        self.refused_after.iter().for_each(|last| content.extend_from_slice(&last.0.to_be_bytes()));
         for (id, epoch) in &self.runs {
             put_varint(&mut content, id.0);
             put_varint(&mut content, epoch.0);
@@ -54,11 +59,16 @@ impl Marked {
         let (at, sum) = (LogNumber(number()?), number()?);
         let position =
             Position { number: at, sum, epoch: Epoch(number()?), writer: number()?, last: Sequence(number()?) };
+        let refused_after = match reader.byte()? {
+            0 => None,
+            1 => Some(Sequence(reader.array().map(u64::from_be_bytes)?)),
+            _ => return Err(reader.malformed()),
+        };
         let mut runs = BTreeMap::new();
         while !reader.is_empty() {
             runs.insert(RunId(reader.varint()?), Epoch(reader.varint()?));
         }
-        Ok(Self { position, runs })
+        Ok(Self { position, refused_after, runs })
     }
 
     /// Returns the name of a run of the folder, or `None` if it is not known to be in the store.
@@ -105,6 +115,21 @@ impl Marker {
     pub(super) fn advance(&mut self, position: Position) -> Result<(), StoreError> {
         match self.marked.clone() {
             Some(marked) => self.write(Marked { position, ..marked }),
+            None => Ok(()),
+        }
+    }
+
+    /// Replaces the position and the runs durably.
+    pub(super) fn update(&mut self, position: Position, runs: BTreeMap<RunId, Epoch>) -> Result<(), StoreError> {
+        // Another thread may have noticed in the meantime that this server was replaced.
+        let refused_after = self.marked.as_ref().and_then(|marked| marked.refused_after);
+        self.write(Marked { position, refused_after, runs })
+    }
+
+    /// Records durably that the entries after `last` were refused, or that there are no such entries.
+    pub(in crate::store) fn refuse_after(&mut self, last: Option<Sequence>) -> Result<(), StoreError> {
+        match self.marked.clone() {
+            Some(marked) => self.write(Marked { refused_after: last, ..marked }),
             None => Ok(()),
         }
     }
@@ -172,7 +197,7 @@ mod tests {
             writer: 0x0102_0304_0506_0708,
             last: Sequence(last),
         };
-        Marked { position, runs: BTreeMap::from([(RunId(5), Epoch(1))]) }
+        Marked { position, refused_after: None, runs: BTreeMap::from([(RunId(5), Epoch(1))]) }
     }
 
     #[test]
@@ -180,13 +205,16 @@ mod tests {
         let disk = FaultyDisk::new();
         Marker::open(&*disk.folder()).unwrap().write(marked(300)).unwrap();
         let content = disk.content(MARKER_NAME).unwrap().split_off(SLOT);
-        let mut expected = vec![0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 42];
+        let mut expected = vec![0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 43];
         expected.extend_from_slice(&content[12..20]);
         expected.extend_from_slice(&[0, 0, 0, 0, 0, 0, 0, 7, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18]);
         expected.extend_from_slice(&[0, 0, 0, 0, 0, 0, 0, 2, 1, 2, 3, 4, 5, 6, 7, 8]);
-        expected.extend_from_slice(&[0, 0, 0, 0, 0, 0, 1, 44, 5, 1]);
+        expected.extend_from_slice(&[0, 0, 0, 0, 0, 0, 1, 44, 0, 5, 1]);
         assert_eq!(content, expected);
         assert_eq!(Marker::read(&*disk.folder()).unwrap(), Some(marked(300)));
+        let refused = Marked { refused_after: Some(Sequence(299)), ..marked(300) };
+        assert_eq!(refused.encode()[40..], [1, 0, 0, 0, 0, 0, 0, 1, 43, 5, 1]);
+        assert_eq!(Marked::decode(&refused.encode()).unwrap(), refused);
         assert_eq!(marked(1).name(RunId(5)), Some(RunName { epoch: Epoch(1), id: 5 }));
     }
 
@@ -199,7 +227,7 @@ mod tests {
             Marker::open(&*disk.folder()).unwrap().write(marked(last)).unwrap();
             let intact = disk.content(MARKER_NAME).unwrap();
             let written = offset(last) as usize;
-            for byte in written..written + HEADER + 42 {
+            for byte in written..written + HEADER + 43 {
                 disk.flip_bit(MARKER_NAME, 8 * byte + last as usize);
                 let found = Marker::read(&*disk.folder()).unwrap().map_or(0, |marked| marked.position.last.0);
                 assert_eq!(found, last - 1, "content {last}, byte {byte}");

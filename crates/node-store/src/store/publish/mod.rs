@@ -13,12 +13,12 @@ mod restore;
 mod runs;
 mod start;
 
-pub(super) use marker::{MARKER_NAME, Marker};
+pub(super) use marker::{MARKER_NAME, Marked, Marker};
 pub use restore::RestoreProgress;
 
 use super::{Shared, Store};
 use crate::error::StoreError;
-use crate::shared::{Cancel, Epoch, Objects, RetryPolicy, Retrying, Writer};
+use crate::shared::{Cancel, Epoch, LogNumber, Objects, RetryPolicy, Retrying, RunFault, SharedError, Witness, Writer};
 use crate::wal::{Sequence, Wal};
 use node_core::backend::{BackendError, PublicationHealth};
 use node_core::clock::{Clock, SystemClock};
@@ -46,7 +46,8 @@ pub struct PublishOptions {
     pub interval: Duration,
     /// Minimum time between two manifests. Rows that are merged in the meantime are uploaded once.
     pub manifest_interval: Duration,
-    /// Time after which an object without entries shows readers that the writer is alive.
+    /// Time after which an object without entries shows readers that the writer is alive, and after which the writer checks
+    /// that the shared store is still there.
     pub heartbeat: Duration,
     /// Size in bytes of unpublished changes at which blocks have to wait.
     pub max_unpublished: u64,
@@ -87,6 +88,9 @@ pub(super) struct Publication {
     cancel: Arc<Cancel>,
     options: PublishOptions,
     epoch: u64,
+    witness: Witness,
+    /// The last entry that the folder had when publishing began.
+    had: Sequence,
     /// Locked during each request of it.
     writer: Mutex<Writer>,
     marker: Mutex<Marker>,
@@ -137,15 +141,27 @@ struct State {
 #[derive(Clone, Copy, Debug)]
 enum End {
     Fenced(Option<Epoch>),
+    /// The shared store has disappeared.
+    Vanished(LogNumber),
     Closed,
     /// A thread has panicked.
     Failed,
 }
 
 impl End {
+    /// Returns the end that an error means, or `None` if the operation can be repeated.
+    fn of(error: &StoreError) -> Option<Self> {
+        match error {
+            StoreError::Fenced { by } => Some(Self::Fenced(*by)),
+            StoreError::Shared(SharedError::Vanished(number)) => Some(Self::Vanished(*number)),
+            _ => None,
+        }
+    }
+
     fn error(self) -> StoreError {
         match self {
             Self::Fenced(by) => StoreError::Fenced { by },
+            Self::Vanished(number) => StoreError::Vanished(number),
             Self::Closed => StoreError::Unpublished,
             Self::Failed => StoreError::Poisoned,
         }
@@ -161,13 +177,16 @@ impl Store {
     /// dropped. [`Options::publish`](crate::Options::publish) must be set. Changes that another writer made since this
     /// folder was published are applied first, so this must be called before the chain is used.
     ///
-    /// If another server becomes the writer, all changes are refused from then on.
+    /// Returns the runs that the shared store should have and does not have. They are uploaded again, unless the folder no
+    /// longer needs them.
+    ///
+    /// If another server becomes the writer, or the shared store disappears, all changes are refused from then on.
     ///
     /// # Errors
     /// [`StoreError::Volatile`], [`StoreError::OtherGenesis`], [`StoreError::OtherFolder`], [`StoreError::Diverged`] and
     /// [`StoreError::Outdated`], and [`StoreError::Shared`] if the shared store cannot be read and written. The store must
     /// not be used then.
-    pub fn publish(&self, objects: Arc<dyn Objects>, options: PublishOptions) -> Result<(), BackendError> {
+    pub fn publish(&self, objects: Arc<dyn Objects>, options: PublishOptions) -> Result<Vec<RunFault>, BackendError> {
         if self.folder().is_volatile() {
             return Err(StoreError::Volatile.into());
         }
@@ -180,6 +199,8 @@ impl Store {
             cancel,
             options,
             epoch: begun.writer.epoch().0,
+            witness: begun.writer.witness(),
+            had: self.shared.log.last(),
             writer: Mutex::new(begun.writer),
             marker: Mutex::new(begun.marker),
             state: Mutex::new(begun.state),
@@ -200,7 +221,7 @@ impl Store {
         let shared = Arc::clone(&self.shared);
         let run = move |publication: &Publication| shared.run_uploader(publication, uploads);
         spawn(&publication, "store-uploader", run)?;
-        Ok(())
+        Ok(begun.faults)
     }
 
     /// Waits until the shared store has everything that was durable when this was called, in runs as far as this store
@@ -328,7 +349,7 @@ impl Publication {
         self.end(End::Closed);
         let threads = std::mem::take(&mut *self.threads.lock());
         threads.into_iter().for_each(|thread| drop(thread.join()));
-        if !matches!(self.state.lock().end, Some(End::Fenced(_))) {
+        if !matches!(self.state.lock().end, Some(End::Fenced(_) | End::Vanished(_))) {
             // If this fails, the folder is compared with more of the store at the next start.
             let _ = self.marker.lock().advance(self.writer.lock().position());
         }
@@ -351,6 +372,8 @@ struct Begun {
     marker: Marker,
     state: State,
     uploads: Uploads,
+    /// The runs that the newest manifest lists and the shared store does not have.
+    faults: Vec<RunFault>,
     /// The entry after which the publisher begins.
     from: Sequence,
 }

@@ -2,10 +2,10 @@
 
 use super::marker::{Marked, Marker};
 use crate::error::StoreError;
-use crate::files::{DiskFolder, Folder};
+use crate::files::{DiskFolder, File, Folder};
 use crate::runs::{Run, RunId, RunsShared};
 use crate::shared::{
-    self, Chain, Manifest as SharedManifest, Objects, Position, RetryPolicy, Retrying, SharedError, SharedRun,
+    self, Chain, Manifest as SharedManifest, Objects, Position, RetryPolicy, Retrying, RunFault, SharedError, SharedRun,
 };
 use crate::store::Store;
 use crate::store::manifest::{Listed, Manifest, Meta};
@@ -14,6 +14,7 @@ use node_core::backend::BackendError;
 use node_core::block::BlockRef;
 use node_core::context::Context;
 use std::collections::BTreeMap;
+use std::io;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -65,30 +66,30 @@ impl Store {
             return Err(StoreError::HasChain.into());
         }
         let objects: Arc<dyn Objects> = Arc::new(Retrying::new(objects, RetryPolicy::default(), Arc::default()));
-        for _ in 1..ATTEMPTS {
+        let mut last = SharedError::Restless { attempts: ATTEMPTS };
+        for _ in 0..ATTEMPTS {
             match attempt(folder, &objects, context, &mut progress) {
-                Err(Failure::Replaced) => {}
+                Err(Failure::Replaced(error)) => last = error,
                 Err(Failure::Final(error)) => return Err(error),
                 Ok(head) => return Ok(head),
             }
         }
-        attempt(folder, &objects, context, &mut progress).map_err(|failure| match failure {
-            Failure::Replaced => StoreError::Shared(SharedError::Restless { attempts: ATTEMPTS }).into(),
-            Failure::Final(error) => error,
-        })
+        Err(StoreError::Shared(last).into())
     }
 }
 
 enum Failure {
-    /// The writer has deleted what was to be read, or entries are only in the runs of a newer manifest.
-    Replaced,
+    /// The writer may have deleted what was to be read, or entries are only in the runs of a newer manifest.
+    Replaced(SharedError),
     Final(BackendError),
 }
 
 impl<E: Into<StoreError>> From<E> for Failure {
     fn from(error: E) -> Self {
         match error.into() {
-            StoreError::Shared(SharedError::Collected(_) | SharedError::Discontinuous(_)) => Self::Replaced,
+            StoreError::Shared(
+                error @ (SharedError::Collected(_) | SharedError::Discontinuous(_) | SharedError::Runs(_)),
+            ) => Self::Replaced(error),
             error => Self::Final(error.into()),
         }
     }
@@ -104,6 +105,11 @@ fn attempt(
     let (mut reader, manifest) = opened.ok_or(StoreError::NothingPublished)?;
     let chain = manifest.content.chain.clone().ok_or(StoreError::NothingPublished)?;
     let logged = manifest.content.logged;
+    // Before gigabytes are copied.
+    let faults = shared::run_faults(&**objects, &manifest.content).map_err(SharedError::from)?;
+    if !faults.is_empty() {
+        return Err(SharedError::Runs(faults).into());
+    }
     let complete = prepare(&**folder, &manifest)?;
     let log = Wal::open(Arc::clone(folder), logged, WalOptions::default())?;
     let mut marker = Marker::open(&**folder)?;
@@ -115,7 +121,7 @@ fn attempt(
         writer: 0,
         last: logged,
     };
-    let mut marked = Marked { position, runs: complete };
+    let mut marked = Marked { position, refused_after: None, runs: complete };
     marker.write(marked.clone())?;
     let runs = || manifest.content.numbered.iter().chain(&manifest.content.keyed);
     let mut done = RestoreProgress { bytes: 0, of: runs().map(|run| run.size).sum() };
@@ -138,7 +144,7 @@ fn attempt(
     // Read after the runs, which takes longer.
     while let Some(step) = reader.poll()? {
         if step.skips {
-            return Err(Failure::Replaced);
+            return Err(Failure::Replaced(SharedError::Restless { attempts: ATTEMPTS }));
         }
         for entry in step.object.entries {
             log.append(&entry.payload)?;
@@ -187,14 +193,20 @@ fn copy(
         let starts = (0..PARTS as u64).map(|part| at + part * PART).take_while(|start| *start < run.size);
         let ranges: Vec<Range<u64>> = starts.map(|start| start..run.size.min(start + PART)).collect();
         let parts = objects.read(&run.name.object(), &ranges).map_err(SharedError::from)?;
-        for (range, part) in ranges.iter().zip(parts.ok_or(Failure::Replaced)?) {
+        let missing = || SharedError::Runs(vec![RunFault { run: run.name, found: None, expected: Some(run.size) }]);
+        for (range, part) in ranges.iter().zip(parts.ok_or_else(missing)?) {
             file.write_at(range.start, &part)?;
             at = range.end;
         }
     }
     file.sync_data()?;
-    let copy = Arc::new(Run::read(file, id, RunsShared::new(0))?);
-    let mut cursor = copy.scan(&[])?;
+    Ok(read_rows(file, id).map_err(|source| SharedError::DamagedRun { run: run.name, source: source.into() })?)
+}
+
+/// Reads all rows of a run, whose checksums are checked.
+fn read_rows(file: Arc<dyn File>, id: RunId) -> io::Result<()> {
+    let run = Arc::new(Run::read(file, id, RunsShared::new(0))?);
+    let mut cursor = run.scan(&[])?;
     while let Some(row) = &mut cursor {
         if !row.advance()? {
             break;

@@ -1,8 +1,7 @@
 //! The uploader: copies the runs of new manifests to the shared store, announces them, and deletes what is no longer
 //! needed.
 
-use super::marker::Marked;
-use super::{Publication, UPLOADER};
+use super::{End, Publication, UPLOADER};
 use crate::error::StoreError;
 use crate::files::Object;
 use crate::rows::Tables;
@@ -64,10 +63,12 @@ impl Shared {
             let done = done.and_then(|()| self.collect(publication, &mut uploads));
             match done {
                 Ok(()) => publication.note(UPLOADER, None),
-                Err(StoreError::Fenced { by }) => return self.fenced(publication, by),
                 // Ends at the next check.
                 Err(_) if publication.stopped.load(Ordering::SeqCst) => {}
-                Err(error) => publication.note(UPLOADER, Some(Sources(&error).to_string())),
+                Err(error) => match End::of(&error) {
+                    Some(end) => return self.end_publishing(publication, end),
+                    None => publication.note(UPLOADER, Some(Sources(&error).to_string())),
+                },
             }
         }
     }
@@ -219,9 +220,11 @@ impl Publication {
     fn announce(&self, uploads: &Uploads, content: Content) -> Result<Sequence, StoreError> {
         let draft = self.writer.lock().draft(content)?;
         let uploaded = draft.upload(&*self.objects)?;
+        // Whoever empties a bucket may have deleted the runs and left the manifest.
+        self.witness.check(&*self.objects)?;
         let position = self.writer.lock().position();
         let runs = uploads.known.iter().map(|(id, name)| (*id, name.epoch)).collect();
-        self.marker.lock().write(Marked { position, runs })?;
+        self.marker.lock().update(position, runs)?;
         self.writer.lock().announce(uploaded)?;
         Ok(position.last)
     }

@@ -29,7 +29,7 @@ impl Shared {
         {
             self.compare(&mut Preview { reader, manifest }, position, &mut |_| Ok(()))?;
         }
-        let mut claim = Claim::acquire(objects, Arc::clone(&options.clock))?;
+        let mut claim = Claim::acquire(Arc::clone(&objects), Arc::clone(&options.clock))?;
         let position = claim.manifest().map(|manifest| shared_position(manifest, meta.genesis, marked.as_ref()));
         let position = position.transpose()?.flatten();
         if let Some(position) = position {
@@ -37,15 +37,19 @@ impl Shared {
             self.log.sync()?;
         }
         let writer = claim.into_writer()?;
-        // Only runs that the newest manifest lists are certain to exist.
-        let listed: Vec<_> = writer.manifest().iter().flat_map(|manifest| manifest.content.runs()).collect();
+        // Only runs that the newest manifest lists are certain to exist, unless somebody else has deleted them.
+        let manifest = writer.manifest();
+        let mut listed: Vec<_> = manifest.iter().flat_map(|manifest| manifest.content.runs()).collect();
+        let faults = manifest.map(|manifest| shared::run_faults(&*objects, &manifest.content)).transpose();
+        let faults = faults.map_err(SharedError::from)?.unwrap_or_default();
+        listed.retain(|run| faults.iter().all(|fault| fault.run != *run));
         let known = marked.map_or_else(BTreeMap::new, |marked| {
             let names = marked.runs.keys().filter_map(|id| Some((*id, marked.name(*id)?)));
             names.filter(|(_, name)| listed.contains(name)).collect()
         });
         let mut marker = Marker::open(&*self.folder)?;
         let runs = known.iter().map(|(id, name)| (*id, name.epoch)).collect();
-        marker.write(Marked { position: writer.position(), runs })?;
+        marker.write(Marked { position: writer.position(), refused_after: None, runs })?;
         // From here on, the log keeps what is not published.
         let mut kept_after = self.kept_after.lock();
         *kept_after = writer.last();
@@ -62,7 +66,7 @@ impl Shared {
             backlog: backlog as i64 - synced as i64,
             ..State::default()
         };
-        Ok(Begun { writer, marker, state, uploads: Uploads::new(known), from })
+        Ok(Begun { writer, marker, state, uploads: Uploads::new(known), faults, from })
     }
 
     /// Checks that the folder continues the log of the store, which it did at `position`. Passes the entries that it lacks

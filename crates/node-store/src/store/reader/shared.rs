@@ -10,8 +10,8 @@ use crate::keys::Table;
 use crate::rows::{Part, Tables};
 use crate::runs::{Run, RunId, RunsShared};
 use crate::shared::{
-    CacheFolder, Cancel, Counted, Epoch, Manifest, ManifestName, Objects, Reader, RequestCounts, RetryPolicy, Retrying,
-    RunObject, RunReads, SharedError, SharedRun,
+    CacheFolder, Cancel, Counted, Epoch, LogNumber, Manifest, ManifestName, Objects, Reader, RequestCounts,
+    RetryPolicy, Retrying, RunObject, RunReads, SharedError, SharedRun,
 };
 use crate::store::Options;
 use crate::wal::Entry;
@@ -280,7 +280,9 @@ impl SharedSource {
     }
 
     fn try_reopen(&mut self, visible: &Visible) -> Result<(), StoreError> {
-        let (reader, mut manifest) = Reader::open(Arc::clone(&self.objects))?.ok_or(StoreError::NoChain)?;
+        // The first object is never deleted.
+        let vanished = SharedError::Vanished(LogNumber(1));
+        let (reader, mut manifest) = Reader::open(Arc::clone(&self.objects))?.ok_or(vanished)?;
         let genesis = |manifest: &Manifest| manifest.content.chain.as_ref().map(|chain| chain.genesis);
         if let (Some(found), Some(expected)) = (genesis(&manifest), genesis(&self.manifest))
             && found != expected

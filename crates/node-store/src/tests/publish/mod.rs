@@ -1,5 +1,6 @@
 //! Publishing a chain to a shared store, catching up and restoring.
 
+mod lost;
 mod model;
 
 use super::small;
@@ -57,9 +58,9 @@ fn check(objects: &Arc<dyn Objects>, chain: &TestChain) {
 }
 
 /// Returns the error of this crate.
-fn reason(refused: Result<(), BackendError>) -> StoreError {
-    match refused.unwrap_err() {
-        BackendError::Storage(error) => *error.downcast().unwrap(),
+fn reason<T>(refused: Result<T, BackendError>) -> StoreError {
+    match refused.map(drop).unwrap_err() {
+        BackendError::Storage(error) | BackendError::NotWriter(error) => *error.downcast().unwrap(),
         error => panic!("{error}"),
     }
 }
@@ -148,16 +149,22 @@ fn a_new_writer_ends_the_old_one_and_the_old_folder_can_catch_up() {
     drop(successor);
     disk.kill();
     drop(store);
-    // Its refused change is not in the shared store.
+    // Its refused changes are forgotten, so it can catch up.
     let store = open(&disk, &genesis);
-    assert!(matches!(reason(store.publish(Arc::clone(&objects), quick(true))), StoreError::Diverged));
+    assert!(store.removed_refused() > 0);
+    check_view(&*store.view().unwrap(), &chain.up_to(20));
+    store.publish(Arc::clone(&objects), quick(true)).unwrap();
+    check_view(&*store.view().unwrap(), &chain);
+    random.extend(&mut chain, 1);
+    append(&store, &chain, 60);
     drop(store);
+    assert_eq!(open(&disk, &genesis).removed_refused(), 0);
 
     // The other folder catches up, twice.
     let third = open(&restore(&objects), &genesis);
     third.publish(Arc::clone(&objects), quick(true)).unwrap();
     random.extend(&mut chain, 10);
-    append(&third, &chain, 60);
+    append(&third, &chain, 61);
     drop(third);
     for _ in 0..2 {
         let store = open(&other, &genesis);
@@ -332,15 +339,15 @@ fn an_interrupted_restoration_continues_with_the_runs_that_are_complete() {
     store.publish(Arc::clone(&objects), quick(true)).unwrap();
     assert!(store.health().publication.unwrap().uploaded_bytes == 0);
     let again = Store::restore_in(&disk.folder(), objects, &Context::unbounded(), drop);
-    assert!(matches!(reason(again.map(drop)), StoreError::HasChain));
+    assert!(matches!(reason(again), StoreError::HasChain));
 }
 
 fn reason_of(error: BackendError) -> StoreError {
-    reason(Err(error))
+    reason::<()>(Err(error))
 }
 
 #[test]
 fn a_store_without_a_chain_cannot_be_restored() {
     let restored = Store::restore_in(&FaultyDisk::new().folder(), memory(), &Context::unbounded(), drop);
-    assert!(matches!(reason(restored.map(drop)), StoreError::NothingPublished));
+    assert!(matches!(reason(restored), StoreError::NothingPublished));
 }

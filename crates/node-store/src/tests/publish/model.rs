@@ -82,7 +82,7 @@ impl World {
             let before = folder.own.last().unwrap().clone();
             let (next, done) = change(old, &mut self.random, before.clone());
             match done {
-                Err(BackendError::Storage(error)) => {
+                Err(BackendError::NotWriter(error)) => {
                     let error: &StoreError = error.downcast_ref().unwrap();
                     assert!(matches!(error, StoreError::Fenced { .. }), "{error:?}");
                     // It may be in the log.

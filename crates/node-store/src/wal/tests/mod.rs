@@ -1,6 +1,7 @@
 //! The log on a disk that loses power, fails and corrupts data.
 
 mod crashes;
+mod cut;
 mod damage;
 mod failures;
 
