@@ -218,7 +218,7 @@ impl Store {
             archive.settle()?;
         }
         let logged = meta.map_or(Sequence::default(), |meta| meta.logged);
-        let refused = remove_refused(&*folder, logged, marked.as_ref()).map_err(StoreError::from)?;
+        let refused = remove_refused(&*folder, logged, marked.as_ref())?;
         let tables = archive.tables();
         let (side_blocks, records) = (SideBlocks::read(&tables)?, read_records(&tables)?);
         let log_folder = if folder.is_volatile() { Arc::new(Nowhere) } else { Arc::clone(&folder) };

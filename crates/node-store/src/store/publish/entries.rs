@@ -101,13 +101,16 @@ impl Shared {
 
     /// Ends publishing for good.
     pub(super) fn end_publishing(&self, publication: &Publication, end: End) {
+        let mut has_refused = false;
         if let (true, End::Fenced(Some(_))) = (publication.options.sync, end) {
             // Before anyone is refused. What the folder had at the start may have been acknowledged by an earlier process.
             let last = publication.writer.lock().last().max(publication.had);
+            // Runs must not have what will be removed from the log.
+            has_refused = self.log.last() > last;
             // If this fails, the folder is refused at the next start.
             let _ = publication.marker.lock().refuse_after(Some(last));
         }
-        publication.end(end);
+        publication.end_refusing(end, has_refused);
         self.note_failure(&end.error());
     }
 }

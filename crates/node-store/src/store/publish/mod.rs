@@ -330,7 +330,15 @@ impl Publication {
 
     /// Ends publishing for good.
     fn end(&self, end: End) {
-        self.state.lock().end.get_or_insert(end);
+        self.end_refusing(end, false);
+    }
+
+    /// Ends publishing for good. `has_refused` is whether the log has changes that were refused.
+    fn end_refusing(&self, end: End, has_refused: bool) {
+        let mut state = self.state.lock();
+        state.end.get_or_insert(end);
+        state.has_refused |= has_refused;
+        drop(state);
         self.stopped.store(true, Ordering::SeqCst);
         self.cancel.cancel();
         self.entries.notify_all();
