@@ -4,7 +4,7 @@
 use super::{open, quick};
 use crate::files::faults::FaultyDisk;
 use crate::shared::faults::{FaultyObjects, Rates};
-use crate::shared::{MemoryObjects, Objects, SharedError};
+use crate::shared::{MemoryObjects, Objects, RetryPolicy, SharedError};
 use crate::tests::cases;
 use crate::tests::crashes::{self, Expected};
 use crate::{PublishOptions, Store, StoreError};
@@ -55,7 +55,10 @@ impl World {
         folder.medium = self.medium();
         let store = open(&folder.disk, &self.genesis);
         let keep_for = Duration::from_millis([300, 3_600_000][self.random.below(2) as usize]);
-        let options = PublishOptions { keep_for, closing: Duration::ZERO, ..quick(self.sync) };
+        let quick = quick(self.sync);
+        // So that a thread which had to wait for a processor has more than one attempt.
+        let retry = RetryPolicy { deadline: Duration::from_secs(20), ..quick.retry };
+        let options = PublishOptions { keep_for, closing: Duration::ZERO, retry, ..quick };
         store.publish(Arc::clone(&folder.medium) as _, options)?;
         Ok(store)
     }
