@@ -20,6 +20,7 @@ mod disk_cache;
 mod error;
 #[cfg(any(test, feature = "test-faults"))]
 pub mod faults;
+mod fence;
 mod folder;
 mod log;
 mod manifest;

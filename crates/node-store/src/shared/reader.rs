@@ -28,6 +28,8 @@ const CONFIRM_EVERY: u32 = 16;
 pub struct Reader {
     objects: Arc<dyn Objects>,
     next: LogNumber,
+    /// The last object when the store was opened.
+    end: LogNumber,
     /// The checksum of the object before `next`.
     previous: u64,
     /// The epoch of that object, and the sequence after it. `None` if it was not read.
@@ -60,8 +62,9 @@ impl Reader {
     /// # Errors
     /// If objects are damaged or of another layout, and [`SharedError::Restless`].
     pub fn open(objects: Arc<dyn Objects>) -> Result<Option<(Self, Manifest)>, SharedError> {
-        let Some(End { manifest: Some(manifest), .. }) = find_end(&*objects)? else { return Ok(None) };
-        Ok(Some((Self::after(objects, Some(&manifest)), manifest)))
+        let Some(End { header, manifest: Some(manifest) }) = find_end(&*objects)? else { return Ok(None) };
+        let reader = Self { end: header.number, ..Self::after(objects, Some(&manifest)) };
+        Ok(Some((reader, manifest)))
     }
 
     /// Returns a reader of the entries that are not in the runs of `manifest`; from the beginning if there is none.
@@ -69,6 +72,7 @@ impl Reader {
         Self {
             objects,
             next: manifest.map_or(LogNumber(1), |manifest| manifest.start),
+            end: LogNumber(0),
             previous: manifest.map_or(0, |manifest| manifest.before),
             read: None,
             logged: manifest.map_or(Sequence(0), |manifest| manifest.content.logged),
@@ -93,6 +97,12 @@ impl Reader {
     /// Returns the number of the object that is read next.
     pub fn position(&self) -> LogNumber {
         self.next
+    }
+
+    /// Returns whether everything was read that was in the log when the store was opened. A writer may add to it faster
+    /// than it can be read.
+    pub fn has_caught_up(&self) -> bool {
+        self.next > self.end
     }
 
     /// Reads the next object of the log. Returns `None` if it does not exist yet.
@@ -245,7 +255,7 @@ fn last_after(objects: &dyn Objects, positions: &[LogNumber]) -> Result<Option<L
 }
 
 /// Returns the last object of the log, at least number `from`, or `None` if that does not exist. The log has no gaps.
-fn last_from(objects: &dyn Objects, from: LogNumber) -> Result<Option<LogHeader>, SharedError> {
+pub(super) fn last_from(objects: &dyn Objects, from: LogNumber) -> Result<Option<LogHeader>, SharedError> {
     let Some(mut last) = header(objects, from)? else { return Ok(None) };
     let mut step = 1;
     let mut missing = loop {

@@ -85,7 +85,8 @@ fn attempt(objects: &Arc<dyn Objects>) -> Result<Option<(Content, Vec<Entry>)>, 
         return Ok(None);
     };
     let mut entries = Vec::new();
-    while let Some(step) = reader.poll()? {
+    while !reader.has_caught_up() {
+        let step = reader.poll()?.ok_or(SharedError::Collected(reader.position()))?;
         if let (true, Some(name)) = (step.skips, step.announced) {
             content = reader.manifest(name)?.content;
             entries.clear();

@@ -136,7 +136,8 @@ fn attempt(
         progress(done);
     }
     // Read after the runs, which takes longer.
-    while let Some(step) = reader.poll()? {
+    while !reader.has_caught_up() {
+        let step = reader.poll()?.ok_or(SharedError::Collected(reader.position()))?;
         if step.skips {
             return Err(Failure::Replaced);
         }

@@ -291,8 +291,8 @@ impl SharedSource {
         self.unapplied.clear();
         (self.announced, self.skips) = (None, false);
         self.reader = Some(reader);
-        // Nothing is visible before the end was read: until then, the chain may end before the visible one.
-        while self.read_objects()? {
+        // Nothing is visible before this end was read: until then, the chain may end before the visible one.
+        while self.read_objects()? && !self.reader.as_ref().is_some_and(Reader::has_caught_up) {
             if self.skips
                 && let (Some(name), Some(reader)) = (self.announced, &self.reader)
             {

@@ -344,3 +344,26 @@ fn a_store_without_a_chain_cannot_be_restored() {
     let restored = Store::restore_in(&FaultyDisk::new().folder(), memory(), &Context::unbounded(), drop);
     assert!(matches!(reason(restored.map(drop)), StoreError::NothingPublished));
 }
+
+/// Each block waits for the store, and the next one is appended at once.
+#[test]
+fn a_writer_that_publishes_without_a_pause_is_followed() {
+    let (medium, mut random) = (memory(), Random(11));
+    let chain = random.chain(2_000);
+    let genesis = chain.blocks()[0].clone();
+    let slow = Arc::new(FaultyObjects::new(Arc::clone(&medium), 1, Rates::default()));
+    slow.set_delay(Duration::from_millis(5));
+    let (slow, options) =
+        (slow as Arc<dyn Objects>, PublishOptions { manifest_interval: Duration::from_secs(3_600), ..quick(true) });
+    let store = open(&FaultyDisk::new(), &genesis);
+    store.publish(Arc::clone(&slow), options.clone()).unwrap();
+    settle(&store);
+    let fenced = thread::scope(|scope| {
+        let writing = scope.spawn(|| chain.above(0).into_iter().find_map(|block| store.append(block).err()));
+        let successor = open(&restore(&slow), &genesis);
+        successor.publish(Arc::clone(&slow), options).unwrap();
+        assert_eq!(successor.health().publication.unwrap().epoch, 2);
+        writing.join().unwrap()
+    });
+    assert!(matches!(reason(Err(fenced.unwrap())), StoreError::Fenced { by: Some(_) }));
+}
