@@ -56,7 +56,7 @@ pub(crate) use reads::{RunReads, UNAVAILABLE};
 pub use retry::{Cancel, Outage, RetryPolicy, Retrying};
 pub use run::{MAX_ENDING, RunObject, ending};
 pub use sweep::Sweep;
-pub use url::open;
+pub use url::{folder, open};
 pub use writer::{Claim, Draft, Uploaded, Writer};
 
 use std::collections::hash_map::RandomState;

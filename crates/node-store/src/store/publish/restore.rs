@@ -5,7 +5,7 @@ use crate::error::StoreError;
 use crate::files::{DiskFolder, Folder};
 use crate::runs::{Run, RunId, RunsShared};
 use crate::shared::{
-    self, Chain, Manifest as SharedManifest, Objects, Position, RetryPolicy, Retrying, SharedError, SharedRun,
+    self, Cancel, Chain, Manifest as SharedManifest, Objects, Position, RetryPolicy, Retrying, SharedError, SharedRun,
 };
 use crate::store::Store;
 use crate::store::manifest::{Listed, Manifest, Meta};
@@ -64,7 +64,8 @@ impl Store {
         if Manifest::read(&**folder)?.is_some() {
             return Err(StoreError::HasChain.into());
         }
-        let objects: Arc<dyn Objects> = Arc::new(Retrying::new(objects, RetryPolicy::default(), Arc::default()));
+        let objects: Arc<dyn Objects> =
+            Arc::new(Retrying::new(objects, RetryPolicy::default(), Arc::new(Cancel::with(context))));
         for _ in 1..ATTEMPTS {
             match attempt(folder, &objects, context, &mut progress) {
                 Err(Failure::Replaced) => {}

@@ -127,7 +127,9 @@ impl StoreReader {
     pub fn open_shared(objects: Arc<dyn Objects>, options: SharedOptions) -> Result<Self, BackendError> {
         let (source, visible) = SharedSource::open(objects, options)?;
         let remote = Arc::clone(source.remote());
-        Self::of(Box::new(source), visible, None, Some(remote))
+        let reader = Self::of(Box::new(source), visible, None, Some(Arc::clone(&remote)))?;
+        remote.opened();
+        Ok(reader)
     }
 
     fn of(
@@ -209,6 +211,11 @@ impl StoreReader {
         self.source.lock().genesis_file()
     }
 
+    /// Makes reads fail that wait for the shared store, now or later, so that whoever waits for them need not any longer.
+    pub fn end_reads(&self) {
+        self.remote.iter().for_each(|remote| remote.cancel());
+    }
+
     /// Returns the path of the folder, with symbolic links resolved, or `None` for a shared store.
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
@@ -217,7 +224,7 @@ impl StoreReader {
 
 impl Drop for StoreReader {
     fn drop(&mut self) {
-        self.remote.iter().for_each(|remote| remote.cancel());
+        self.end_reads();
     }
 }
 
@@ -313,6 +320,7 @@ impl StateBackend for StoreReader {
             files: self.visible.chain().rows.tables.parts().count() as u64,
             lag: Some(lag),
             requests: self.remote.as_ref().map(|remote| remote.requests()),
+            cold_files: self.remote.as_ref().map_or(0, |remote| remote.cold_runs()),
             ..BackendHealth::default()
         }
     }
