@@ -46,8 +46,8 @@ const STALE: Duration = Duration::from_secs(10);
 /// step: views that were opened before stay as they are. It reads the new entries of the log, and new runs when the
 /// writer has moved blocks to them; only durable changes are seen.
 ///
-/// Changes of the chain are refused. Records are kept in memory, and those of the writer's pool and filters are not
-/// visible.
+/// Views show the writer's edits of the head's state that no block includes yet. Changes of the chain are refused. Records are
+/// kept in memory, and those of the writer's pool and filters are not visible.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -116,7 +116,7 @@ impl StoreReader {
         require_chain(path.as_ref())?;
         let path = path.as_ref().canonicalize().map_err(StoreError::File)?;
         let folder::Found { source, chain, records } = folder::open(&path, options)?;
-        Self::of(Box::new(source), Visible::new(chain, records), Some(path), None)
+        Self::of(Box::new(source), Visible::new(chain, records)?, Some(path), None)
     }
 
     /// Opens the chain that is published in the shared store `objects`. Failed operations are repeated here.
@@ -245,7 +245,7 @@ impl Drop for Refreshing {
 
 impl StateBackend for StoreReader {
     fn view(&self) -> Result<Arc<dyn View>, BackendError> {
-        Ok(self.visible.chain())
+        Ok(self.visible.view())
     }
 
     fn append_recording(&self, _block: ExecutedBlock, _writes: &[RecordWrite]) -> Result<(), BackendError> {

@@ -209,7 +209,7 @@ impl SharedSource {
         let [numbered, keyed] = source.parts(&manifest, None)?;
         let newer = source.in_runs(&manifest, Arc::new(Tables::new(numbered, keyed)))?;
         source.adopt(manifest, &newer.chain.rows.tables);
-        let visible = Visible::new(newer.chain, newer.replaced.unwrap_or_default());
+        let visible = Visible::new(newer.chain, newer.replaced.unwrap_or_default())?;
         Ok((source, visible))
     }
 
