@@ -238,3 +238,27 @@ fn readers_show_edits_that_no_block_includes_yet() {
     call(&second, "anvil_setBalance", json!([OTHER, "0x6"]));
     all(&second, "an edit after it");
 }
+
+#[test]
+fn a_reader_has_no_stream_of_pending_transactions_and_asks_the_writer_for_accounts() {
+    let root = tempfile::tempdir().unwrap();
+    let [data, store] = ["data", "store"].map(|name| root.path().join(name));
+    let first = writer(&data, &store);
+    mine(&first, 1);
+    let reader = Server::serve(["--store", &url(&store)]);
+    let with_writer = Server::serve(["--store", &url(&store), "--writer", first.url()]);
+    for server in [&reader, &with_writer] {
+        let mut socket = Socket::connect(server.address(), &[]).unwrap();
+        let request =
+            json!({"jsonrpc": "2.0", "id": 1, "method": "eth_subscribe", "params": ["newPendingTransactions"]});
+        socket.send(request);
+        let refused = socket.receive();
+        assert!(refused["error"]["message"].as_str().unwrap().contains("has no pool"), "{refused}");
+        let refused = server.get("/events/?Stream=pendingTransactions");
+        assert!(refused.text.contains("has no pool"), "{}: {}", refused.status, refused.text);
+    }
+    assert!(call(&reader, "eth_newPendingTransactionFilter", json!([]))["error"].is_object());
+    assert!(call(&with_writer, "eth_newPendingTransactionFilter", json!([]))["result"].is_string());
+    assert_eq!(call(&reader, "eth_accounts", json!([]))["result"], json!([]));
+    assert_eq!(call(&with_writer, "eth_accounts", json!([])), call(&first, "eth_accounts", json!([])));
+}
