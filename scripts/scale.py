@@ -7,7 +7,6 @@ Latencies are injected between the servers and a real S3 server, s3s-fs (`cargo 
 PyPI). Faults are killed processes, writers that go on after another one took over, and stores that do not respond for a while.
 """
 
-import asyncio
 import contextlib
 import http.client
 import json
@@ -16,7 +15,6 @@ import os
 import random
 import re
 import shutil
-import socket
 import statistics
 import subprocess
 import tempfile
@@ -26,96 +24,14 @@ from pathlib import Path
 
 import nodes
 from benchmarks.requests import CONTRACT, ZERO, Chain, Row, compare, operations
-from nodes import ALICE, ROOT, Failure, Server, WebSocket, check, expect, fetch, free_port, need, process, run, wait_for
-from s3 import BUCKET, create_bucket
+from nodes import ALICE, ROOT, Failure, Server, WebSocket, check, expect, fetch, free_port, run, wait_for
+from slow_bucket import Bucket
 
-CREDENTIALS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "testtest", "AWS_REGION": "us-east-1", "AWS_ALLOW_HTTP": "true"}
 # CALLER, PUSH1 0, PUSH1 0, LOG1, and a counter in slot 0.
 LOGGER = "0x" + "10" * 20
 LOGGER_CODE = "0x3360006000a1600054600101600055"
 LOG = "info,request=warn"
 RECEIVER = "0x" + "33" * 20
-
-
-class Link:
-    """A connection to a server that is slow, and sometimes down: a process that passes bytes on."""
-
-    def __init__(self, port, milliseconds):
-        self.port, self.down = free_port(), multiprocessing.Value("b", 0)
-        arguments = (self.port, port, milliseconds / 1000, self.down)
-        self.process = multiprocessing.Process(target=lambda: asyncio.run(pass_on(*arguments)), daemon=True)
-        self.process.start()
-        wait_for("the link", lambda: socket.create_connection(("127.0.0.1", self.port)).close() is None)
-
-    def stop(self):
-        self.process.terminate()
-        self.process.join()
-
-
-async def pass_on(port, target, seconds, down):
-    connections = set()
-
-    async def copy(reader, writer, own, wait):
-        # Each piece leaves a fixed time after it has arrived, so the rate is not limited.
-        queue, source = asyncio.Queue(), own.get_extra_info("socket")
-
-        async def send():
-            while item := await queue.get():
-                at, piece = item
-                await asyncio.sleep(max(0.0, at - time.monotonic()))
-                writer.write(piece)
-                await writer.drain()
-
-        sending = asyncio.create_task(send())
-        with contextlib.suppress(OSError):
-            while True:
-                # s3s-fs sends the body when the head is acknowledged, which systems delay by up to 40 ms.
-                source.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
-                if not (piece := await reader.read(65_536)):
-                    break
-                queue.put_nowait((time.monotonic() + wait, piece))
-        queue.put_nowait(None)
-        with contextlib.suppress(OSError):
-            await sending
-        writer.close()
-
-    async def connected(reader, writer):
-        if down.value:
-            return writer.transport.abort()
-        far_reader, far_writer = await asyncio.open_connection("127.0.0.1", target)
-        pair = (writer, far_writer)
-        connections.add(pair)
-        await asyncio.gather(copy(reader, far_writer, writer, 0), copy(far_reader, writer, far_writer, seconds))
-        connections.discard(pair)
-
-    async with await asyncio.start_server(connected, "127.0.0.1", port):
-        while True:
-            await asyncio.sleep(0.02)
-            for writer in [writer for pair in connections for writer in pair] if down.value else []:
-                writer.transport.abort()
-
-
-class Bucket:
-    """An S3 server with an empty bucket, behind a slow link."""
-
-    def __init__(self, stack, options, milliseconds):
-        need(options.s3)
-        port, folder = free_port(), Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        (folder / BUCKET).mkdir()
-        s3s = ["s3s-fs", "--host", "127.0.0.1", "--port", port, "--access-key", "test", "--secret-key", "testtest", folder]
-        command = s3s if options.s3 == "s3s-fs" else [options.s3, "-H", "127.0.0.1", "-p", port]
-        stack.enter_context(process(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
-        wait_for(f"the start of {options.s3}", lambda: socket.create_connection(("127.0.0.1", port)).close() is None, 60)
-        if options.s3 != "s3s-fs":
-            create_bucket(port)
-        self.port, self.url = port, f"s3://{BUCKET}"
-        self.connect(stack, milliseconds)
-
-    def connect(self, stack, milliseconds):
-        """Lets servers that are started from now on use another link."""
-        self.link = Link(self.port, milliseconds)
-        stack.callback(self.link.stop)
-        os.environ.update(CREDENTIALS, AWS_ENDPOINT_URL=f"http://127.0.0.1:{self.link.port}")
 
 
 def chance_of(options):
@@ -469,12 +385,12 @@ class Failing:
         return True
 
     @contextlib.contextmanager
-    def sending(self, pause=0.0):
+    def sending(self):
         """Sends transactions, one after the other, from a random time before something happens until after it."""
         server, ended = self.first, threading.Event()
 
         def send():
-            while self.send(server) and not ended.wait(pause):
+            while self.send(server) and not ended.is_set():
                 pass
 
         thread = threading.Thread(target=send)
@@ -499,8 +415,7 @@ class Failing:
         """Another server takes over from the store while the old one is writing: it refuses everything from then on."""
         old = self.first
         self.folders += 1
-        # A writer without pauses would always be first to create the next object.
-        with self.sending(pause=0.1):
+        with self.sending():
             self.start_writer(self.work / f"data-{self.folders}", publish="--restore")
         try:
             if self.send(old):

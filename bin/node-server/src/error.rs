@@ -43,6 +43,14 @@ pub(crate) enum CommandError {
     NoFolder { needed_by: &'static str },
     #[error("shared store {url}")]
     SharedStore { url: String, source: Box<dyn Error + Send + Sync> },
+    #[error(
+        "{url} is not a shared store but the data folder of a chain; use it with --data-dir {folder}, to serve it \
+         beside another server with run --read-only",
+        folder = .folder.display()
+    )]
+    DataFolder { url: String, folder: PathBuf },
+    #[error("the shared store {url} and {} must not contain each other", .path.display())]
+    Nested { url: String, path: PathBuf },
     #[error("data folder {}", .path.display())]
     Store { path: PathBuf, source: Box<dyn Error + Send + Sync> },
     #[error("data folder {} must have a chain (--existing)", .path.display())]
@@ -140,7 +148,7 @@ impl CommandError {
             Self::NoHome | Self::InMemory { .. } | Self::AboveHead { .. } | Self::Genesis { .. } => return true,
             Self::CodeSizeLimit { .. } | Self::NoTxGasLimit => return true,
             Self::NoBlocks { .. } | Self::Tokens { .. } | Self::Tls { .. } | Self::Socket(_) => return true,
-            Self::NoFolder { .. } => return true,
+            Self::NoFolder { .. } | Self::DataFolder { .. } | Self::Nested { .. } => return true,
             Self::SharedStore { source, .. } => source.as_ref(),
             Self::Dev(DevNodeError::Backend(BackendError::Storage(source))) | Self::Store { source, .. } => {
                 source.as_ref()

@@ -86,7 +86,7 @@ impl Method {
         Self { cost, ..self }
     }
 
-    /// Declares that the method is about what only one server has: its filters and its pool.
+    /// Declares that the method is about what only one server has: its filters, its pool and its accounts.
     pub fn by_writer(self) -> Self {
         Self { by_writer: true, ..self }
     }

@@ -2,10 +2,11 @@
 
 use crate::codec::Malformed;
 use crate::files::{FolderError, REMEDY};
-use crate::shared::{Epoch, LogNumber, SharedError};
+use crate::shared::{Epoch, Fault, LogNumber, ObjectsError, SharedError};
 use crate::wal::WalError;
 use node_core::backend::BackendError;
 use node_core::block::BlockRef;
+use node_core::context::Interrupted;
 use node_types::H256;
 use node_types::consensus::DecodeError;
 use std::error::Error;
@@ -121,6 +122,26 @@ pub enum StoreError {
 const RESTORE: &str = "restore the shared store into an empty folder (--restore), or publish to another place";
 
 impl StoreError {
+    /// Returns what a failure of the shared store means, or `None` if something else has failed.
+    pub fn shared_fault(&self) -> Option<Fault> {
+        let mut cause: Option<&(dyn Error + 'static)> = Some(self);
+        while let Some(error) = cause {
+            let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+            let shared = || error.downcast_ref::<Arc<io::Error>>().and_then(|error| error.get_ref());
+            let of_read = || inner.or_else(shared)?.downcast_ref::<ObjectsError>();
+            let found = match error.downcast_ref() {
+                // It is transparent, so its source is that of the other error.
+                Some(SharedError::Objects(error)) => Some(error),
+                _ => of_read(),
+            };
+            if let Some(ObjectsError { fault, .. }) = found {
+                return Some(*fault);
+            }
+            cause = error.source();
+        }
+        None
+    }
+
     /// Returns the error of the operating system that caused this error, or `None` if there is another cause.
     pub(crate) fn io(&self) -> Option<&io::Error> {
         let mut cause: Option<&(dyn Error + 'static)> = Some(self);
@@ -140,6 +161,7 @@ impl From<StoreError> for BackendError {
         match error {
             StoreError::Folder(FolderError::Locked { path }) => Self::Locked { path },
             error @ (StoreError::Fenced { .. } | StoreError::Vanished(_)) => Self::NotWriter(Box::new(error)),
+            error if error.shared_fault() == Some(Fault::Cancelled) => Self::Interrupted(Interrupted::Cancelled),
             error => Self::Storage(Box::new(error)),
         }
     }

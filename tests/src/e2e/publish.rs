@@ -5,8 +5,11 @@ use crate::server::{Server, free_port, node_server};
 use node_chain::BlockStream;
 use serde_json::{Value, json};
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -273,4 +276,122 @@ fn what_cannot_be_published_or_restored_is_refused() {
     ]);
     assert!(error.contains("was not published from this folder"), "{error}");
     assert!(Path::new(&place.path("store/log")).is_dir());
+}
+
+impl Place {
+    /// Makes the shared store unavailable: its path leads to itself.
+    fn break_store(&self) {
+        fs::rename(self.path("store"), self.path("away")).unwrap();
+        symlink("store", self.path("store")).unwrap();
+    }
+
+    fn heal_store(&self) {
+        fs::remove_file(self.path("store")).unwrap();
+        fs::rename(self.path("away"), self.path("store")).unwrap();
+    }
+}
+
+#[test]
+fn what_waits_for_a_store_ends_on_a_signal() {
+    let place = Place::new();
+    let url = place.url();
+    let waiting = place.dev("data", "--publish", &["--publish-sync"]);
+    assert!(send(&waiting)["result"].is_string());
+    place.break_store();
+    let [other, empty, imported] = ["other", "empty", "imported"].map(|name| place.path(name));
+    let starts: [(&[&str], i32); 6] = [
+        (&["dev", "--port", "0", "--data-dir", &other, "--publish", &url], 0),
+        (&["run", "--port", "0", "--data-dir", &empty, "--restore", &url], 0),
+        (&["serve", "--port", "0", "--store", &url], 0),
+        (&["verify", "--store", &url], 1),
+        (&["export", "--store", &url, "-"], 1),
+        (&["import", "--data-dir", &imported, "--publish", &url, "/dev/null"], 1),
+    ];
+    thread::scope(|scope| {
+        // A change waits for the store, and so does whoever sent it.
+        let address = waiting.address().to_owned();
+        let change = scope.spawn(move || {
+            let body = r#"{"jsonrpc": "2.0", "id": 1, "method": "evm_mine", "params": []}"#;
+            let head = format!(
+                "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {}",
+                body.len()
+            );
+            let mut connection = TcpStream::connect(address).unwrap();
+            write!(connection, "{head}\r\nConnection: close\r\n\r\n{body}").unwrap();
+            // The response, if there is one, says that the change was refused.
+            let _ = connection.read_to_end(&mut Vec::new());
+        });
+        let started = starts.map(|(arguments, status)| {
+            let mut command = node_server();
+            (arguments, command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap(), status)
+        });
+        thread::sleep(Duration::from_secs(3));
+        assert!(!change.is_finished());
+        let begun = Instant::now();
+        for (arguments, mut process, status) in started {
+            assert_eq!(process.try_wait().unwrap(), None, "{arguments:?}");
+            let kill = Command::new("kill").args(["-s", "TERM", &process.id().to_string()]).status();
+            assert!(kill.unwrap().success());
+            assert_eq!(process.wait().unwrap().code(), Some(status), "{arguments:?}");
+        }
+        assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+        let begun = Instant::now();
+        waiting.end("TERM");
+        assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
+    });
+    // Nothing is lost, and a start waits until the store is there.
+    let healing = thread::scope(|scope| {
+        scope.spawn(|| {
+            thread::sleep(Duration::from_secs(2));
+            place.heal_store();
+        });
+        place.dev("data", "--publish", &["--publish-sync"])
+    });
+    assert!(send(&healing)["result"].is_string());
+}
+
+#[test]
+fn a_store_within_a_folder_of_the_server_is_refused() {
+    let place = Place::new();
+    let path = |name: &str| place.path(name);
+    let first = place.dev("data", "--publish", &[]);
+    assert!(send(&first)["result"].is_string());
+    drop(first);
+    symlink(path("data"), path("link")).unwrap();
+    let inside = |name: &str| format!("file://{}", path(name));
+    let (data, other, url) = (path("data"), path("other"), place.url());
+    let cases: [(&[&str], &str); 9] = [
+        (
+            &["dev", "--port", "0", "--data-dir", &data, "--publish", &inside("data/store")],
+            "must not contain each other",
+        ),
+        (
+            &["run", "--port", "0", "--data-dir", &data, "--publish", &inside("link/a/store")],
+            "must not contain each other",
+        ),
+        (&["run", "--port", "0", "--data-dir", &path("store/data"), "--restore", &url], "must not contain each other"),
+        (&["dev", "--port", "0", "--data-dir", &other, "--publish", &inside("other")], "must not contain each other"),
+        (
+            &["serve", "--port", "0", "--store", &url, "--cache-dir", &path("store/cache")],
+            "must not contain each other",
+        ),
+        (
+            &["serve", "--port", "0", "--store", &inside("cache/store"), "--cache-dir", &path("cache")],
+            "must not contain",
+        ),
+        (&["serve", "--port", "0", "--store", &inside("data")], "not a shared store but the data folder of a chain"),
+        (&["serve", "--port", "0", "--store", "file:///a?x=1"], "query"),
+        (&["serve", "--port", "0", "--store", "x"], "none of s3://"),
+    ];
+    for (arguments, expected) in cases {
+        let output = run(arguments);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
+        assert!(error.contains(expected), "{arguments:?}: {error}");
+    }
+    let output = run(&["backup", "--store", &url, &path("store/copy")]);
+    assert!(!output.status.success() && !Path::new(&path("store/copy")).exists());
+    assert!(!Path::new(&path("other")).exists() && !Path::new(&path("store/cache")).exists());
+    let verified = run(&["verify", "--store", &url]);
+    assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stderr));
 }

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
+const OTHER: &str = "0x00000000000000000000000000000000000000aa";
 const ACCOUNT: &str = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
 
 fn call(server: &Server, method: &str, params: Value) -> Value {
@@ -175,4 +176,89 @@ fn a_reader_waits_until_there_is_a_chain() {
     wait_for_head(&reader, &mine(&writer, 2));
     let refused = node_server().args(["serve", "--port", "0", "--store", "file://relative"]).output().unwrap();
     assert_eq!(refused.status.code(), Some(2));
+}
+
+/// Whether a writer shows its chain to readers of the folder and of the shared store, edits of its state included.
+#[test]
+fn readers_show_edits_that_no_block_includes_yet() {
+    let root = tempfile::tempdir().unwrap();
+    let [data, store] = ["data", "store"].map(|name| root.path().join(name));
+    let (folder, url) = (data.display().to_string(), url(&store));
+    let code = "0x10";
+    let state = |server: &Server| {
+        let balance = |at: &str| call(server, "eth_getBalance", json!([OTHER, at]))["result"].clone();
+        let at_head = |method: &str| call(server, method, json!([OTHER, "latest"]))["result"].clone();
+        let slot = call(server, "eth_getStorageAt", json!([OTHER, "0x0", "latest"]))["result"].clone();
+        let rest = server.get(&format!("/getBalance/{OTHER}/?BlockNumber=latest")).field("Balance").clone();
+        let code = at_head("eth_getCode");
+        [balance("latest"), balance("pending"), balance("0x1"), slot, code, at_head("eth_getTransactionCount"), rest]
+    };
+    let wait = |writer: &Server, reader: &Server, what: &str| {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while state(reader) != state(writer) {
+            assert!(Instant::now() < deadline, "{what}: {:?} instead of {:?}", state(reader), state(writer));
+            thread::sleep(Duration::from_millis(10));
+        }
+    };
+    let first = writer(&data, &store);
+    mine(&first, 1);
+    let start = || [Server::serve(["--store", &url]), Server::start(["--data-dir", &folder, "--read-only"])];
+    let readers = start();
+    let all = |writer: &Server, what: &str| readers.iter().for_each(|reader| wait(writer, reader, what));
+    let untouched = state(&first);
+    call(&first, "anvil_setBalance", json!([OTHER, "0x7"]));
+    call(&first, "anvil_setNonce", json!([OTHER, "0x9"]));
+    call(&first, "anvil_setStorageAt", json!([OTHER, "0x0", format!("0x{:064x}", 5)]));
+    let snapshot = call(&first, "evm_snapshot", json!([]))["result"].clone();
+    let edited = state(&first);
+    assert_eq!((&edited[0], &edited[5], &untouched[0]), (&json!("0x7"), &json!("0x9"), &json!("0x0")));
+    all(&first, "edits");
+    call(&first, "anvil_setCode", json!([OTHER, code]));
+    call(&first, "anvil_setBalance", json!([OTHER, "0x8"]));
+    all(&first, "more edits");
+    for reader in start() {
+        wait(&first, &reader, "a reader that starts");
+    }
+    assert_eq!(call(&first, "evm_revert", json!([snapshot]))["result"], true);
+    assert_eq!(state(&first), edited);
+    all(&first, "a snapshot of the same block");
+
+    let snapshot = call(&first, "evm_snapshot", json!([]))["result"].clone();
+    mine(&first, 1);
+    assert_eq!(call(&first, "eth_getBalance", json!([OTHER, "0x1"]))["result"], "0x0");
+    all(&first, "a block that includes the edits");
+    assert_eq!(call(&first, "evm_revert", json!([snapshot]))["result"], true);
+    assert_eq!(state(&first), edited);
+    all(&first, "a snapshot below the head");
+
+    first.end("TERM");
+    let second = writer(&data, &store);
+    assert_eq!(state(&second), edited);
+    all(&second, "a writer that was started again");
+    call(&second, "anvil_setBalance", json!([OTHER, "0x6"]));
+    all(&second, "an edit after it");
+}
+
+#[test]
+fn a_reader_has_no_stream_of_pending_transactions_and_asks_the_writer_for_accounts() {
+    let root = tempfile::tempdir().unwrap();
+    let [data, store] = ["data", "store"].map(|name| root.path().join(name));
+    let first = writer(&data, &store);
+    mine(&first, 1);
+    let reader = Server::serve(["--store", &url(&store)]);
+    let with_writer = Server::serve(["--store", &url(&store), "--writer", first.url()]);
+    for server in [&reader, &with_writer] {
+        let mut socket = Socket::connect(server.address(), &[]).unwrap();
+        let request =
+            json!({"jsonrpc": "2.0", "id": 1, "method": "eth_subscribe", "params": ["newPendingTransactions"]});
+        socket.send(request);
+        let refused = socket.receive();
+        assert!(refused["error"]["message"].as_str().unwrap().contains("has no pool"), "{refused}");
+        let refused = server.get("/events/?Stream=pendingTransactions");
+        assert!(refused.text.contains("has no pool"), "{}: {}", refused.status, refused.text);
+    }
+    assert!(call(&reader, "eth_newPendingTransactionFilter", json!([]))["error"].is_object());
+    assert!(call(&with_writer, "eth_newPendingTransactionFilter", json!([]))["result"].is_string());
+    assert_eq!(call(&reader, "eth_accounts", json!([]))["result"], json!([]));
+    assert_eq!(call(&with_writer, "eth_accounts", json!([])), call(&first, "eth_accounts", json!([])));
 }

@@ -255,6 +255,7 @@ pub(crate) fn create_store(
     target: Option<&Target>,
     context: &Context,
 ) -> Result<Store, CommandError> {
+    target.map_or(Ok(()), |target| options::check_apart(&target.url, path))?;
     let options = match sync {
         SyncPolicy::Always => Options { cache_bytes: caches.cache_bytes(), ..Options::default() },
         SyncPolicy::OnDemand => store_options(caches),
@@ -277,7 +278,7 @@ pub(crate) fn create_store(
         );
     }
     if let Some(target) = target {
-        publish::publish(&store, path, target)?;
+        publish::publish(&store, path, target, context)?;
     }
     Ok(store)
 }
@@ -325,6 +326,7 @@ pub(crate) fn shared_reader(
 ) -> Result<(Arc<StoreReader>, Genesis), CommandError> {
     let given = file.map(|file| Start::read(Some(file), context)).transpose()?.map(|start| start.genesis);
     let objects = options::open_objects(&store.store)?;
+    store.cache_dir.as_ref().map_or(Ok(()), |cache| options::check_apart(&store.store, cache))?;
     let folder = |path: &PathBuf| -> Result<(Arc<dyn Folder>, u64), CommandError> {
         let folder =
             DiskFolder::open(path).map_err(|error| CommandError::store(path, StoreError::from(error).into()))?;
@@ -334,16 +336,19 @@ pub(crate) fn shared_reader(
         cache_bytes: caches.cache_bytes(),
         disk: store.cache_dir.as_ref().map(folder).transpose()?,
         max_lag: store.max_lag,
+        context: context.clone(),
         ..SharedOptions::default()
     };
     let failed = |error| CommandError::shared_store(&store.store, error);
     let mut waiting = false;
+    let open = || {
+        let reader = StoreReader::open_shared(Arc::clone(&objects), options.clone())?;
+        let genesis = genesis_of_reader(&reader, given.clone())?;
+        Ok((Arc::new(reader), genesis))
+    };
     loop {
-        let error = match StoreReader::open_shared(Arc::clone(&objects), options.clone()) {
-            Ok(reader) => {
-                let genesis = genesis_of_reader(&reader, given).map_err(failed)?;
-                return Ok((Arc::new(reader), genesis));
-            }
+        let error = match publish::outlast_outage(&store.store, context, open) {
+            Ok(opened) => return Ok(opened),
             Err(error) => error,
         };
         let BackendError::Storage(source) = &error else { return Err(failed(error)) };
@@ -372,21 +377,30 @@ pub(crate) fn check_runs(chain: &ReadableChain) -> Result<(), CommandError> {
 
 /// Opens a snapshot of an existing chain for `command`, whose name appears in errors. A server may continue to use
 /// the folder.
-pub(crate) fn open_snapshot(chain: &ReadableChain, command: &'static str) -> Result<Store, CommandError> {
-    open_snapshot_with(chain, command, store_options(&chain.existing.storage.caches))
+pub(crate) fn open_snapshot(
+    chain: &ReadableChain,
+    command: &'static str,
+    context: &Context,
+) -> Result<Store, CommandError> {
+    open_snapshot_with(chain, command, store_options(&chain.existing.storage.caches), context)
 }
 
 /// Like [`open_snapshot`], but rows that are only in the log stay in memory until the store is flushed.
 pub(crate) fn open_snapshot_of_files(chain: &ReadableChain, command: &'static str) -> Result<Store, CommandError> {
     let options = store_options(&chain.existing.storage.caches);
     let options = Options { commit_rows: usize::MAX, memory_bytes: usize::MAX, ..options };
-    open_snapshot_with(chain, command, options)
+    open_snapshot_with(chain, command, options, &Context::unbounded())
 }
 
-fn open_snapshot_with(chain: &ReadableChain, command: &'static str, options: Options) -> Result<Store, CommandError> {
+fn open_snapshot_with(
+    chain: &ReadableChain,
+    command: &'static str,
+    options: Options,
+    context: &Context,
+) -> Result<Store, CommandError> {
     let ReadableChain { existing, shared } = chain;
     if let Some(url) = &shared.store {
-        let store = Store::open_shared_snapshot(options::open_objects(url)?, options);
+        let store = Store::open_shared_snapshot(options::open_objects(url)?, options, context);
         return continued(store, existing, |error| CommandError::shared_store(url, error));
     }
     let path = existing_folder(existing, command)?;

@@ -3,7 +3,7 @@
 use crate::chain::open;
 use crate::command::report::{self, Report};
 use crate::error::CommandError;
-use crate::options::{OutputOptions, ReadableChain};
+use crate::options::{OutputOptions, ReadableChain, check_apart};
 use clap::Args;
 use node_http::{Shutdown, lower_priority};
 use node_store::{Backup, BackupError, BackupProgress};
@@ -32,12 +32,15 @@ pub(crate) fn run(options: &BackupOptions) -> Result<(), CommandError> {
         report.bar().set_position(rows);
         report.progress(|| format!("{rows} of {of} rows"), || json!({"rows": rows, "of": of}));
     };
-    let store = open::open_snapshot(&options.chain, "backup")?;
+    options.chain.shared.store.as_ref().map_or(Ok(()), |url| check_apart(url, dest))?;
+    let store = open::open_snapshot(&options.chain, "backup", shutdown.context())?;
     lower_priority();
     let copied = store.backup(dest, shutdown.context(), progress);
     report.finish();
     let Backup { head, rows, shared_bytes, .. } = copied.map_err(|error| match error {
         BackupError::Interrupted(_) => CommandError::Interrupted,
+        // A read of a shared store may have been ended.
+        _ if shutdown.context().check().is_err() => CommandError::Interrupted,
         error => error.into(),
     })?;
     let seconds = report.elapsed().as_secs_f64();

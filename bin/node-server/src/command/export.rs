@@ -4,7 +4,7 @@ use crate::chain::open;
 use crate::command::report::{self, Report};
 use crate::error::CommandError;
 use crate::files::{self, Access};
-use crate::options::{OutputOptions, ReadableChain};
+use crate::options::{OutputOptions, ReadableChain, check_apart};
 use clap::Args;
 use node_chain::{ExportError, export_blocks};
 use node_core::backend::{StateBackend, View};
@@ -53,7 +53,10 @@ pub(crate) fn run(options: &ExportOptions) -> Result<(), CommandError> {
         return Err(CommandError::Exists { path: options.file.clone() });
     }
     let shutdown = Shutdown::on_signals()?;
-    let store = open::open_snapshot(&options.chain, "export")?;
+    if let (Some(url), false) = (&options.chain.shared.store, to_stdout) {
+        check_apart(url, &options.file)?;
+    }
+    let store = open::open_snapshot(&options.chain, "export", shutdown.context())?;
     if !to_stdout {
         check_outside(&options.file, store.folder().path())?;
     }
@@ -71,7 +74,11 @@ pub(crate) fn run(options: &ExportOptions) -> Result<(), CommandError> {
     let write = |writer: &mut dyn Write, report: &mut Report| {
         let written = write_blocks(&*view, range.clone(), writer, report, shutdown.context());
         report.finish();
-        written.map_err(|error| with_path(error, &options.file))
+        written.map_err(|error| match shutdown.context().check() {
+            Ok(()) => with_path(error, &options.file),
+            // A read of a shared store may have been ended.
+            Err(_) => CommandError::Interrupted,
+        })
     };
     if to_stdout {
         let mut stdout = BufWriter::new(io::stdout().lock());

@@ -45,9 +45,13 @@ pub(crate) fn serve_reader(
     write_failure::watch(&server.operation, reader.clone())?;
     let builder = node_builder(reader.clone(), &evm, &spec, server);
     let node = builder.finality(Finality::Head).read_only().open()?;
-    let _refreshing = reader.refresh_every(interval).map_err(CommandError::Thread)?;
-    Ok(serve(Arc::new(node), http.clone(), shutdown, |address| {
+    let refreshing = reader.refresh_every(interval).map_err(CommandError::Thread)?;
+    serve(Arc::new(node), http.clone(), shutdown, |address| {
         announce(&http, address);
         Ok(())
-    })?)
+    })?;
+    // A look for newer blocks may be waiting for the shared store.
+    reader.end_reads();
+    drop(refreshing);
+    Ok(())
 }

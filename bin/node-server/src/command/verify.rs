@@ -40,7 +40,7 @@ pub(crate) fn run(options: &VerifyCommandOptions) -> Result<(), CommandError> {
     let json = options.json();
     let shutdown = Shutdown::on_signals()?;
     open::check_runs(&options.inspect.chain)?;
-    let mut store = open::open_snapshot(&options.inspect.chain, "verify")?;
+    let mut store = open::open_snapshot(&options.inspect.chain, "verify", shutdown.context())?;
     let head = store.view()?.head().number;
     if options.from > head {
         return Err(CommandError::AboveHead { option: "--from", block: options.from, head });

@@ -12,4 +12,4 @@ pub(crate) use chain::{
 };
 pub(crate) use publish::{PublishArguments, RestoreArguments, Target};
 pub(crate) use server::{OperationOptions, ServerOptions};
-pub(crate) use shared_store::{ServedStore, open as open_objects};
+pub(crate) use shared_store::{ServedStore, check_apart, open as open_objects};

@@ -1,10 +1,15 @@
 //! Options for the store that many servers share.
 
+use super::shared_store::open;
 use crate::error::CommandError;
 use clap::{Args, value_parser};
-use node_store::{PublishOptions, shared};
+use node_store::PublishOptions;
+use node_store::shared::{self, RetryPolicy};
 use std::sync::Arc;
 use std::time::Duration;
+
+/// Time for which a server that starts repeats a request before it reports that, and begins again.
+const ROUND: Duration = Duration::from_secs(10);
 
 /// Publishing the chain.
 #[derive(Args, Clone, Debug)]
@@ -40,23 +45,28 @@ pub(crate) struct Target {
     pub(crate) url: String,
     pub(crate) objects: Arc<dyn shared::Objects>,
     pub(crate) options: PublishOptions,
+    /// Whether to wait as long as the store does not respond.
+    pub(crate) waits: bool,
 }
 
 impl Target {
-    /// Returns the store of the options; `None` if there is none. Makes no request.
+    /// Returns the store of the options; `None` if there is none. Servers, which can restore, wait for it as long as it does
+    /// not respond. Makes no request.
     pub(crate) fn new(
         publish: &PublishArguments,
         restore: Option<&RestoreArguments>,
     ) -> Result<Option<Self>, CommandError> {
         let restored = restore.and_then(|arguments| arguments.restore.as_ref());
         let Some(url) = publish.publish.as_ref().or(restored) else { return Ok(None) };
-        let failed = |source| CommandError::SharedStore { url: url.clone(), source: Box::new(source) };
+        let waits = restore.is_some();
+        let retry = RetryPolicy::default();
         let options = PublishOptions {
+            retry: if waits { RetryPolicy { deadline: ROUND, ..retry } } else { retry },
             sync: publish.publish_sync,
             interval: Duration::from_millis(publish.publish_interval.into()),
             keep_for: Duration::from_secs(3_600 * u64::from(publish.keep_for)),
             ..PublishOptions::default()
         };
-        Ok(Some(Self { url: url.clone(), objects: shared::open(url).map_err(failed)?, options }))
+        Ok(Some(Self { url: url.clone(), objects: open(url)?, options, waits }))
     }
 }

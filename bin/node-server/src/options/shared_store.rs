@@ -3,8 +3,9 @@
 use crate::error::CommandError;
 use clap::Args;
 use node_core::values;
+use node_store::Store;
 use node_store::shared::{self, Objects};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -48,5 +49,57 @@ pub(crate) struct StoreInstead {
 
 /// Opens the store at a URL. Makes no request.
 pub(crate) fn open(url: &str) -> Result<Arc<dyn Objects>, CommandError> {
-    shared::open(url).map_err(|source| CommandError::SharedStore { url: url.to_owned(), source: Box::new(source) })
+    let url = url.to_owned();
+    match folder(&url)? {
+        Some(folder) if Store::exists(&folder) => Err(CommandError::DataFolder { url, folder }),
+        _ => shared::open(&url).map_err(|source| CommandError::SharedStore { url, source: Box::new(source) }),
+    }
+}
+
+fn folder(url: &str) -> Result<Option<PathBuf>, CommandError> {
+    shared::folder(url).map_err(|source| CommandError::SharedStore { url: url.to_owned(), source: Box::new(source) })
+}
+
+/// Checks that neither the store at `url` nor the file or folder at `path` contains the other one.
+pub(crate) fn check_apart(url: &str, path: &Path) -> Result<(), CommandError> {
+    let Some(store) = folder(url)? else { return Ok(()) };
+    let (store, other) = (resolved(&store), resolved(path));
+    if store.starts_with(&other) || other.starts_with(&store) {
+        return Err(CommandError::Nested { url: url.to_owned(), path: path.to_owned() });
+    }
+    Ok(())
+}
+
+/// Returns the absolute path without the symbolic links of the part that exists.
+fn resolved(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let existing = path.ancestors().find_map(|ancestor| Some((ancestor, ancestor.canonicalize().ok()?)));
+    let resolved = existing.and_then(|(ancestor, real)| Some(real.join(path.strip_prefix(ancestor).ok()?)));
+    resolved.unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_and_another_folder_must_not_contain_each_other() {
+        let temporary = tempfile::tempdir().unwrap();
+        let root = temporary.path();
+        std::fs::create_dir_all(root.join("data/sub")).unwrap();
+        std::os::unix::fs::symlink(root.join("data"), root.join("link")).unwrap();
+        let check = |store: &str, path: &str| {
+            let url = format!("file://{}", root.join(store).display());
+            check_apart(&url, &root.join(path)).is_ok()
+        };
+        for (store, path) in
+            [("data", "data"), ("data/store/a", "data"), ("a", "a/b/c"), ("link/store", "data"), ("data", "link/sub/x")]
+        {
+            assert!(!check(store, path), "{store} {path}");
+        }
+        for (store, path) in [("store", "data"), ("data-store", "data"), ("link", "other"), ("data/a", "data/b")] {
+            assert!(check(store, path), "{store} {path}");
+        }
+        check_apart("s3://bucket/data", root).unwrap();
+    }
 }

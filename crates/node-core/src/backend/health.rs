@@ -25,8 +25,10 @@ pub struct BackendHealth {
     pub next_merge_bytes: u64,
     /// If the backend publishes the chain to a store that many servers share: how that goes.
     pub publication: Option<PublicationHealth>,
-    /// Requests to the store that many servers share, if the chain is read from there.
+    /// Requests to the store that many servers share, if the chain is read from there or published there.
     pub requests: Option<RequestUse>,
+    /// Number of immutable files of that store whose indexes have yet to be read into a cache, if the chain is read from there.
+    pub cold_files: u64,
 }
 
 /// How the chain is published to a store that many servers share.

@@ -2,7 +2,7 @@
 
 mod record;
 
-pub use record::{Edits, count_pending_edits, edited_blocks, first_edited_block};
+pub use record::{Edits, count_pending_edits, edited_blocks, first_edited_block, pending_changes};
 pub(crate) use record::{block_edits, decode_changes, encode_changes};
 
 use crate::backend::{

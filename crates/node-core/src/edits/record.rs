@@ -68,6 +68,19 @@ pub fn count_pending_edits(backend: &dyn StateBackend) -> Result<usize, BackendE
     Ok(records.iter().filter(|record| record.key.starts_with(head.as_bytes())).count())
 }
 
+/// Returns the edits of the block `head` that no block includes yet, from the records of a backend; `None` if there are none.
+///
+/// # Errors
+/// If a record cannot be decoded.
+pub fn pending_changes(records: &[Record], head: H256) -> Result<Option<StateChanges>, BackendError> {
+    let mut pending: Option<StateChanges> = None;
+    for record in records.iter().filter(|record| record.key.starts_with(head.as_bytes())) {
+        let (_, changes) = decode_pending(record)?;
+        pending.get_or_insert_default().merge(&changes);
+    }
+    Ok(pending)
+}
+
 /// Returns the state edits that `block` includes, if any.
 pub(super) fn state_edits(backend: &dyn StateBackend, block: BlockRef) -> Result<Option<StateChanges>, BackendError> {
     let Some(value) = block_record(backend, block)? else { return Ok(None) };

@@ -63,8 +63,10 @@ pub enum NodeError {
     Control(ProducerError),
     #[error("the chain is being imported, and transactions are refused until that has ended")]
     Importing,
-    /// The node reads a chain that another process writes.
-    #[error("this server only reads the chain and accepts no transactions; send them to the one that writes it")]
+    /// The node reads a chain that another process writes, whose pool it does not know.
+    #[error(
+        "this server only reads the chain: it accepts no transactions and has no pool; use the server that writes the chain"
+    )]
     ReadOnly,
     /// The node no longer writes the chain: another one does, or the store for which it wrote has disappeared.
     #[error("{0}")]

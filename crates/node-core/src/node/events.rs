@@ -93,6 +93,7 @@ pub(super) fn events(node: &Node, context: &Context, query: &EventQuery) -> Resu
             (FilterCriteria::Blocks, Cursor::Chain(start(&snapshot, from)?), from.resumes())
         }
         EventQuery::PendingTransactions { after } => {
+            node.check_has_pool()?;
             let next = node.pool.arrivals(u64::MAX, 0).next;
             // Another node has assigned the number if it is higher than all here.
             let resumed = after.and_then(|last| last.checked_add(1)).filter(|after| *after <= next);

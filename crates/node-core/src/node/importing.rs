@@ -47,11 +47,14 @@ pub(super) fn import_progress(node: &Node, context: &Context) -> Result<Option<I
 }
 
 impl Node {
+    /// Refuses what concerns the pool if another process, which has it, writes the chain.
+    pub(super) fn check_has_pool(&self) -> Result<(), NodeError> {
+        if self.is_read_only { Err(NodeError::ReadOnly) } else { Ok(()) }
+    }
+
     /// Refuses a transaction while the chain is being imported, and if another process writes it.
     pub(super) fn check_accepting(&self) -> Result<(), NodeError> {
-        if self.is_read_only {
-            return Err(NodeError::ReadOnly);
-        }
+        self.check_has_pool()?;
         if self.importing.lock().is_some() { Err(NodeError::Importing) } else { Ok(()) }
     }
 }

@@ -390,9 +390,10 @@ impl Node {
     /// Installs a filter for transactions that enter the pool.
     ///
     /// # Errors
-    /// [`NodeError::TooManyFilters`].
+    /// [`NodeError::TooManyFilters`], and [`NodeError::ReadOnly`].
     pub fn new_pending_transaction_filter(&self, context: &Context) -> Result<FilterId, NodeError> {
         context.check()?;
+        self.check_has_pool()?;
         Ok(self.filters.install(context, FilterCriteria::PendingTransactions)?)
     }
 

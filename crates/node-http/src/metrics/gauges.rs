@@ -40,6 +40,7 @@ pub(crate) struct Gauges {
     pub(crate) store_requests: Counters,
     pub(crate) store_bytes: Counters,
     pub(crate) store_failures: Counter,
+    pub(crate) cold_files: Gauge,
     pub(crate) storage_bytes: Gauge,
     pub(crate) storage_free: Gauge,
     pub(crate) storage_files: Gauge,
@@ -76,6 +77,7 @@ impl Gauges {
         gauge("publish_uploading_bytes", "Bytes of runs that are left to upload", &self.publish_uploading);
         gauge("publish_failing", "Whether the shared store is not up to date, 1 or 0", &self.publish_failing);
         gauge("publish_epoch", "Number of this writer of the shared store", &self.publish_epoch);
+        gauge("store_cold_runs", "Runs of the shared store whose indexes are not in a cache yet", &self.cold_files);
         gauge("blocks_expected", "Whether new blocks should arrive regularly, 1 or 0", &self.blocks_expected);
         gauge(
             "tls_certificate_expiry_seconds",

@@ -74,6 +74,7 @@ fn read(service: &Service, gauges: &Gauges) {
     set(&gauges.store_bytes.get_or_create(&reads), requests.read_bytes);
     set(&gauges.store_bytes.get_or_create(&writes), requests.written_bytes);
     set(&gauges.store_failures, requests.failures);
+    gauges.cold_files.set(signed(health.cold_files));
     gauges.storage_files.set(signed(health.files));
     gauges.storage_merging.set(i64::from(health.is_merging));
     set(&gauges.storage_merged, health.merged_bytes);

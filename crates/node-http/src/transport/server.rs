@@ -242,7 +242,7 @@ pub fn serve(
             handle.drain();
             if !delay.is_zero() {
                 tracing::info!("shutting down: requests are served for {} ms more", delay.as_millis());
-                let _ = rt::time::timeout(delay, shutdown.wait(2)).await;
+                shutdown.delay(delay).await;
             }
             tracing::info!("shutting down: waiting for requests in progress");
             handle.stop(true).await;

@@ -1,19 +1,31 @@
 //! Signals to the process: for shutdown, from the start of the program on, and others.
 
 use crate::transport::server::ServeError;
+use actix_web::rt;
 use node_core::context::Context;
 use rustix::process::Signal;
+use std::process;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 use tokio::runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-/// Becomes active when SIGINT or SIGTERM arrives. The second signal ends the delay of the shutdown.
+/// Time after the first signal in which others have no effect: a terminal and a program that passes signals on may both
+/// send one.
+const SAME: Duration = Duration::from_secs(1);
+
+/// Becomes active when SIGINT or SIGTERM arrives. A further signal ends the delay of the shutdown. Without a delay, one that
+/// arrives more than a second later ends the process at once, with status 1.
 #[derive(Debug)]
 pub struct Shutdown {
     context: Context,
-    /// The number of signals that have arrived.
+    /// The number of signals that have arrived, at most two.
     signals: watch::Receiver<u32>,
+    /// Whether the next signal ends a delay.
+    delays: Arc<AtomicBool>,
 }
 
 impl Shutdown {
@@ -42,6 +54,8 @@ impl Shutdown {
         let (sender, received) = watch::channel(0);
         let context = Context::unbounded();
         let cancelled = context.clone();
+        let delays = Arc::new(AtomicBool::new(false));
+        let delayed = Arc::clone(&delays);
         let listen = move || {
             let mut next = || {
                 runtime.block_on(async {
@@ -55,11 +69,17 @@ impl Shutdown {
             callback();
             cancelled.cancel();
             sender.send_replace(1);
-            next();
-            sender.send_replace(2);
+            let first = Instant::now();
+            loop {
+                next();
+                sender.send_replace(2);
+                if !delayed.swap(false, Ordering::SeqCst) && first.elapsed() > SAME {
+                    process::exit(1);
+                }
+            }
         };
         thread::Builder::new().name("signals".to_owned()).spawn(listen).map_err(ServeError::Signal)?;
-        Ok(Self { context, signals: received })
+        Ok(Self { context, signals: received, delays })
     }
 
     /// Returns a context for work before the server runs. It is cancelled when a signal arrives.
@@ -69,8 +89,15 @@ impl Shutdown {
 
     /// Waits until `count` signals have arrived, at most two.
     pub(crate) async fn wait(&mut self, count: u32) {
-        // The sender is dropped only after the second signal, so this cannot fail.
+        // The sender is never dropped, so this cannot fail.
         let _ = self.signals.wait_for(|signals| *signals >= count).await;
+    }
+
+    /// Waits for `delay`, or until a second signal arrives.
+    pub(crate) async fn delay(&mut self, delay: Duration) {
+        self.delays.store(true, Ordering::SeqCst);
+        let _ = rt::time::timeout(delay, self.wait(2)).await;
+        self.delays.store(false, Ordering::SeqCst);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Objects in a bucket of S3, Google Cloud Storage or Azure, or of a service with the interface of one of these.
 
 use super::objects::{Creation, Fault, Objects, ObjectsError, PAGE, short};
+use super::retry::{Cancel, LOOK};
 use crate::files::Object;
 use futures_util::StreamExt;
 use object_store::aws::AmazonS3Builder;
@@ -10,9 +11,11 @@ use object_store::path::Path;
 use object_store::{
     Error, GetOptions, ObjectStore, ObjectStoreExt, ObjectStoreScheme, PutMode, PutOptions, PutPayload, RetryConfig,
 };
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
@@ -36,6 +39,8 @@ pub struct CloudObjects {
     prefix: Path,
     /// Taken when this value is dropped.
     runtime: Option<Runtime>,
+    /// What ends operations that wait for a response.
+    cancel: Mutex<Arc<Cancel>>,
 }
 
 impl CloudObjects {
@@ -61,7 +66,13 @@ impl CloudObjects {
             .enable_all()
             .build()
             .map_err(|error| ObjectsError::io("open", url, error))?;
-        Ok(Self { store: build(once)?, uploads: build(RetryConfig::default())?, prefix, runtime: Some(runtime) })
+        Ok(Self {
+            store: build(once)?,
+            uploads: build(RetryConfig::default())?,
+            prefix,
+            runtime: Some(runtime),
+            cancel: Mutex::default(),
+        })
     }
 
     fn path(&self, name: &str) -> Path {
@@ -70,13 +81,24 @@ impl CloudObjects {
 
     /// Runs `future` on the runtime and waits for it. Unlike [`Runtime::block_on`], this is possible on threads of
     /// another runtime.
-    fn wait<T: Send + 'static>(&self, future: impl Future<Output = T> + Send + 'static) -> Option<T> {
+    fn wait<T: Send + 'static>(&self, future: impl Future<Output = T> + Send + 'static) -> Result<T, Ended> {
         let (sender, receiver) = mpsc::sync_channel(1);
-        self.runtime.as_ref()?.spawn(async move {
-            // The receiver waits for it.
+        let task = self.runtime.as_ref().ok_or(Ended::Cancelled)?.spawn(async move {
+            // Nobody receives it if the operation was cancelled.
             let _ = sender.send(future.await);
         });
-        receiver.recv().ok()
+        let cancel = Arc::clone(&self.cancel.lock());
+        loop {
+            match receiver.recv_timeout(LOOK) {
+                Ok(done) => return Ok(done),
+                Err(RecvTimeoutError::Disconnected) => return Err(Ended::Panicked),
+                Err(RecvTimeoutError::Timeout) if cancel.is_cancelled() => {
+                    task.abort();
+                    return Err(Ended::Cancelled);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
     }
 
     /// Like [`wait`](Self::wait). Returns `None` if the object does not exist.
@@ -87,10 +109,13 @@ impl CloudObjects {
         future: impl Future<Output = Result<T, Error>> + Send + 'static,
     ) -> Result<Option<T>, ObjectsError> {
         match self.wait(future) {
-            Some(Ok(done)) => Ok(Some(done)),
-            Some(Err(Error::NotFound { .. })) => Ok(None),
-            Some(Err(error)) => Err(failure(action, name, error)),
-            None => Err(ObjectsError::new(Fault::Permanent, action, name, "the request panicked")),
+            Ok(Ok(done)) => Ok(Some(done)),
+            Ok(Err(Error::NotFound { .. })) => Ok(None),
+            Ok(Err(error)) => Err(failure(action, name, error)),
+            Err(Ended::Panicked) => Err(ObjectsError::new(Fault::Permanent, action, name, "the request panicked")),
+            Err(Ended::Cancelled) => {
+                Err(ObjectsError::new(Fault::Cancelled, action, name, "the operation was cancelled"))
+            }
         }
     }
 
@@ -128,6 +153,12 @@ impl CloudObjects {
     }
 }
 
+/// Why a request has no result.
+enum Ended {
+    Cancelled,
+    Panicked,
+}
+
 impl Drop for CloudObjects {
     fn drop(&mut self) {
         // Dropping a runtime waits, which is forbidden on the threads of another one.
@@ -146,18 +177,33 @@ fn connect(scheme: &ObjectStoreScheme, url: &str, retry: RetryConfig) -> Result<
         ObjectStoreScheme::MicrosoftAzure => {
             Arc::new(MicrosoftAzureBuilder::from_env().with_url(url).with_retry(retry).build()?)
         }
-        _ => return Err(Error::NotSupported { source: "it is not the URL of an object store".into() }),
+        _ => {
+            return Err(Error::NotSupported {
+                source: "it is none of s3://…, gs://…, az://… and file:///FOLDER".into(),
+            });
+        }
     })
 }
 
 fn failure(action: &'static str, name: &str, error: Error) -> ObjectsError {
-    let fault = match error {
+    let fault = match &error {
         Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => Fault::Permission,
+        Error::Generic { source, .. } if is_refusal(&source.to_string()) => Fault::Permanent,
         // Errors of the network, and responses that ask to slow down.
         Error::Generic { .. } | Error::JoinError { .. } => Fault::Transient,
         _ => Fault::Permanent,
     };
     ObjectsError::new(fault, action, name, error)
+}
+
+/// Returns whether an error, whose type is private, is a response that would be the same the next time: a redirect to another
+/// region, or a status 4xx other than those for requests that came too often, took too long or were simultaneous.
+fn is_refusal(error: &str) -> bool {
+    let passes = ["RequestTimeout", "SlowDown", "OperationAborted"];
+    let status = error.split_once("non-2xx status code: ").and_then(|(_, status)| status.get(..3)?.parse::<u16>().ok());
+    error.contains("Received redirect without LOCATION")
+        || status.is_some_and(|status| (400..500).contains(&status) && ![408, 409, 425, 429].contains(&status))
+            && !passes.iter().any(|code| error.contains(code))
 }
 
 /// Returns the error for a bucket that does not exist.
@@ -275,6 +321,10 @@ impl Objects for CloudObjects {
         let (store, path) = (Arc::clone(&self.store), self.path(name));
         self.run("delete", name, async move { store.delete(&path).await }).map(drop)
     }
+
+    fn end_with(&self, cancel: &Arc<Cancel>) {
+        *self.cancel.lock() = Arc::clone(cancel);
+    }
 }
 
 #[cfg(test)]
@@ -292,6 +342,23 @@ mod tests {
         check(&open("contract"));
         check_races(&open("races"));
         check_failover(Arc::new(open("failover/of a store")));
+    }
+
+    #[test]
+    fn what_a_service_refuses_is_not_repeated() {
+        let status = |status: &str| {
+            format!("Error performing PUT http://a/b in 1ms - Server returned non-2xx status code: {status}")
+        };
+        let refused = ["400 Bad Request: <Code>InvalidRequest</Code>", "404 Not Found: ", "405 Method Not Allowed: "];
+        let passing = [
+            "400 Bad Request: <Code>RequestTimeout</Code>",
+            "409 Conflict: ",
+            "429 Too Many Requests: ",
+            "503 Slow Down: ",
+        ];
+        assert!(refused.iter().all(|text| is_refusal(&status(text))));
+        assert!(!passing.iter().any(|text| is_refusal(&status(text))));
+        assert!(!is_refusal("Error performing GET http://a/b in 1ms - HTTP error: connection refused"));
     }
 
     #[test]

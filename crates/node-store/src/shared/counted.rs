@@ -1,7 +1,9 @@
 //! Counting requests.
 
 use super::objects::{Creation, Objects, ObjectsError};
+use super::retry::Cancel;
 use crate::files::Object;
+use node_core::backend::RequestUse;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,6 +37,12 @@ impl Counted {
     pub fn new(objects: Arc<dyn Objects>) -> Self {
         let [reads, read_bytes, writes, written_bytes, failures] = Default::default();
         Self { objects, reads, read_bytes, writes, written_bytes, failures }
+    }
+
+    /// Returns the counts so far, for monitoring.
+    pub(crate) fn usage(&self) -> RequestUse {
+        let RequestCounts { reads, read_bytes, writes, written_bytes, failures } = self.counts();
+        RequestUse { reads, read_bytes, writes, written_bytes, failures }
     }
 
     /// Returns the counts so far.
@@ -114,5 +122,9 @@ impl Objects for Counted {
 
     fn delete(&self, name: &str) -> Result<(), ObjectsError> {
         self.write(self.objects.delete(name), |()| 0)
+    }
+
+    fn end_with(&self, cancel: &Arc<Cancel>) {
+        self.objects.end_with(cancel);
     }
 }

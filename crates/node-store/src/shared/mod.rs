@@ -21,6 +21,7 @@ mod disk_cache;
 mod error;
 #[cfg(any(test, feature = "test-faults"))]
 pub mod faults;
+mod fence;
 mod folder;
 mod inventory;
 mod log;
@@ -59,7 +60,7 @@ pub(crate) use reads::{RunReads, UNAVAILABLE};
 pub use retry::{Cancel, Outage, RetryPolicy, Retrying};
 pub use run::{MAX_ENDING, RunObject, ending};
 pub use sweep::Sweep;
-pub use url::open;
+pub use url::{folder, open};
 pub use witness::Witness;
 pub use writer::{Claim, Draft, Uploaded, Writer};
 

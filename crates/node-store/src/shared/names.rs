@@ -6,10 +6,18 @@ use std::fmt;
 pub(super) const LOG: &str = "log";
 pub(super) const MANIFESTS: &str = "manifests";
 pub(super) const RUNS: &str = "runs";
+const CLAIMS: &str = "claims";
 
 /// The number of a writer. Every writer has a higher one than all writers before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Epoch(pub u64);
+
+impl Epoch {
+    /// Returns the name of the object by which another server asks the writer of this epoch for a pause.
+    pub(super) fn claim(self) -> String {
+        format!("{CLAIMS}/{:016x}", self.0)
+    }
+}
 
 impl fmt::Display for Epoch {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -100,6 +108,7 @@ mod tests {
         assert_eq!(LogNumber(3).object(), "log/00000000000000000003");
         assert_eq!(LogNumber::of_object(&LogNumber(3).object()), Some(LogNumber(3)));
         assert_eq!(LogNumber::of_object("log/3"), None);
+        assert_eq!(Epoch(0x2a).claim(), "claims/000000000000002a");
         assert_eq!(RunName::of_object(&run.object()), Some(run));
         assert_eq!(ManifestName::of_object(&manifest.object()), Some(manifest));
         for other in ["", "runs/", "runs/2a-run-7.rows", "manifests/19-1", "manifests/00000000000000000019", "log/1"] {

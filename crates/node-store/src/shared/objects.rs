@@ -1,10 +1,12 @@
 //! The port to a medium of named, immutable objects.
 
+use super::retry::Cancel;
 use crate::files::Object;
 use std::error::Error;
 use std::fmt::Debug;
 use std::io;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Maximum number of names in a page of a listing.
 pub const PAGE: usize = 1000;
@@ -53,6 +55,10 @@ pub trait Objects: Debug + Send + Sync {
 
     /// Deletes an object. Does nothing if it does not exist.
     fn delete(&self, name: &str) -> Result<(), ObjectsError>;
+
+    /// Makes operations fail with [`Fault::Cancelled`] when `cancel` is cancelled, as far as the medium can give up waiting.
+    /// Replaces what an earlier call set.
+    fn end_with(&self, _cancel: &Arc<Cancel>) {}
 }
 
 /// Whether a creation created the object.
@@ -103,9 +109,10 @@ impl ObjectsError {
     pub(super) fn io(action: &'static str, name: &str, error: io::Error) -> Self {
         let fault = match error.kind() {
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Fault::Permission,
-            io::ErrorKind::InvalidInput | io::ErrorKind::InvalidFilename | io::ErrorKind::NotADirectory => {
-                Fault::Permanent
-            }
+            io::ErrorKind::InvalidInput
+            | io::ErrorKind::InvalidFilename
+            | io::ErrorKind::NotADirectory
+            | io::ErrorKind::UnexpectedEof => Fault::Permanent,
             _ => Fault::Transient,
         };
         Self::new(fault, action, name, error)
@@ -121,7 +128,7 @@ pub(super) fn parts(name: &str, bytes: &[u8], ranges: &[Range<u64>]) -> Result<V
     ranges.iter().map(|range| part(range).ok_or_else(|| short(name))).collect()
 }
 
-/// Returns the error for an object that ends before the end of a range.
+/// Returns the error for an object that ends before the end of a range. Objects appear as a whole, so this one is damaged.
 pub(super) fn short(name: &str) -> ObjectsError {
-    ObjectsError::new(Fault::Transient, "read", name, io::Error::from(io::ErrorKind::UnexpectedEof))
+    ObjectsError::new(Fault::Permanent, "read", name, "it is truncated")
 }

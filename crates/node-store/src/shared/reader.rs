@@ -109,6 +109,12 @@ impl Reader {
         self.next
     }
 
+    /// Returns whether everything was read that was in the log when the store was opened. A writer may add to it faster
+    /// than it can be read.
+    pub fn has_caught_up(&self) -> bool {
+        self.next > self.end
+    }
+
     /// Reads the next object of the log. Returns `None` if it does not exist yet.
     ///
     /// # Errors
@@ -312,7 +318,7 @@ fn last_after(objects: &dyn Objects, manifests: &[ManifestName]) -> Result<Optio
 }
 
 /// Returns the last object of the log, at least number `from`, or `None` if that does not exist. The log has no gaps.
-fn last_from(objects: &dyn Objects, from: LogNumber) -> Result<Option<LogHeader>, SharedError> {
+pub(super) fn last_from(objects: &dyn Objects, from: LogNumber) -> Result<Option<LogHeader>, SharedError> {
     let Some(mut last) = header(objects, from)? else { return Ok(None) };
     let mut step = 1;
     let mut missing = loop {

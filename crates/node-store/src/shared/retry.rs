@@ -3,6 +3,7 @@
 use super::objects::{Creation, Fault, Objects, ObjectsError};
 use super::random;
 use crate::files::Object;
+use node_core::context::Context;
 use parking_lot::{Condvar, Mutex};
 use std::ops::Range;
 use std::sync::Arc;
@@ -26,26 +27,60 @@ impl Default for RetryPolicy {
     }
 }
 
-/// Ends the pauses of all operations that share it.
+/// Time between two looks whether the context of an operation was cancelled.
+pub(super) const LOOK: Duration = Duration::from_millis(50);
+
+/// Ends all operations that share it.
 #[derive(Debug, Default)]
 pub struct Cancel {
-    cancelled: Mutex<bool>,
+    state: Mutex<State>,
     changed: Condvar,
 }
 
+#[derive(Debug, Default)]
+struct State {
+    cancelled: bool,
+    context: Option<Context>,
+}
+
 impl Cancel {
-    /// Makes all operations fail that would be repeated from now on.
+    /// Also ends the operations when `context` is cancelled, until [`release`](Self::release) is called.
+    pub fn with(context: &Context) -> Self {
+        let state = State { cancelled: false, context: Some(context.clone()) };
+        Self { state: Mutex::new(state), changed: Condvar::new() }
+    }
+
+    /// Makes operations continue when the context is cancelled.
+    pub fn release(&self) {
+        self.state.lock().context = None;
+    }
+
+    /// Makes all operations fail that would be repeated from now on, and those that wait for a request.
     pub fn cancel(&self) {
-        *self.cancelled.lock() = true;
+        self.state.lock().cancelled = true;
         self.changed.notify_all();
+    }
+
+    /// Returns whether operations must end.
+    pub fn is_cancelled(&self) -> bool {
+        self.state.lock().is_cancelled()
     }
 
     /// Waits for `pause`. Returns whether the operation was cancelled.
     fn wait(&self, pause: Duration) -> bool {
         let deadline = Instant::now() + pause;
-        let mut cancelled = self.cancelled.lock();
-        while !*cancelled && !self.changed.wait_until(&mut cancelled, deadline).timed_out() {}
-        *cancelled
+        let mut state = self.state.lock();
+        while !state.is_cancelled() && Instant::now() < deadline {
+            let until = if state.context.is_some() { deadline.min(Instant::now() + LOOK) } else { deadline };
+            self.changed.wait_until(&mut state, until);
+        }
+        state.is_cancelled()
+    }
+}
+
+impl State {
+    fn is_cancelled(&self) -> bool {
+        self.cancelled || self.context.as_ref().is_some_and(|context| context.check().is_err())
     }
 }
 
@@ -72,6 +107,7 @@ pub struct Outage {
 impl Retrying {
     /// Repeats operations on `objects` until `cancel` is cancelled.
     pub fn new(objects: Arc<dyn Objects>, policy: RetryPolicy, cancel: Arc<Cancel>) -> Self {
+        objects.end_with(&cancel);
         Self { objects, policy, cancel, outage: Mutex::default() }
     }
 

@@ -2,6 +2,7 @@
 
 use super::collector::Collection;
 use super::error::{FormatError, SharedError};
+use super::fence::place_fence;
 use super::log::{LogHeader, LogObject, NewObject, Position};
 use super::manifest::{Content, Manifest, Past};
 use super::names::{Epoch, LogNumber, ManifestName, RunName};
@@ -168,47 +169,6 @@ impl Claim {
     }
 }
 
-/// Creates the fence of a new epoch after `last`, or after the objects that others create there first. Returns `None` if
-/// objects appear and disappear.
-fn place_fence(
-    objects: &dyn Objects,
-    mut last: Option<LogHeader>,
-    writer: u64,
-    now: u64,
-) -> Result<Option<LogHeader>, SharedError> {
-    loop {
-        let fence = match last {
-            Some(last) => NewObject {
-                number: last.number.next(),
-                epoch: Epoch(last.epoch.0 + 1),
-                writer,
-                previous: last.sum(),
-                manifest: last.manifest,
-                time: now.max(last.time),
-                first: last.end(),
-                is_fence: true,
-            },
-            None => NewObject {
-                number: LogNumber(1),
-                epoch: Epoch(1),
-                writer,
-                previous: 0,
-                manifest: None,
-                time: now,
-                first: Sequence(1),
-                is_fence: true,
-            },
-        };
-        let bytes = fence.encode(std::iter::empty());
-        let is_intact = |bytes: &[u8]| LogObject::decode(fence.number, bytes).is_ok();
-        match place(objects, &fence.number.object(), &bytes, is_intact)? {
-            Placed::Ours => return Ok(Some(LogHeader::decode(fence.number, &bytes)?)),
-            Placed::Theirs(bytes) => last = Some(LogHeader::decode(fence.number, &bytes)?),
-            Placed::Gone => return Ok(None),
-        }
-    }
-}
-
 /// The writer of a store: adds to its log, and replaces its manifest.
 pub struct Writer {
     objects: Arc<dyn Objects>,
@@ -321,6 +281,23 @@ impl Writer {
             expected = expected.next();
         }
         self.add(new, end, None)
+    }
+
+    /// Returns whether a server waits for a pause in which it can become the writer. Whoever commits without pauses should
+    /// then make one, and [`refuse_claim`](Self::refuse_claim) if it is still the writer afterwards.
+    ///
+    /// # Errors
+    /// If the medium fails.
+    pub fn is_claimed(&self) -> Result<bool, SharedError> {
+        Ok(self.objects.size(&self.epoch.claim())?.is_some())
+    }
+
+    /// Forgets that a server wanted to become the writer. It may no longer exist, and otherwise asks again.
+    ///
+    /// # Errors
+    /// If the medium fails.
+    pub fn refuse_claim(&self) -> Result<(), SharedError> {
+        Ok(self.objects.delete(&self.epoch.claim())?)
     }
 
     /// Prepares a manifest. The runs in `content` that are not in the newest manifest must have been uploaded by this

@@ -49,7 +49,8 @@ impl Shared {
             merged_bytes: self.archive.merged_bytes(),
             next_merge_bytes: self.archive.plan().map_or(0, |plan| plan.bytes()),
             publication: self.publication.get().map(|publication| publication.health(&self.log)),
-            requests: None,
+            requests: self.publication.get().map(|publication| publication.requests()),
+            cold_files: 0,
         }
     }
 

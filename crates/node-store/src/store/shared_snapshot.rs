@@ -12,6 +12,7 @@ use crate::shared::{
 };
 use crate::wal::{Entry, Wal};
 use node_core::backend::BackendError;
+use node_core::context::Context;
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
@@ -26,13 +27,18 @@ const CHUNKS: u64 = 128 << 20;
 
 impl Store {
     /// Opens a snapshot of the chain that is published in the shared store `objects`. Nothing is written there. Changes
-    /// are kept in memory and lost when the store is dropped. Failed operations are repeated.
+    /// are kept in memory and lost when the store is dropped. Failed operations are repeated, for a minute and until `context`
+    /// is cancelled.
     ///
     /// # Errors
     /// [`StoreError::NoChain`] if no chain is published. Also fails if the layout is not supported, and if objects are
     /// damaged or cannot be read.
-    pub fn open_shared_snapshot(objects: Arc<dyn Objects>, options: Options) -> Result<Self, BackendError> {
-        let objects = Retrying::new(objects, RetryPolicy::default(), Arc::new(Cancel::default()));
+    pub fn open_shared_snapshot(
+        objects: Arc<dyn Objects>,
+        options: Options,
+        context: &Context,
+    ) -> Result<Self, BackendError> {
+        let objects = Retrying::new(objects, RetryPolicy::default(), Arc::new(Cancel::with(context)));
         let folder = folder(&(Arc::new(objects) as _), &options)?;
         // Merged runs would be kept in memory.
         Self::open_or_begin(Arc::new(folder), None, Options { merge: false, ..options })
@@ -97,7 +103,8 @@ fn attempt(objects: &Arc<dyn Objects>) -> Result<Option<(Content, Vec<Entry>)>, 
         return Ok(None);
     };
     let mut entries = Vec::new();
-    while let Some(step) = reader.poll()? {
+    while !reader.has_caught_up() {
+        let step = reader.poll()?.ok_or(SharedError::Collected(reader.position()))?;
         if let (true, Some(name)) = (step.skips, step.announced) {
             content = reader.manifest(name)?.content;
             entries.clear();

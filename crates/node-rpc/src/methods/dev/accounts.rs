@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 pub(super) fn methods(waiting: &Waiting) -> Vec<Method> {
     let everywhere = ["eth_accounts", "eth_requestAccounts"].map(|name| {
         let about = "The accounts whose keys the node has; empty except on development chains.";
-        Method::new(name, &[], about, |scope, ()| Ok(accounts(scope)))
+        Method::new(name, &[], about, |scope, ()| Ok(accounts(scope))).by_writer()
     });
     let mut methods = Vec::from(everywhere);
     methods.extend(signing());

@@ -3,6 +3,8 @@
 use super::media::file;
 use crate::files::{MemoryFolder, Object};
 use crate::runs::{Run, RunId, RunWriter, RunsShared};
+use crate::shared::fence::place_fence;
+use crate::shared::reader::find_end;
 use crate::shared::*;
 use crate::wal::{Entry, Sequence};
 use node_core::clock::ManualClock;
@@ -143,35 +145,35 @@ fn a_writer_that_was_stalled_is_fenced_although_the_log_was_deleted() {
     assert_eq!(objects.list("log", None).unwrap(), log);
 }
 
-/// Calls a function before the first creation of a name.
+type OnCreation<'a> = Box<dyn FnMut(&str) + Send + 'a>;
+
+/// Calls a function before each object is created or read, as if that took some time; the first one with the name.
 struct Before<'a> {
     objects: Arc<dyn Objects>,
-    name: String,
-    call: Mutex<Option<Box<dyn FnOnce() + Send + 'a>>>,
+    create: Mutex<OnCreation<'a>>,
+    read: Mutex<Box<dyn FnMut() + Send + 'a>>,
 }
 
 impl fmt::Debug for Before<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "before {}", self.name)
+        formatter.write_str("before")
     }
 }
 
 impl Objects for Before<'_> {
     fn create(&self, name: &str, bytes: &[u8]) -> Result<Creation, ObjectsError> {
-        if name == self.name
-            && let Some(call) = self.call.lock().take()
-        {
-            call();
-        }
+        (self.create.lock())(name);
         self.objects.create(name, bytes)
     }
     fn upload(&self, name: &str, content: &dyn Object) -> Result<(), ObjectsError> {
         self.objects.upload(name, content)
     }
     fn get(&self, name: &str) -> Result<Option<Vec<u8>>, ObjectsError> {
+        (self.read.lock())();
         self.objects.get(name)
     }
     fn read(&self, name: &str, ranges: &[Range<u64>]) -> Result<Option<Vec<Vec<u8>>>, ObjectsError> {
+        (self.read.lock())();
         self.objects.read(name, ranges)
     }
     fn size(&self, name: &str) -> Result<Option<u64>, ObjectsError> {
@@ -185,6 +187,43 @@ impl Objects for Before<'_> {
     }
 }
 
+#[test]
+fn a_writer_without_pauses_makes_one_for_its_successor() {
+    let objects: Arc<dyn Objects> = Arc::new(MemoryObjects::default());
+    let running = Mutex::new((acquire(&objects), 0, false));
+    // For each request of the successor, the writer makes one as well, and looks now and then whether it should stop.
+    let write = || {
+        let (writer, requests, pauses) = &mut *running.lock();
+        *requests += 1;
+        *pauses |= *requests % 100 == 0 && writer.is_claimed().unwrap();
+        if !*pauses {
+            let next = writer.last().0 + 1;
+            writer.commit(&entries(next..next + 1)).unwrap();
+        }
+    };
+    let busy = Before {
+        objects: Arc::clone(&objects),
+        create: Mutex::new(Box::new(|_| write())),
+        read: Mutex::new(Box::new(write)),
+    };
+    let last = find_end(&busy).unwrap().map(|end| end.header);
+    let fence = place_fence(&busy, last, 7, 0).unwrap().unwrap();
+    drop(busy);
+    let (mut old, requests, _) = running.into_inner();
+    assert_eq!((fence.epoch, fence.number), (Epoch(2), old.position().number.next()));
+    assert!(requests < 150, "{requests}");
+    assert!(matches!(old.commit(&[]), Err(SharedError::Fenced { by: Some(Epoch(2)) })));
+    assert!(objects.list("claims", None).unwrap().is_empty());
+
+    // One that gave up is forgotten.
+    let new = acquire(&objects);
+    assert!(!new.is_claimed().unwrap());
+    objects.create(&new.epoch().claim(), &[]).unwrap();
+    assert!(new.is_claimed().unwrap());
+    new.refuse_claim().unwrap();
+    assert!(!new.is_claimed().unwrap());
+}
+
 /// It finds the end of the log, and creates its fence there only after that number was used and deleted.
 #[test]
 fn whoever_is_stalled_while_becoming_the_writer_begins_again() {
@@ -192,7 +231,7 @@ fn whoever_is_stalled_while_becoming_the_writer_begins_again() {
     let mut running = acquire(&objects);
     running.commit(&entries(1..2)).unwrap();
     let memory = Arc::clone(&objects);
-    let call = move || {
+    let mut call = Some(move || {
         for id in 1..4 {
             let next = running.last().0 + 1;
             running.commit(&entries(next..next + 1)).unwrap();
@@ -200,9 +239,19 @@ fn whoever_is_stalled_while_becoming_the_writer_begins_again() {
         }
         collect(&*memory, &mut running, Duration::ZERO);
         assert_eq!(memory.get(&LogNumber(4).object()).unwrap(), None);
+    });
+    let mut create = move |name: &str| {
+        if name == LogNumber(4).object()
+            && let Some(mut call) = call.take()
+        {
+            call();
+        }
     };
-    let late =
-        Before { objects: Arc::clone(&objects), name: LogNumber(4).object(), call: Mutex::new(Some(Box::new(call))) };
+    let late = Before {
+        objects: Arc::clone(&objects),
+        create: Mutex::new(Box::new(move |name| create(name))),
+        read: Mutex::new(Box::new(|| ())),
+    };
     let mut writer = acquire(&(Arc::new(late) as Arc<dyn Objects>));
     assert_eq!((writer.epoch(), writer.last()), (Epoch(2), Sequence(4)));
     writer.commit(&entries(5..6)).unwrap();

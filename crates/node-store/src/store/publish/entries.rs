@@ -14,6 +14,11 @@ const OBJECT: u64 = 8 << 20;
 /// Time after a failure until the next attempt, which is in addition to the pauses between requests.
 const PAUSE: Duration = Duration::from_millis(500);
 
+/// Minimum time between two looks whether another server wants to become the writer, and the pause that it then gets to end
+/// the right of this one. It needs a few round trips.
+const LOOK: Duration = Duration::from_secs(1);
+const YIELD: Duration = Duration::from_secs(5);
+
 /// Entries that were read and are not published.
 struct Batch {
     tail: LogTail,
@@ -27,8 +32,14 @@ impl Shared {
     /// Publishes the entries after `from`, until publishing ends.
     pub(super) fn run_publisher(&self, publication: &Publication, from: Sequence) {
         let mut batch = Batch { tail: LogTail::after(from), entries: Vec::new(), bytes: 0, done: from };
-        let (mut last, mut checked) = (Instant::now(), Instant::now());
+        let (mut last, mut checked, mut looked) = (Instant::now(), Instant::now(), Instant::now());
         while let Some((through, seen)) = self.next_entries(publication, batch.done, last) {
+            // Between two signs that an idle writer is alive, there is time enough.
+            let looks = through > batch.done && looked.elapsed() >= LOOK;
+            let yields = looks && publication.yield_to_claimant();
+            if looks {
+                looked = Instant::now();
+            }
             let published = self.publish_entries(publication, &mut batch, through);
             // Before anything is acknowledged.
             let published = publication.check_presence(published, &mut checked);
@@ -36,6 +47,10 @@ impl Shared {
                 Ok(()) => {
                     publication.published(&mut batch, seen, self.log.synced());
                     last = Instant::now();
+                    if yields {
+                        // If this fails, there is another pause.
+                        let _ = publication.writer.lock().refuse_claim();
+                    }
                 }
                 Err(error) => {
                     if let Some(end) = End::of(&error) {
@@ -129,6 +144,17 @@ impl Publication {
             *checked = Instant::now();
         }
         committed
+    }
+
+    /// If another server wants to become the writer, makes a pause in which it can. Returns whether that is so.
+    fn yield_to_claimant(&self) -> bool {
+        // If this fails, the next commit probably does, too, and is repeated.
+        let is_claimed = self.writer.lock().is_claimed().unwrap_or(false);
+        if is_claimed {
+            let (mut state, until) = (self.state.lock(), Instant::now() + YIELD);
+            while state.end.is_none() && !state.closing && !self.entries.wait_until(&mut state, until).timed_out() {}
+        }
+        is_claimed
     }
 
     /// Records that `batch` was published. `synced` is the last durable entry; the one before which `batch` ends was

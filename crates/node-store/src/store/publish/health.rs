@@ -2,7 +2,7 @@
 
 use super::{End, PUBLISHER, Publication, UPLOADER};
 use crate::wal::Wal;
-use node_core::backend::PublicationHealth;
+use node_core::backend::{PublicationHealth, RequestUse};
 use node_core::sources::Sources;
 use std::time::Duration;
 
@@ -10,6 +10,10 @@ use std::time::Duration;
 const TOLERANCE: Duration = Duration::from_secs(10);
 
 impl Publication {
+    pub(in crate::store) fn requests(&self) -> RequestUse {
+        self.counted.usage()
+    }
+
     pub(in crate::store) fn health(&self, log: &Wal) -> PublicationHealth {
         let (synced, bytes) = (log.synced(), log.synced_bytes());
         let outage = self.objects.outage();

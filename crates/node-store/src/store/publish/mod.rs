@@ -18,7 +18,9 @@ pub use restore::RestoreProgress;
 
 use super::{Shared, Store};
 use crate::error::StoreError;
-use crate::shared::{Cancel, Epoch, LogNumber, Objects, RetryPolicy, Retrying, RunFault, SharedError, Witness, Writer};
+use crate::shared::{
+    Cancel, Counted, Epoch, LogNumber, Objects, RetryPolicy, Retrying, RunFault, SharedError, Witness, Writer,
+};
 use crate::wal::{Sequence, Wal};
 use node_core::backend::{BackendError, PublicationHealth};
 use node_core::clock::{Clock, SystemClock};
@@ -57,6 +59,9 @@ pub struct PublishOptions {
     pub closing: Duration,
     /// How failed requests are repeated.
     pub retry: RetryPolicy,
+    /// Cancelled when the process should end: [`Store::publish`] then fails, and changes that wait for the shared store fail
+    /// after `closing`.
+    pub context: Context,
     pub clock: Arc<dyn Clock>,
 }
 
@@ -71,6 +76,7 @@ impl Default for PublishOptions {
             keep_for: Duration::from_secs(24 * 3_600),
             closing: Duration::from_secs(5),
             retry: RetryPolicy::default(),
+            context: Context::unbounded(),
             clock: Arc::new(SystemClock),
         }
     }
@@ -85,6 +91,7 @@ impl fmt::Debug for PublishOptions {
 /// The right to write to a shared store, and how far it has all changes.
 pub(super) struct Publication {
     objects: Arc<Retrying>,
+    counted: Arc<Counted>,
     cancel: Arc<Cancel>,
     options: PublishOptions,
     epoch: u64,
@@ -133,6 +140,8 @@ struct State {
     end: Option<End>,
     /// Whether publishing ends as soon as all durable entries are published.
     closing: bool,
+    /// When publishing must have ended, because the process should.
+    deadline: Option<Instant>,
     /// Whether a change was refused whose entry is in the log, so that memory lacks it.
     has_refused: bool,
 }
@@ -191,11 +200,14 @@ impl Store {
             return Err(StoreError::Volatile.into());
         }
         let options = PublishOptions { interval: options.interval.max(Duration::from_millis(1)), ..options };
-        let cancel = Arc::new(Cancel::default());
-        let objects = Arc::new(Retrying::new(objects, options.retry, Arc::clone(&cancel)));
+        let cancel = Arc::new(Cancel::with(&options.context));
+        let counted = Arc::new(Counted::new(objects));
+        let objects = Arc::new(Retrying::new(Arc::clone(&counted) as _, options.retry, Arc::clone(&cancel)));
         let begun = self.shared.begin_publishing(&objects, &options)?;
+        cancel.release();
         let publication = Arc::new(Publication {
             objects,
+            counted,
             cancel,
             options,
             epoch: begun.writer.epoch().0,
@@ -310,21 +322,35 @@ impl Publication {
         state.wanted = state.wanted.max(sequence);
         self.entries.notify_one();
         while state.published < sequence {
-            if let Some(end) = state.end {
+            if let Some(end) = self.ended(&mut state) {
                 state.has_refused = true;
                 return Err(end.error());
             }
-            self.progress.wait(&mut state);
+            self.progress.wait_for(&mut state, CHECK);
         }
         Ok(())
+    }
+
+    /// Returns why publishing has ended for someone who waits for it, or `None` if they must wait.
+    fn ended(&self, state: &mut State) -> Option<End> {
+        if self.options.context.check().is_err() {
+            let deadline = *state.deadline.get_or_insert_with(|| Instant::now() + self.options.closing);
+            if state.end.is_none() && Instant::now() >= deadline {
+                self.end_in(state, End::Closed);
+            }
+        }
+        state.end
     }
 
     /// Waits as long as too much is not published. A first upload of runs is not waited for.
     pub(super) fn wait_for_room(&self, log: &Wal) {
         let synced = log.synced_bytes();
         let mut state = self.state.lock();
-        while state.end.is_none() && !state.needs_runs && state.lag_bytes(synced) > self.options.max_unpublished {
-            self.progress.wait(&mut state);
+        while !state.needs_runs
+            && state.lag_bytes(synced) > self.options.max_unpublished
+            && self.ended(&mut state).is_none()
+        {
+            self.progress.wait_for(&mut state, CHECK);
         }
     }
 
@@ -336,9 +362,12 @@ impl Publication {
     /// Ends publishing for good. `has_refused` is whether the log has changes that were refused.
     fn end_refusing(&self, end: End, has_refused: bool) {
         let mut state = self.state.lock();
-        state.end.get_or_insert(end);
         state.has_refused |= has_refused;
-        drop(state);
+        self.end_in(&mut state, end);
+    }
+
+    fn end_in(&self, state: &mut State, end: End) {
+        state.end.get_or_insert(end);
         self.stopped.store(true, Ordering::SeqCst);
         self.cancel.cancel();
         self.entries.notify_all();
@@ -347,9 +376,9 @@ impl Publication {
     }
 
     fn close(&self) {
-        let deadline = Instant::now() + self.options.closing;
         let mut state = self.state.lock();
         state.closing = true;
+        let deadline = *state.deadline.get_or_insert_with(|| Instant::now() + self.options.closing);
         self.entries.notify_all();
         self.uploads.notify_all();
         while state.end.is_none() && !self.progress.wait_until(&mut state, deadline).timed_out() {}

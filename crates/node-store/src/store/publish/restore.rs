@@ -5,7 +5,8 @@ use crate::error::StoreError;
 use crate::files::{DiskFolder, File, Folder};
 use crate::runs::{Run, RunId, RunsShared};
 use crate::shared::{
-    self, Chain, Manifest as SharedManifest, Objects, Position, RetryPolicy, Retrying, RunFault, SharedError, SharedRun,
+    self, Cancel, Chain, Manifest as SharedManifest, Objects, Position, RetryPolicy, Retrying, RunFault, SharedError,
+    SharedRun,
 };
 use crate::store::Store;
 use crate::store::manifest::{Listed, Manifest, Meta};
@@ -65,7 +66,8 @@ impl Store {
         if Manifest::read(&**folder)?.is_some() {
             return Err(StoreError::HasChain.into());
         }
-        let objects: Arc<dyn Objects> = Arc::new(Retrying::new(objects, RetryPolicy::default(), Arc::default()));
+        let objects: Arc<dyn Objects> =
+            Arc::new(Retrying::new(objects, RetryPolicy::default(), Arc::new(Cancel::with(context))));
         let mut last = SharedError::Restless { attempts: ATTEMPTS };
         for _ in 0..ATTEMPTS {
             match attempt(folder, &objects, context, &mut progress) {
@@ -142,7 +144,8 @@ fn attempt(
         progress(done);
     }
     // Read after the runs, which takes longer.
-    while let Some(step) = reader.poll()? {
+    while !reader.has_caught_up() {
+        let step = reader.poll()?.ok_or(SharedError::Collected(reader.position()))?;
         if step.skips {
             return Err(Failure::Replaced(SharedError::Restless { attempts: ATTEMPTS }));
         }

@@ -192,7 +192,8 @@ impl Log for Claim {
     }
 }
 
-/// The log as long as another server may be the writer.
+/// The log as long as another server may be the writer, up to where it ended when it was opened. What that server adds
+/// since is compared when it can no longer write.
 struct Preview {
     reader: shared::Reader,
     manifest: Manifest,
@@ -208,10 +209,9 @@ impl Log for Preview {
     }
 
     fn next(&mut self) -> Result<Option<Step>, SharedError> {
-        let step = self.reader.poll()?;
-        if step.is_none() {
-            self.reader.confirm()?;
+        if self.reader.has_caught_up() {
+            return Ok(None);
         }
-        Ok(step)
+        self.reader.poll()?.ok_or(SharedError::Collected(self.reader.position())).map(Some)
     }
 }

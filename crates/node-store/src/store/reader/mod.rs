@@ -46,8 +46,8 @@ const STALE: Duration = Duration::from_secs(10);
 /// step: views that were opened before stay as they are. It reads the new entries of the log, and new runs when the
 /// writer has moved blocks to them; only durable changes are seen.
 ///
-/// Changes of the chain are refused. Records are kept in memory, and those of the writer's pool and filters are not
-/// visible.
+/// Views show the writer's edits of the head's state that no block includes yet. Changes of the chain are refused. Records are
+/// kept in memory, and those of the writer's pool and filters are not visible.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -116,7 +116,7 @@ impl StoreReader {
         require_chain(path.as_ref())?;
         let path = path.as_ref().canonicalize().map_err(StoreError::File)?;
         let folder::Found { source, chain, records } = folder::open(&path, options)?;
-        Self::of(Box::new(source), Visible::new(chain, records), Some(path), None)
+        Self::of(Box::new(source), Visible::new(chain, records)?, Some(path), None)
     }
 
     /// Opens the chain that is published in the shared store `objects`. Failed operations are repeated here.
@@ -127,7 +127,9 @@ impl StoreReader {
     pub fn open_shared(objects: Arc<dyn Objects>, options: SharedOptions) -> Result<Self, BackendError> {
         let (source, visible) = SharedSource::open(objects, options)?;
         let remote = Arc::clone(source.remote());
-        Self::of(Box::new(source), visible, None, Some(remote))
+        let reader = Self::of(Box::new(source), visible, None, Some(Arc::clone(&remote)))?;
+        remote.opened();
+        Ok(reader)
     }
 
     fn of(
@@ -209,6 +211,11 @@ impl StoreReader {
         self.source.lock().genesis_file()
     }
 
+    /// Makes reads fail that wait for the shared store, now or later, so that whoever waits for them need not any longer.
+    pub fn end_reads(&self) {
+        self.remote.iter().for_each(|remote| remote.cancel());
+    }
+
     /// Returns the path of the folder, with symbolic links resolved, or `None` for a shared store.
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
@@ -217,7 +224,7 @@ impl StoreReader {
 
 impl Drop for StoreReader {
     fn drop(&mut self) {
-        self.remote.iter().for_each(|remote| remote.cancel());
+        self.end_reads();
     }
 }
 
@@ -238,7 +245,7 @@ impl Drop for Refreshing {
 
 impl StateBackend for StoreReader {
     fn view(&self) -> Result<Arc<dyn View>, BackendError> {
-        Ok(self.visible.chain())
+        Ok(self.visible.view())
     }
 
     fn append_recording(&self, _block: ExecutedBlock, _writes: &[RecordWrite]) -> Result<(), BackendError> {
@@ -313,6 +320,7 @@ impl StateBackend for StoreReader {
             files: self.visible.chain().rows.tables.parts().count() as u64,
             lag: Some(lag),
             requests: self.remote.as_ref().map(|remote| remote.requests()),
+            cold_files: self.remote.as_ref().map_or(0, |remote| remote.cold_runs()),
             ..BackendHealth::default()
         }
     }

@@ -10,13 +10,14 @@ use crate::keys::Table;
 use crate::rows::{Part, Tables};
 use crate::runs::{Run, RunId, RunsShared};
 use crate::shared::{
-    CacheFolder, Cancel, Counted, Epoch, LogNumber, Manifest, ManifestName, Objects, Reader, RequestCounts,
-    RetryPolicy, Retrying, RunObject, RunReads, SharedError, SharedRun,
+    CacheFolder, Cancel, Counted, Epoch, LogNumber, Manifest, ManifestName, Objects, Reader, RetryPolicy, Retrying,
+    RunObject, RunReads, SharedError, SharedRun,
 };
 use crate::store::Options;
 use crate::wal::Entry;
 use node_core::backend::{CacheUse, RequestUse};
 use node_core::clock::{Clock, SystemClock};
+use node_core::context::Context;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -53,11 +54,19 @@ pub struct SharedOptions {
     pub max_lag: Option<Duration>,
     /// How failed requests are repeated. Whoever waits for them tries again later.
     pub retry: RetryPolicy,
+    /// Ends the opening of the store if it is cancelled.
+    pub context: Context,
 }
 
 impl Default for SharedOptions {
     fn default() -> Self {
-        Self { cache_bytes: Options::default().cache_bytes, disk: None, max_lag: None, retry: RETRIES }
+        Self {
+            cache_bytes: Options::default().cache_bytes,
+            disk: None,
+            max_lag: None,
+            retry: RETRIES,
+            context: Context::unbounded(),
+        }
     }
 }
 
@@ -69,11 +78,18 @@ pub(super) struct Remote {
     reads: Arc<RunReads>,
     /// The writer's time of the newest object whose entries are visible, in milliseconds.
     newest: AtomicU64,
+    /// The number of runs that the warmer has yet to read.
+    cold: Arc<AtomicU64>,
     max_lag: Option<Duration>,
 }
 
 impl Remote {
-    /// Makes operations fail that would be repeated.
+    /// Makes operations continue when the context of the opening is cancelled.
+    pub(super) fn opened(&self) {
+        self.cancel.release();
+    }
+
+    /// Makes operations fail that would be repeated or wait for a response.
     pub(super) fn cancel(&self) {
         self.cancel.cancel();
     }
@@ -110,9 +126,13 @@ impl Remote {
         self.reads.disk_usage()
     }
 
+    /// Returns the number of runs whose indexes and filters have yet to be read into the cache.
+    pub(super) fn cold_runs(&self) -> u64 {
+        self.cold.load(Ordering::Relaxed)
+    }
+
     pub(super) fn requests(&self) -> RequestUse {
-        let RequestCounts { reads, read_bytes, writes, written_bytes, failures } = self.counted.counts();
-        RequestUse { reads, read_bytes, writes, written_bytes, failures }
+        self.counted.usage()
     }
 }
 
@@ -145,8 +165,8 @@ pub(super) struct SharedSource {
 impl SharedSource {
     /// Opens the store at its newest manifest.
     pub(super) fn open(objects: Arc<dyn Objects>, options: SharedOptions) -> Result<(Self, Visible), StoreError> {
-        let SharedOptions { cache_bytes, disk, max_lag, retry } = options;
-        let cancel = Arc::new(Cancel::default());
+        let SharedOptions { cache_bytes, disk, max_lag, retry, context } = options;
+        let cancel = Arc::new(Cancel::with(&context));
         let counted = Arc::new(Counted::new(objects));
         let retrying = Arc::new(Retrying::new(Arc::clone(&counted) as _, retry, Arc::clone(&cancel)));
         let objects: Arc<dyn Objects> = Arc::clone(&retrying) as _;
@@ -158,13 +178,21 @@ impl SharedSource {
         let reads = Arc::new(RunReads::new(Arc::clone(&objects), cache.as_ref())?);
         let options = Options { cache_bytes, ..Options::default() };
         let (runs, caches) = new_caches(&options);
-        let remote =
-            Remote { cancel, retrying, counted, reads: Arc::clone(&reads), newest: AtomicU64::new(0), max_lag };
+        let warmer = Warmer::start(&reads)?;
+        let remote = Remote {
+            cancel,
+            retrying,
+            counted,
+            reads: Arc::clone(&reads),
+            newest: AtomicU64::new(0),
+            cold: Arc::clone(warmer.cold()),
+            max_lag,
+        };
         let mut source = Self {
             remote: Arc::new(remote),
             objects,
             options,
-            warmer: Warmer::start(&reads)?,
+            warmer,
             runs,
             caches,
             epochs: BTreeMap::new(),
@@ -181,7 +209,7 @@ impl SharedSource {
         let [numbered, keyed] = source.parts(&manifest, None)?;
         let newer = source.in_runs(&manifest, Arc::new(Tables::new(numbered, keyed)))?;
         source.adopt(manifest, &newer.chain.rows.tables);
-        let visible = Visible::new(newer.chain, newer.replaced.unwrap_or_default());
+        let visible = Visible::new(newer.chain, newer.replaced.unwrap_or_default())?;
         Ok((source, visible))
     }
 
@@ -293,8 +321,8 @@ impl SharedSource {
         self.unapplied.clear();
         (self.announced, self.skips) = (None, false);
         self.reader = Some(reader);
-        // Nothing is visible before the end was read: until then, the chain may end before the visible one.
-        while self.read_objects()? {
+        // Nothing is visible before this end was read: until then, the chain may end before the visible one.
+        while self.read_objects()? && !self.reader.as_ref().is_some_and(Reader::has_caught_up) {
             if self.skips
                 && let (Some(name), Some(reader)) = (self.announced, &self.reader)
             {

@@ -6,30 +6,52 @@ use crate::error::StoreError;
 use crate::rows::{Part, Tables};
 use crate::side_blocks::SideBlocks;
 use crate::store::open::{Logged, apply, read_records};
-use node_core::backend::{BackendError, HeadChange, HeadListener, RecordKind, RecordValues, RecordWrite};
+use node_core::backend::{
+    BackendError, HeadChange, HeadListener, LayeredView, RecordKind, RecordValues, RecordWrite, View, records_of_kind,
+};
 use node_core::block::BlockRef;
+use node_core::edits::pending_changes;
+use node_core::state::StateChanges;
 use node_types::BlockNumber;
 use parking_lot::RwLock;
 use std::io;
 use std::sync::Arc;
 
 /// The kinds of records that belong to the chain. Others belong to the process that wrote them: its pool and filters.
-const CHAIN_RECORDS: [RecordKind; 2] = [RecordKind::ChainId, RecordKind::EditedBlock];
+const CHAIN_RECORDS: [RecordKind; 3] = [RecordKind::ChainId, RecordKind::EditedBlock, RecordKind::PendingEdit];
 
 /// What a reader shows: the chain and its records.
 pub(super) struct Visible {
-    current: RwLock<Arc<ChainVersion>>,
+    current: RwLock<Current>,
     pub(super) records: RwLock<RecordValues>,
     pub(super) listeners: RwLock<Vec<Arc<dyn HeadListener>>>,
 }
 
+#[derive(Clone)]
+struct Current {
+    chain: Arc<ChainVersion>,
+    /// Edits of the state of its head that no block includes yet.
+    edits: Option<Arc<StateChanges>>,
+}
+
 impl Visible {
-    pub(super) fn new(chain: ChainVersion, records: RecordValues) -> Self {
-        Self { current: RwLock::new(Arc::new(chain)), records: RwLock::new(records), listeners: RwLock::default() }
+    pub(super) fn new(chain: ChainVersion, records: RecordValues) -> Result<Self, StoreError> {
+        let current = Current { edits: edits(&records, chain.head)?, chain: Arc::new(chain) };
+        Ok(Self { current: RwLock::new(current), records: RwLock::new(records), listeners: RwLock::default() })
     }
 
     pub(super) fn chain(&self) -> Arc<ChainVersion> {
-        Arc::clone(&self.current.read())
+        Arc::clone(&self.current.read().chain)
+    }
+
+    /// Returns the chain, with the edits of its head.
+    pub(super) fn view(&self) -> Arc<dyn View> {
+        let Current { chain, edits } = self.current.read().clone();
+        let head = chain.head.number;
+        match edits {
+            Some(edits) => Arc::new(LayeredView::with_edits(chain, head, edits)),
+            None => chain,
+        }
     }
 
     /// Replaces the runs by others with the same rows. Returns the chain.
@@ -37,7 +59,7 @@ impl Visible {
         let mut chain = ChainVersion::clone(&self.chain());
         chain.rows.tables = Arc::new(chain.rows.tables.with_same_rows(numbered, keyed));
         let chain = Arc::new(chain);
-        *self.current.write() = Arc::clone(&chain);
+        self.current.write().chain = Arc::clone(&chain);
         chain
     }
 
@@ -45,11 +67,17 @@ impl Visible {
     pub(super) fn forget_above_head(&self) {
         let mut chain = ChainVersion::clone(&self.chain());
         chain.forget_above_head();
-        *self.current.write() = Arc::new(chain);
+        self.current.write().chain = Arc::new(chain);
     }
 
-    /// Replaces the records of the chain by `replaced`, if it is given, and applies `writes` to them.
-    fn write(&self, replaced: Option<RecordValues>, writes: Vec<RecordWrite>) {
+    /// Replaces the records of the chain by `replaced`, if it is given, and applies `writes` to them. Returns the edits of
+    /// the block `head` among them.
+    fn write(
+        &self,
+        replaced: Option<RecordValues>,
+        writes: Vec<RecordWrite>,
+        head: BlockRef,
+    ) -> Result<Option<Arc<StateChanges>>, StoreError> {
         let mut records = self.records.write();
         if let Some(replaced) = replaced {
             records.retain(|(kind, _), _| !CHAIN_RECORDS.contains(kind));
@@ -57,6 +85,7 @@ impl Visible {
         }
         let of_chain = writes.into_iter().filter(|write| CHAIN_RECORDS.contains(&write.kind()));
         of_chain.for_each(|write| write.apply(&mut records));
+        edits(&records, head)
     }
 }
 
@@ -102,14 +131,24 @@ impl Newer {
     pub(super) fn publish(&mut self, visible: &Visible) -> Result<(), StoreError> {
         let old = visible.chain();
         let change = if old.head == self.chain.head { None } else { Some(difference(&old, &self.chain)?) };
-        visible.write(self.replaced.take(), std::mem::take(&mut self.writes));
-        *visible.current.write() = Arc::new(self.chain.clone());
+        let edits = if change.is_none() && self.replaced.is_none() && self.writes.is_empty() {
+            visible.current.read().edits.clone()
+        } else {
+            visible.write(self.replaced.take(), std::mem::take(&mut self.writes), self.chain.head)?
+        };
+        *visible.current.write() = Current { chain: Arc::new(self.chain.clone()), edits };
         if let Some(change) = change {
             let listeners = visible.listeners.read().clone();
             listeners.iter().for_each(|listener| listener.head_changed(&change));
         }
         Ok(())
     }
+}
+
+/// Returns the edits of the block `head` that no block includes yet.
+fn edits(records: &RecordValues, head: BlockRef) -> Result<Option<Arc<StateChanges>>, StoreError> {
+    let pending = records_of_kind(records, RecordKind::PendingEdit);
+    Ok(pending_changes(&pending, head.hash).map_err(unwrap)?.map(Arc::new))
 }
 
 /// Returns the blocks that left the chain and those that joined it.

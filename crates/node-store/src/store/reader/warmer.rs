@@ -5,7 +5,7 @@ use crate::shared::RunReads;
 use parking_lot::{Condvar, Mutex};
 use std::collections::HashMap;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 
@@ -22,6 +22,8 @@ struct Shared {
     changed: Condvar,
     /// Set when there is other work, or none any longer.
     stop: AtomicBool,
+    /// The number of runs that are yet to be read.
+    cold: Arc<AtomicU64>,
 }
 
 #[derive(Default)]
@@ -40,9 +42,15 @@ impl Warmer {
         Ok(Self { shared, thread: Some(thread) })
     }
 
+    /// Returns the number of runs that are yet to be read.
+    pub(super) fn cold(&self) -> &Arc<AtomicU64> {
+        &self.shared.cold
+    }
+
     /// Begins to read those of `runs`, instead of others.
     pub(super) fn warm(&self, runs: Vec<Arc<Run>>, caches: &RunsShared) {
         let mut work = self.shared.work.lock();
+        self.shared.cold.store(runs.len() as u64, Ordering::Relaxed);
         work.runs = Some(runs);
         work.cache = caches.cache.usage().capacity;
         self.shared.stop.store(true, Ordering::Relaxed);
@@ -60,6 +68,14 @@ impl Drop for Warmer {
 }
 
 impl Shared {
+    /// Sets the number of runs that are yet to be read, unless there is other work.
+    fn count(&self, cold: u64) {
+        let work = self.work.lock();
+        if work.runs.is_none() {
+            self.cold.store(cold, Ordering::Relaxed);
+        }
+    }
+
     fn run(&self, reads: &Weak<RunReads>) {
         // The bytes of the runs that were read completely.
         let mut warm = HashMap::new();
@@ -83,7 +99,10 @@ impl Shared {
             let mut left = i64::try_from(capacity / 2).unwrap_or(i64::MAX);
             runs.sort_unstable_by_key(|run| run.size());
             warm.retain(|id, _| runs.iter().any(|run| run.id() == *id));
+            let mut cold = runs.len() as u64;
             for run in runs {
+                self.count(cold);
+                cold -= 1;
                 if let Some(bytes) = warm.get(&run.id()) {
                     left -= bytes;
                     continue;
@@ -100,6 +119,8 @@ impl Shared {
                     break;
                 }
             }
+            // The others do not fit into the cache.
+            self.count(0);
         }
     }
 }

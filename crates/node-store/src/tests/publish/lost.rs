@@ -154,7 +154,11 @@ fn whoever_reads_a_log_with_a_gap_says_what_is_missing() {
     };
     let restored = Store::restore_in(&FaultyDisk::new().folder(), Arc::clone(&objects), &Context::unbounded(), drop);
     assert!(is_named(reason(restored)));
-    assert!(is_named(reason(Store::open_shared_snapshot(Arc::clone(&objects), Options::default()))));
+    assert!(is_named(reason(Store::open_shared_snapshot(
+        Arc::clone(&objects),
+        Options::default(),
+        &Context::unbounded()
+    ))));
     assert!(is_named(reason(StoreReader::open_shared(Arc::clone(&objects), SharedOptions::default()))));
     assert!(is_named(reason(open(&disk, genesis).publish(Arc::clone(&objects), options))));
     // Nobody has written anything.

@@ -6,12 +6,13 @@ mod model;
 use super::small;
 use crate::files::faults::FaultyDisk;
 use crate::shared::faults::{FaultyObjects, Rates};
-use crate::shared::{MemoryObjects, Objects, Reader, RetryPolicy};
-use crate::{Options, PublishOptions, RestoreProgress, Store, StoreError, SyncPolicy};
+use crate::shared::{Fault, FolderObjects, MemoryObjects, Objects, Reader, RetryPolicy};
+use crate::{Options, PublishOptions, RestoreProgress, SharedOptions, Store, StoreError, StoreReader, SyncPolicy};
 use node_core::backend::suite::{Random, TestChain, check_view};
 use node_core::backend::{BackendError, Record, RecordKind, RecordWrite, StateBackend};
 use node_core::block::ExecutedBlock;
 use node_core::context::Context;
+use node_core::sources::Sources;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -350,4 +351,85 @@ fn reason_of(error: BackendError) -> StoreError {
 fn a_store_without_a_chain_cannot_be_restored() {
     let restored = Store::restore_in(&FaultyDisk::new().folder(), memory(), &Context::unbounded(), drop);
     assert!(matches!(reason(restored), StoreError::NothingPublished));
+}
+
+/// Each block waits for the store, and the next one is appended at once.
+#[test]
+fn a_writer_that_publishes_without_a_pause_is_followed() {
+    let (medium, mut random) = (memory(), Random(11));
+    let chain = random.chain(2_000);
+    let genesis = chain.blocks()[0].clone();
+    let slow = Arc::new(FaultyObjects::new(Arc::clone(&medium), 1, Rates::default()));
+    slow.set_delay(Duration::from_millis(5));
+    let (slow, options) =
+        (slow as Arc<dyn Objects>, PublishOptions { manifest_interval: Duration::from_secs(3_600), ..quick(true) });
+    let store = open(&FaultyDisk::new(), &genesis);
+    store.publish(Arc::clone(&slow), options.clone()).unwrap();
+    settle(&store);
+    let fenced = thread::scope(|scope| {
+        let writing = scope.spawn(|| chain.above(0).into_iter().find_map(|block| store.append(block).err()));
+        let successor = open(&restore(&slow), &genesis);
+        successor.publish(Arc::clone(&slow), options).unwrap();
+        assert_eq!(successor.health().publication.unwrap().epoch, 2);
+        writing.join().unwrap()
+    });
+    assert!(matches!(reason(Err::<(), _>(fenced.unwrap())), StoreError::Fenced { by: Some(_) }));
+}
+
+#[test]
+fn whoever_waits_for_a_store_that_fails_ends_when_the_process_should() {
+    let (objects, mut random) = (memory(), Random(12));
+    let chain = random.chain(3);
+    let faulty = Arc::new(FaultyObjects::new(objects, 1, Rates::default()));
+    let objects: Arc<dyn Objects> = Arc::clone(&faulty) as _;
+    let context = Context::unbounded();
+    let closing = Duration::from_millis(200);
+    let retry = RetryPolicy { deadline: Duration::from_secs(600), ..quick(true).retry };
+    let options = PublishOptions { closing, retry, context: context.clone(), ..quick(true) };
+    let store = open(&FaultyDisk::new(), &chain.blocks()[0]);
+    store.publish(Arc::clone(&objects), options.clone()).unwrap();
+    append(&store, &chain.up_to(2), 0);
+    faulty.set_rates(Rates { failed: 100, ..Rates::default() });
+    let begun = Instant::now();
+    let (refused, started) = thread::scope(|scope| {
+        let change = scope.spawn(|| store.append(chain.head().clone()));
+        let starts: [Box<dyn FnOnce() -> Result<(), BackendError> + Send>; 4] = [
+            Box::new(|| open(&FaultyDisk::new(), &chain.blocks()[0]).publish(Arc::clone(&objects), options).map(drop)),
+            Box::new(|| Store::restore_in(&FaultyDisk::new().folder(), Arc::clone(&objects), &context, drop).map(drop)),
+            Box::new(|| Store::open_shared_snapshot(Arc::clone(&objects), Options::default(), &context).map(drop)),
+            Box::new(|| {
+                let options = SharedOptions { context: context.clone(), retry, ..SharedOptions::default() };
+                StoreReader::open_shared(Arc::clone(&objects), options).map(drop)
+            }),
+        ];
+        let started = starts.map(|start| scope.spawn(start));
+        thread::sleep(Duration::from_millis(100));
+        assert!(!change.is_finished() && !started.iter().any(|start| start.is_finished()));
+        context.cancel();
+        (change.join().unwrap(), started.map(|start| start.join().unwrap()))
+    });
+    assert!(matches!(reason(refused), StoreError::Unpublished));
+    for started in started {
+        assert!(matches!(started, Err(BackendError::Interrupted(_))), "{started:?}");
+    }
+    drop(store);
+    assert!(begun.elapsed() < Duration::from_secs(5));
+}
+
+#[test]
+fn a_truncated_object_is_damage_and_no_outage() {
+    let (folder, mut random) = (tempfile::tempdir().unwrap(), Random(13));
+    let objects: Arc<dyn Objects> = Arc::new(FolderObjects::new(folder.path()));
+    let chain = random.chain(3);
+    let store = open(&FaultyDisk::new(), &chain.blocks()[0]);
+    store.publish(Arc::clone(&objects), quick(true)).unwrap();
+    append(&store, &chain, 0);
+    settle(&store);
+    drop(store);
+    let last = objects.list("log", None).unwrap().pop().unwrap();
+    std::fs::write(folder.path().join(&last), b"NODE").unwrap();
+    let error = StoreReader::open_shared(objects, SharedOptions::default()).map(drop);
+    let error = reason(error);
+    assert_eq!(error.shared_fault(), Some(Fault::Permanent));
+    assert!(Sources(&error).to_string().contains(&format!("cannot read {last} in the shared store: it is truncated")));
 }

@@ -105,7 +105,9 @@ impl Process {
                 self.writer.collected(&collection);
                 Ok(())
             }
-            37..39 => self.writer.sweep().run(&*self.objects).map(drop),
+            37 => self.writer.sweep().run(&*self.objects).map(drop),
+            38 if self.writer.is_claimed()? => self.writer.refuse_claim(),
+            38 => Ok(()),
             // The process is killed.
             _ => Err(SharedError::Fenced { by: None }),
         }

@@ -8,6 +8,7 @@ use crate::{Store, SyncPolicy};
 use node_core::backend::RecordWrite;
 use node_core::backend::suite::{self, Random};
 use node_core::clock::{Clock, ManualClock, SystemClock};
+use node_core::context::Context;
 use parking_lot::Mutex as TestMutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -258,7 +259,8 @@ fn a_snapshot_of_a_shared_store_is_complete() {
     publisher.commit(&store);
     let before = objects.list("runs", None).unwrap();
 
-    let mut snapshot = Store::open_shared_snapshot(Arc::clone(&objects), Options::default()).unwrap();
+    let mut snapshot =
+        Store::open_shared_snapshot(Arc::clone(&objects), Options::default(), &Context::unbounded()).unwrap();
     check_view(&*snapshot.view().unwrap(), &chain);
     assert_eq!(snapshot.stats().unwrap().head, chain.head().header.block_ref());
     let context = node_core::context::Context::unbounded();
