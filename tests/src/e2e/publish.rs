@@ -356,7 +356,7 @@ fn a_store_within_a_folder_of_the_server_is_refused() {
     let path = |name: &str| place.path(name);
     let first = place.dev("data", "--publish", &[]);
     assert!(send(&first)["result"].is_string());
-    drop(first);
+    first.end("TERM");
     symlink(path("data"), path("link")).unwrap();
     let inside = |name: &str| format!("file://{}", path(name));
     let (data, other, url) = (path("data"), path("other"), place.url());

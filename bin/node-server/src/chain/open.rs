@@ -370,9 +370,10 @@ pub(crate) fn evm(spec: &Arc<ChainSpec>, caches: &CacheOptions) -> Arc<EvmExecut
 }
 
 /// If `chain` is in a shared store, checks that it has all runs, so that all missing ones are named.
-pub(crate) fn check_runs(chain: &ReadableChain) -> Result<(), CommandError> {
+pub(crate) fn check_runs(chain: &ReadableChain, context: &Context) -> Result<(), CommandError> {
     let Some(url) = &chain.shared.store else { return Ok(()) };
-    Store::check_shared_runs(options::open_objects(url)?).map_err(|error| CommandError::shared_store(url, error))
+    Store::check_shared_runs(options::open_objects(url)?, context)
+        .map_err(|error| CommandError::shared_store(url, error))
 }
 
 /// Opens a snapshot of an existing chain for `command`, whose name appears in errors. A server may continue to use

@@ -39,7 +39,7 @@ impl VerifyCommandOptions {
 pub(crate) fn run(options: &VerifyCommandOptions) -> Result<(), CommandError> {
     let json = options.json();
     let shutdown = Shutdown::on_signals()?;
-    open::check_runs(&options.inspect.chain)?;
+    open::check_runs(&options.inspect.chain, shutdown.context())?;
     let mut store = open::open_snapshot(&options.inspect.chain, "verify", shutdown.context())?;
     let head = store.view()?.head().number;
     if options.from > head {

@@ -47,12 +47,12 @@ impl Store {
 
 impl Store {
     /// Checks that the shared store `objects` has all runs that its newest manifest lists, with the right lengths. Does not
-    /// read them.
+    /// read them. Fails if `context` is cancelled.
     ///
     /// # Errors
     /// [`SharedError::Runs`], which names all that are missing, and errors of finding the manifest.
-    pub fn check_shared_runs(objects: Arc<dyn Objects>) -> Result<(), BackendError> {
-        let objects = Retrying::new(objects, RetryPolicy::default(), Arc::new(Cancel::default()));
+    pub fn check_shared_runs(objects: Arc<dyn Objects>, context: &Context) -> Result<(), BackendError> {
+        let objects = Retrying::new(objects, RetryPolicy::default(), Arc::new(Cancel::with(context)));
         Ok(shared::check_runs(&(Arc::new(objects) as _)).map_err(StoreError::from)?)
     }
 }

@@ -195,7 +195,7 @@ fn a_run_that_is_missing_or_damaged_is_named_and_the_writer_uploads_it_again() {
         format!("{short} has {} bytes instead of {}", original.len() / 2, original.len()),
     ];
     let restored = run_fault(reason(restore()));
-    let verified = run_fault(reason(Store::check_shared_runs(Arc::clone(&objects))));
+    let verified = run_fault(reason(Store::check_shared_runs(Arc::clone(&objects), &Context::unbounded())));
     for text in [&restored, &verified] {
         assert!(expected.iter().all(|fault| text.contains(fault)), "{text}");
     }
@@ -213,7 +213,7 @@ fn a_run_that_is_missing_or_damaged_is_named_and_the_writer_uploads_it_again() {
     let uploaded = store.health().publication.unwrap().uploaded_bytes;
     assert!(uploaded > 0);
     drop(store);
-    Store::check_shared_runs(Arc::clone(&objects)).unwrap();
+    Store::check_shared_runs(Arc::clone(&objects), &Context::unbounded()).unwrap();
     let error = reason(restore());
     assert!(
         matches!(&error, StoreError::Shared(error @ SharedError::DamagedRun { .. }) if error.to_string().contains(short)),
