@@ -45,6 +45,7 @@ pub mod assembly;
 pub mod backend;
 pub mod block;
 pub mod clock;
+pub mod collecting;
 pub mod context;
 pub mod cost;
 pub mod crypto;

@@ -38,6 +38,9 @@ pub enum BackendError {
     /// Another process, or another part of this process, has opened the folder.
     #[error("the folder is in use by another process")]
     Locked { path: PathBuf },
+    /// Something that is not stored here cannot be read from the chain that this one continues.
+    #[error("the upstream cannot be read")]
+    Upstream(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
     /// This process no longer writes the chain: another one does, or the store for which it wrote has disappeared.

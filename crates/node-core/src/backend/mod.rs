@@ -20,6 +20,7 @@
 //! * [`View::log_candidates`] may return logs that do not match, even every log of the range, but must not leave out
 //!   any that match.
 
+mod base;
 mod branch;
 mod candidates;
 mod error;
@@ -32,6 +33,7 @@ mod state_cache;
 pub mod suite;
 mod view;
 
+pub use base::{BaseRead, BaseState};
 pub use branch::{Branch, GrowingBranch};
 pub use error::BackendError;
 pub use health::{BackendHealth, CacheUse, PublicationHealth, RequestUse};

@@ -1,6 +1,7 @@
 //! A cache of accounts and slots of one state.
 
 use super::{AccountProof, BackendError, StateView};
+use crate::collecting;
 use crate::state::{AccountState, StateChanges};
 use node_types::{Address, Bytes, H256, U256};
 use parking_lot::Mutex;
@@ -83,7 +84,9 @@ impl StateView for CachedState<'_> {
             return Ok(*account);
         }
         let account = self.state.account(address)?;
-        self.cache.0.lock().insert_account(address, account);
+        if !collecting::lacks_something() {
+            self.cache.0.lock().insert_account(address, account);
+        }
         Ok(account)
     }
 
@@ -92,7 +95,9 @@ impl StateView for CachedState<'_> {
             return Ok(*value);
         }
         let value = self.state.storage(address, slot)?;
-        self.cache.0.lock().insert_slot(address, slot, value);
+        if !collecting::lacks_something() {
+            self.cache.0.lock().insert_slot(address, slot, value);
+        }
         Ok(value)
     }
 

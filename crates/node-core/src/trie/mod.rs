@@ -1,6 +1,7 @@
 //! Merkle Patricia tries (Yellow Paper, appendix D): the encoding of nodes, and a trie in memory. Paths and the
 //! verification of proofs are in node-types.
 
+mod decode;
 mod encode;
 mod node;
 mod sorted;
@@ -9,6 +10,7 @@ mod update;
 #[cfg(test)]
 mod tests;
 
+pub use decode::{DecodedNode, Found, find};
 pub use encode::{Reference, encode_branch, encode_extension, encode_leaf};
 pub use node_types::trie::{MalformedNode, NibblePath, ProofError, verify_proof};
 pub use sorted::sorted_root;

@@ -1,0 +1,218 @@
+//! Collecting what a piece of work lacks, instead of fetching one thing after the other.
+//!
+//! Code that is executed on a [`BaseState`] finds out only step by step what it reads. [`gather`] executes it first on
+//! what is known: an account that is not known does not exist then, and a slot has the value zero. The result of that
+//! execution is discarded, and everything that it lacked is fetched together. This is repeated until nothing is lacking.
+
+use crate::backend::{BackendError, BaseRead, BaseState};
+use crate::waiting;
+use node_types::{Address, H256};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Maximum number of executions whose results are discarded. Afterwards, whatever is lacking is fetched when it is read.
+const MAX_ROUNDS: usize = 32;
+
+/// What one piece of work lacks in one state.
+struct Lacking {
+    root: H256,
+    state: Arc<dyn BaseState>,
+    reads: BTreeMap<Address, BTreeSet<H256>>,
+}
+
+thread_local! {
+    /// `None` unless the work on this thread collects.
+    static LACKING: RefCell<Option<Vec<Lacking>>> = const { RefCell::new(None) };
+}
+
+/// Restores the state of the thread, even if the work panics.
+struct Restore(Option<Vec<Lacking>>);
+
+impl Drop for Restore {
+    fn drop(&mut self) {
+        LACKING.set(self.0.take());
+    }
+}
+
+/// Runs `work` until it lacks nothing, and returns its last result. All other results are discarded, so `work` must
+/// have no effects that a repetition does not undo.
+///
+/// # Errors
+/// Those of the last run, and failures to fetch what a run lacked.
+pub fn gather<T, E: From<BackendError>>(mut work: impl FnMut() -> Result<T, E>) -> Result<T, E> {
+    if is_collecting() {
+        return work();
+    }
+    for _ in 0..MAX_ROUNDS {
+        let (result, lacking) = collect(&mut work);
+        if lacking.is_empty() {
+            return result;
+        }
+        for Lacking { state, reads, .. } in lacking {
+            let read = |(address, slots): (_, BTreeSet<_>)| BaseRead { address, slots: slots.into_iter().collect() };
+            state.fetch(&reads.into_iter().map(read).collect::<Vec<_>>())?;
+        }
+    }
+    work()
+}
+
+fn collect<T>(work: impl FnOnce() -> T) -> (T, Vec<Lacking>) {
+    let restore = Restore(LACKING.replace(Some(Vec::new())));
+    let result = work();
+    let lacking = LACKING.take().unwrap_or_default();
+    drop(restore);
+    (result, lacking)
+}
+
+fn is_collecting() -> bool {
+    LACKING.with_borrow(Option::is_some)
+}
+
+/// Returns whether the work on this thread has gone on without something, so that its result will be discarded. What it
+/// reads must then not be kept in a cache.
+pub fn lacks_something() -> bool {
+    LACKING.with_borrow(|lacking| lacking.as_ref().is_some_and(|lacking| !lacking.is_empty()))
+}
+
+/// Records that an account of a state with this root, or a slot of it, is read but not known. `state` returns that
+/// state. Returns whether the work goes on without it; otherwise it must be fetched now.
+pub fn record(root: H256, state: impl FnOnce() -> Arc<dyn BaseState>, address: Address, slot: Option<H256>) -> bool {
+    // A thread that may not wait cannot fetch it later either.
+    if !waiting::is_allowed() {
+        return false;
+    }
+    LACKING.with_borrow_mut(|lacking| {
+        let Some(lacking) = lacking else { return false };
+        let index = lacking.iter().position(|lacking| lacking.root == root).unwrap_or_else(|| {
+            lacking.push(Lacking { root, state: state(), reads: BTreeMap::new() });
+            lacking.len() - 1
+        });
+        lacking[index].reads.entry(address).or_default().extend(slot);
+        true
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use node_types::consensus::Account;
+    use node_types::trie::NibblePath;
+    use node_types::{Bytes, U256};
+    use parking_lot::Mutex;
+
+    /// A state in which the nonce of each account is the last byte of its address, and each slot has its name as value.
+    #[derive(Clone, Debug, Default)]
+    struct Distant(Arc<Mutex<Steps>>);
+
+    #[derive(Debug, Default)]
+    struct Steps {
+        known: BTreeSet<(Address, Option<H256>)>,
+        fetched: Vec<Vec<BaseRead>>,
+    }
+
+    impl Distant {
+        fn lacks(&self, address: Address, slot: Option<H256>) -> Result<bool, BackendError> {
+            if self.0.lock().known.contains(&(address, slot)) {
+                return Ok(false);
+            }
+            if record(self.root(), || Arc::new(self.clone()), address, slot) {
+                return Ok(true);
+            }
+            self.fetch(&[BaseRead { address, slots: slot.into_iter().collect() }])?;
+            Ok(false)
+        }
+    }
+
+    impl BaseState for Distant {
+        fn root(&self) -> H256 {
+            H256::repeat_byte(7)
+        }
+
+        fn account(&self, address: Address) -> Result<Option<Account>, BackendError> {
+            let account = Account { nonce: address.0[19].into(), ..Account::default() };
+            Ok((!self.lacks(address, None)?).then_some(account))
+        }
+
+        fn storage(&self, address: Address, slot: H256) -> Result<U256, BackendError> {
+            let lacks = self.lacks(address, Some(slot))?;
+            Ok(if lacks { U256::zero() } else { U256::from_big_endian(slot.as_bytes()) })
+        }
+
+        fn code(&self, _hash: H256) -> Result<Option<Bytes>, BackendError> {
+            Ok(None)
+        }
+
+        fn fetch(&self, reads: &[BaseRead]) -> Result<(), BackendError> {
+            let Steps { known, fetched } = &mut *self.0.lock();
+            for BaseRead { address, slots } in reads {
+                known.insert((*address, None));
+                known.extend(slots.iter().map(|slot| (*address, Some(*slot))));
+            }
+            fetched.push(reads.to_vec());
+            Ok(())
+        }
+
+        fn node(&self, _hash: H256) -> Result<Option<Bytes>, BackendError> {
+            Ok(None)
+        }
+
+        fn resolve(&self, _: Option<Address>, _: &NibblePath, _: H256) -> Result<Bytes, BackendError> {
+            Ok(Bytes::new())
+        }
+    }
+
+    fn address(n: u8) -> Address {
+        Address::from_low_u64_be(n.into())
+    }
+
+    fn slot(n: u64) -> H256 {
+        H256::from_low_u64_be(n)
+    }
+
+    #[test]
+    fn what_does_not_depend_on_other_reads_is_fetched_together() {
+        let state = Distant::default();
+        let work = || -> Result<u64, BackendError> {
+            let nonces: u64 = (1..4)
+                .map(|n| Ok(state.account(address(n))?.map_or(0, |account| account.nonce)))
+                .sum::<Result<_, BackendError>>()?;
+            // Depends on the accounts, and the next on these slots.
+            let slots: u64 = (0..nonces)
+                .map(|n| Ok(state.storage(address(1), slot(n))?.low_u64()))
+                .sum::<Result<_, BackendError>>()?;
+            Ok(if slots > 0 { state.storage(address(9), slot(slots))?.low_u64() } else { 0 })
+        };
+        assert_eq!(gather(work).unwrap(), 15);
+        let reads =
+            |n, slots: &[u64]| BaseRead { address: address(n), slots: slots.iter().map(|n| slot(*n)).collect() };
+        let expected = [
+            vec![reads(1, &[]), reads(2, &[]), reads(3, &[])],
+            vec![reads(1, &[0, 1, 2, 3, 4, 5])],
+            vec![reads(9, &[15])],
+        ];
+        assert_eq!(state.0.lock().fetched, expected);
+        // Nothing is lacking any longer.
+        assert_eq!(gather(work).unwrap(), 15);
+        assert_eq!(state.0.lock().fetched.len(), 3);
+        assert!(!is_collecting() && !lacks_something());
+    }
+
+    #[test]
+    fn work_that_always_reads_something_new_ends() {
+        let state = Distant::default();
+        let mut n = 0;
+        let read = gather(|| {
+            n += 1;
+            state.storage(address(1), slot(n))
+        });
+        assert_eq!(read.unwrap(), U256::from(MAX_ROUNDS + 1));
+    }
+
+    #[test]
+    fn threads_that_must_not_wait_do_not_collect() {
+        let state = Distant::default();
+        let read = waiting::without_waiting(|| gather(|| state.account(address(1))).unwrap());
+        assert_eq!(read.flatten().map(|account| account.nonce), Some(1));
+    }
+}
