@@ -3,6 +3,7 @@
 use crate::backend::{BackendError, View};
 use crate::block::{Body, ExecutedBlock, RecoveredTransaction, SealedHeader};
 use crate::clock::Clock;
+use crate::collecting::gather;
 use crate::context::Context;
 use crate::executor::{BlockExecution, BlockOutcome, ExecutionError, Executor};
 use crate::protocol::difficulty::expected_difficulty;
@@ -112,7 +113,8 @@ pub struct Assembled {
 /// Assembles a block on top of the head of `view`: executes it in the environment of `header`, and fills in the
 /// header fields that depend on execution. `withdrawals` are ignored before Shanghai.
 ///
-/// `fill` executes the block's transactions and returns those that were included, in order.
+/// `fill` executes the block's transactions and returns those that were included, in order. It is called again if the state
+/// has to be fetched from elsewhere ([`gather`]); only its last result counts.
 ///
 /// # Errors
 /// If execution fails, or the backend cannot be read.
@@ -122,12 +124,14 @@ pub fn assemble(
     view: &dyn View,
     mut header: Header,
     withdrawals: Vec<Withdrawal>,
-    fill: impl FnOnce(&mut dyn BlockExecution) -> Result<Vec<RecoveredTransaction>, ExecutionError>,
+    mut fill: impl FnMut(&mut dyn BlockExecution) -> Result<Vec<RecoveredTransaction>, ExecutionError>,
 ) -> Result<Assembled, ExecutionError> {
     let withdrawals = commit_to(&mut header, withdrawals);
-    let mut execution = executor.begin_block(context, view, &header)?;
-    let transactions = fill(&mut *execution)?;
-    let outcome = execution.finish(&[], withdrawals.as_deref())?;
+    let (transactions, outcome) = gather(|| -> Result<_, ExecutionError> {
+        let mut execution = executor.begin_block(context, view, &header)?;
+        let transactions = fill(&mut *execution)?;
+        Ok((transactions, execution.finish(&[], withdrawals.as_deref())?))
+    })?;
     complete(view, header, transactions, withdrawals, outcome)
 }
 

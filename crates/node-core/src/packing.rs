@@ -52,14 +52,15 @@ impl Packer<'_> {
         let mut longest: Option<Assembled> = None;
         loop {
             executions += 1;
-            let mut included = Vec::new();
+            let mut filled = Filled::default();
             let fill = |execution: &mut dyn BlockExecution| {
-                let Filled { transactions, faulty } = best.fill(execution, self.header.gas_limit)?;
-                excluded.extend(faulty);
-                included = transactions;
-                Ok(included.clone())
+                filled = best.clone().fill(execution, self.header.gas_limit)?;
+                Ok(filled.transactions.clone())
             };
-            let mut reason = match self.assemble(withdrawals, fill) {
+            let assembled = self.assemble(withdrawals, fill);
+            let Filled { transactions: included, faulty } = filled;
+            excluded.extend(faulty);
+            let mut reason = match assembled {
                 Ok(assembled) => return Ok(Packed { assembled, excluded }),
                 Err(error) if included.is_empty() || !self.is_fault(&error) => return Err(error),
                 Err(error) => error,
@@ -111,7 +112,7 @@ impl Packer<'_> {
     fn assemble(
         &self,
         withdrawals: &[Withdrawal],
-        fill: impl FnOnce(&mut dyn BlockExecution) -> Result<Vec<RecoveredTransaction>, ExecutionError>,
+        fill: impl FnMut(&mut dyn BlockExecution) -> Result<Vec<RecoveredTransaction>, ExecutionError>,
     ) -> Result<Assembled, ExecutionError> {
         assemble(self.context, self.executor, self.view, self.header.clone(), withdrawals.to_vec(), fill)
     }

@@ -62,7 +62,7 @@ impl RpcError {
             ErrorKind::InvalidRequest | ErrorKind::RangeAboveHead => Self::INVALID_PARAMS,
             ErrorKind::ExecutionReverted => Self::REVERTED,
             ErrorKind::TooManyFilters | ErrorKind::LimitExceeded => Self::LIMIT,
-            ErrorKind::Importing => Self::UNAVAILABLE,
+            ErrorKind::Importing | ErrorKind::UpstreamUnavailable => Self::UNAVAILABLE,
             ErrorKind::NotProducing => Self::METHOD_NOT_FOUND,
             ErrorKind::TransactionRejected => Self::REJECTED,
             ErrorKind::Timeout | ErrorKind::Cancelled => Self::TIMEOUT,

@@ -129,6 +129,10 @@ impl LayeredView {
 }
 
 impl View for LayeredView {
+    fn is_partial(&self) -> bool {
+        self.base.is_partial()
+    }
+
     fn head(&self) -> BlockRef {
         self.head
     }

@@ -43,6 +43,11 @@ pub trait View: Send + Sync {
     /// [`earliest_state`](View::earliest_state).
     fn state(&self, at: BlockNumber) -> Result<Box<dyn StateView + '_>, BackendError>;
 
+    /// Returns whether parts of the chain or its states have to be fetched from elsewhere before they can be read.
+    fn is_partial(&self) -> bool {
+        false
+    }
+
     /// Returns a view of the chain as it would be if `branch` replaced all blocks above the canonical block
     /// `ancestor`. Returns `None` if the backend cannot do this better than a [`LayeredView`](super::LayeredView),
     /// which callers then use.

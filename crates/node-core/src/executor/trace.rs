@@ -1,5 +1,6 @@
 //! Traces of execution, with geth's tracers.
 
+use crate::backend::BackendError;
 use crate::executor::ExecutionError;
 use node_types::buffer::{BufferFull, JsonBuffer};
 use node_types::consensus::AccessListItem;
@@ -36,6 +37,12 @@ pub enum TraceError {
     Full(#[from] BufferFull),
     #[error(transparent)]
     Execution(#[from] ExecutionError),
+}
+
+impl From<BackendError> for TraceError {
+    fn from(error: BackendError) -> Self {
+        Self::Execution(error.into())
+    }
 }
 
 /// The access list of a call.

@@ -105,7 +105,7 @@ impl Node {
         }
         let fill = |execution: &mut dyn BlockExecution| {
             recovered.iter().try_for_each(|transaction| execution.transact(transaction).map(drop))?;
-            Ok(recovered)
+            Ok(recovered.clone())
         };
         let assembled = assemble(context, &*self.executor, view, header, withdrawals, fill);
         Ok(built(assembled.map_err(|error| not_built(error, context))?, sidecars))

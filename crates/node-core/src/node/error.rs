@@ -8,6 +8,7 @@ use crate::executor::{CallFailure, ExecutionError, TransactionError};
 use crate::filters::{FilterError, InvalidFilterId};
 use crate::pool::{AddError, PoolError, Rejection};
 use crate::producer::ProducerError;
+use crate::sources::Sources;
 use node_types::buffer::BufferFull;
 use node_types::proof::InvalidProof;
 use node_types::{Address, BlockId, BlockNumber, Bytes, H256};
@@ -124,6 +125,9 @@ pub enum NodeError {
     TraceTooLarge { limit: u64 },
     #[error(transparent)]
     Interrupted(Interrupted),
+    /// Something that the chain does not store cannot be read from the one that it continues.
+    #[error("{}", Sources(&**.0))]
+    Upstream(Box<dyn std::error::Error + Send + Sync>),
     #[error("the backend failed")]
     Backend(#[source] BackendError),
     #[error("internal error")]
@@ -193,6 +197,7 @@ impl NodeError {
             | Self::NotProducing
             | Self::UnknownAccount(_)
             | Self::GenesisNotTraceable
+            | Self::Upstream(_)
             | Self::Backend(_)
             | Self::Internal(_)
             | Self::PendingBlock(_)
@@ -229,6 +234,7 @@ impl From<BackendError> for NodeError {
             BackendError::Interrupted(interrupted) => Self::Interrupted(interrupted),
             BackendError::Uncommitted(block) => Self::Edited(block),
             BackendError::NotWriter(reason) => Self::NotWriter(reason.to_string()),
+            BackendError::Upstream(source) => Self::Upstream(source),
             other => Self::Backend(other),
         }
     }

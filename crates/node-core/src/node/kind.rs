@@ -81,6 +81,8 @@ kinds! {
     Timeout = "timeout",
     /// The caller cancelled the operation.
     Cancelled = "cancelled",
+    /// The chain continues another one, from which something that is not known here cannot be read.
+    UpstreamUnavailable = "upstream-unavailable",
     /// The backend failed, or the node has a bug.
     Internal = "internal",
 }
@@ -132,6 +134,7 @@ impl NodeError {
             Self::Interrupted(Interrupted::DeadlineExceeded) => ErrorKind::Timeout,
             Self::Interrupted(Interrupted::Cancelled) => ErrorKind::Cancelled,
             Self::NotWriter(_) => ErrorKind::NotWriter,
+            Self::Upstream(_) => ErrorKind::UpstreamUnavailable,
             Self::Backend(_) | Self::Internal(_) | Self::PendingBlock(_) | Self::Proof { .. } => ErrorKind::Internal,
         }
     }

@@ -4,6 +4,7 @@ use super::{Field, Node, NodeError};
 use crate::assembly::{add_fork_fields, commit_to, complete, is_merged_after};
 use crate::backend::{BackendError, GrowingBranch, View};
 use crate::block::{ExecutedBlock, RecoveredTransaction, SealedHeader};
+use crate::collecting::gather;
 use crate::context::Context;
 use crate::executor::{
     BlockOverrides, Call, CallFailure, ExecutionError, OverrideError, SimulatedCallOutcome, SimulationRules,
@@ -82,6 +83,7 @@ impl From<BackendError> for SimulateError {
     }
 }
 
+#[derive(Clone)]
 struct Planned {
     number: BlockNumber,
     timestamp: u64,
@@ -103,7 +105,11 @@ pub(super) fn simulate(
     let mut branch = GrowingBranch::new(snapshot.view.clone(), base)?;
     let mut simulated = Vec::with_capacity(planned.len());
     for planned in planned {
-        let block = run.block(&*branch.view()?, planned)?;
+        let (view, before) = (branch.view()?, (run.gas_left, run.output));
+        let block = gather(|| {
+            (run.gas_left, run.output) = before;
+            run.block(&*view, planned.clone())
+        })?;
         branch.push(block.block.clone())?;
         simulated.push(block);
     }

@@ -4,6 +4,7 @@ use super::resolve::RequestView;
 use super::{Field, Node, NodeError};
 use crate::backend::View;
 use crate::block::{BlockRef, Body, SealedHeader};
+use crate::collecting::gather;
 use crate::context::{Context, Interrupted};
 use crate::edits::as_edited;
 use crate::executor::{AccessListOutcome, BlockExecution, Call, TraceError, TracerJson, Tracing, WriteTrace};
@@ -75,7 +76,8 @@ pub(super) fn trace_transaction(
     let transaction = replay.body.transactions.get(position.index).ok_or(NodeError::TransactionNotFound { hash })?;
     let context = node.trace_context(context, options);
     let _turn = node.traces.wait(&context)?;
-    replay.after(node, &context, position.index, |mut block| block.trace(transaction, &node.tracing(options, 0), out))
+    let index = position.index;
+    replay.after(node, &context, index, index + 1, |mut block| block.trace(transaction, &node.tracing(options, 0), out))
 }
 
 pub(super) fn trace_block(
@@ -89,7 +91,7 @@ pub(super) fn trace_block(
     let replay = Replay::of(node, &snapshot, snapshot.canonical(block, Field::BlockNumber)?)?;
     let context = node.trace_context(context, options);
     let _turn = node.traces.wait(&context)?;
-    replay.after(node, &context, 0, |mut block| {
+    replay.after(node, &context, 0, replay.body.transactions.len(), |mut block| {
         let mut written = 0;
         replay.body.transactions.iter().try_for_each(|transaction| {
             each(transaction.hash, &mut |out| {
@@ -126,7 +128,11 @@ pub(super) fn trace_call(
     let _turn = node.traces.wait(&context)?;
     let Some(index) = index else {
         let header = snapshot.header(snapshot.state(block, Field::BlockNumber)?)?;
-        let trace = node.executor.trace_call(&context, &*snapshot.view, &header.header, call, &tracing, out);
+        let start = out.len();
+        let trace = gather(|| {
+            out.truncate(start);
+            node.executor.trace_call(&context, &*snapshot.view, &header.header, call, &tracing, out)
+        });
         return trace.map_err(|error| node.not_traced(error, &context));
     };
     let replay = Replay::of(node, &snapshot, snapshot.canonical(block, Field::BlockNumber)?)?;
@@ -135,7 +141,7 @@ pub(super) fn trace_call(
         let message = format!("the block has {count} transactions, expected an index below that, got {index}");
         NodeError::invalid(Field::TransactionIndex, message)
     })?;
-    replay.after(node, &context, index, |block| block.trace_call(call, &tracing, out))
+    replay.after(node, &context, index, index, |block| block.trace_call(call, &tracing, out))
 }
 
 pub(super) fn create_access_list(
@@ -152,8 +158,7 @@ pub(super) fn create_access_list(
         return Err(NodeError::invalid(Field::BlockNumber, message));
     }
     let context = node.call_context(context);
-    node.executor
-        .access_list(&context, &*snapshot.view, &header.header, call)
+    gather(|| node.executor.access_list(&context, &*snapshot.view, &header.header, call))
         .map_err(|error| NodeError::of_call(error, &context))
 }
 
@@ -202,20 +207,28 @@ impl Replay {
         Ok(Self { view, header, body })
     }
 
-    /// Executes the first `count` transactions, then calls `work`.
+    /// Executes the first `count` transactions, then calls `work`, which executes transactions up to `end`.
     fn after<T>(
         &self,
         node: &Node,
         context: &Context,
         count: usize,
+        end: usize,
         work: impl FnOnce(Box<dyn BlockExecution + '_>) -> Result<T, TraceError>,
     ) -> Result<T, NodeError> {
-        let run = || {
+        let execute = |count| {
             let mut block = node.executor.begin_block(context, &*self.view, &self.header.header)?;
             for transaction in self.body.transactions.iter().take(count) {
                 block.transact(transaction)?;
             }
-            work(block)
+            Ok::<_, TraceError>(block)
+        };
+        let run = || {
+            // What `work` writes cannot be taken back, so what it needs is fetched before.
+            if self.view.is_partial() {
+                gather(|| execute(end).map(drop))?;
+            }
+            work(execute(count)?)
         };
         run().map_err(|error| node.not_traced(error, context))
     }

@@ -98,6 +98,7 @@ impl Producer {
             let mut refused = None;
             let fill = |execution: &mut dyn BlockExecution| {
                 let mut included = Vec::new();
+                refused = None;
                 let of_block = |(_, (block, _)): &(usize, &(u64, _))| *block == number - ancestor;
                 for (index, (_, transaction)) in transactions.iter().enumerate().filter(of_block) {
                     // It may already be mined if the nonce was lowered since.

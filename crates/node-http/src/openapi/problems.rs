@@ -150,6 +150,14 @@ fn errors() -> Vec<(&'static str, &'static str, HttpError)> {
         ("limit-exceeded", "The result would be too large", too_many.into()),
         ("failed", "The server failed", HttpError::Panicked),
         ("overloaded", "All threads are busy", HttpError::Overloaded),
+        (
+            "upstream-unavailable",
+            "A fork cannot read what it does not have yet",
+            NodeError::Upstream(
+                "the upstream is unavailable, the header of block 17 is needed: connection refused".into(),
+            )
+            .into(),
+        ),
     ]
 }
 
@@ -254,6 +262,7 @@ mod tests {
             | ProblemPage::ExecutionFailed
             | ProblemPage::TransactionRejected
             | ProblemPage::LimitExceeded => 422,
+            ProblemPage::UpstreamUnavailable => 503,
         }
     }
 

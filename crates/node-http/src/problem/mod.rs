@@ -321,7 +321,9 @@ pub(crate) fn status_of(kind: ErrorKind) -> StatusCode {
         | ErrorKind::Timeout => StatusCode::UNPROCESSABLE_ENTITY,
         ErrorKind::TooManyFilters => StatusCode::TOO_MANY_REQUESTS,
         // If a request was cancelled, its client has disconnected.
-        ErrorKind::Importing | ErrorKind::NotWriter | ErrorKind::Cancelled => StatusCode::SERVICE_UNAVAILABLE,
+        ErrorKind::Importing | ErrorKind::NotWriter | ErrorKind::UpstreamUnavailable | ErrorKind::Cancelled => {
+            StatusCode::SERVICE_UNAVAILABLE
+        }
         // A test ensures that every other kind is listed.
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     }

@@ -12,6 +12,7 @@ node_types::listed_enum! {
         ExecutionFailed,
         TransactionRejected,
         LimitExceeded,
+        UpstreamUnavailable,
     }
 }
 
@@ -27,6 +28,7 @@ impl ProblemPage {
             Self::ExecutionFailed => "execution-failed",
             Self::TransactionRejected => "transaction-rejected",
             Self::LimitExceeded => "limit-exceeded",
+            Self::UpstreamUnavailable => "upstream-unavailable",
         }
     }
 
@@ -41,6 +43,7 @@ impl ProblemPage {
             Self::ExecutionFailed => "Execution failed",
             Self::TransactionRejected => "Transaction rejected",
             Self::LimitExceeded => "Limit exceeded",
+            Self::UpstreamUnavailable => "Upstream unavailable",
         }
     }
 
@@ -98,6 +101,11 @@ impl ProblemPage {
                 "The response would be larger, or take longer, than the server allows.",
                 "Request fewer blocks: `errors` may contain a `ToBlock` that fits. Logs can also be read in pages: send the \
                  header `Prefer: page` and follow the header `Link`.",
+            ),
+            Self::UpstreamUnavailable => (
+                "The chain of this server is a fork: it continues the chain of other servers, from which it reads what it does not have \
+                 yet. They cannot be reached, no longer have it, or returned something that is wrong. `detail` says what was needed.",
+                "Send the request again; add another server with `--fork-url`; or fork a newer block. What was read before needs no server.",
             ),
         }
     }
