@@ -129,6 +129,10 @@ impl LayeredView {
 }
 
 impl View for LayeredView {
+    fn first(&self) -> BlockNumber {
+        self.base.first()
+    }
+
     fn is_partial(&self) -> bool {
         self.base.is_partial()
     }

@@ -33,7 +33,13 @@ pub trait View: Send + Sync {
     /// Returns the newest canonical block.
     fn head(&self) -> BlockRef;
 
-    /// Returns the number of the earliest block whose state is kept.
+    /// Returns the number of the first block, which is never removed: the genesis block, or the block of another chain that
+    /// this one continues. In the latter case, blocks and states before it may be readable.
+    fn first(&self) -> BlockNumber {
+        0
+    }
+
+    /// Returns the number of the earliest block whose state is kept, or can be fetched from elsewhere.
     fn earliest_state(&self) -> BlockNumber;
 
     /// Returns the state as of the canonical block `at`.

@@ -144,8 +144,9 @@ impl NodeBuilder {
         let production = self.production.unwrap_or_default();
         let settings = match self.production {
             Some(Production { coinbase, .. }) => {
-                let genesis = backend.view()?.header(0.into())?.ok_or(BackendError::UnknownBlock(0))?;
-                let coinbase = coinbase.unwrap_or(genesis.header.beneficiary);
+                let view = backend.view()?;
+                let first = view.header(view.first().into())?.ok_or(BackendError::UnknownBlock(view.first()))?;
+                let coinbase = coinbase.unwrap_or(first.header.beneficiary);
                 Some(Arc::new(BlockSettings::new(spec.clone(), clock.clone(), coinbase)))
             }
             None => None,

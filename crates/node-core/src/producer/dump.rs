@@ -96,7 +96,7 @@ impl Producer {
             state.merge(changes);
             Ok::<_, ProducerError>(())
         };
-        for number in 0..=view.head().number {
+        for number in view.first()..=view.head().number {
             let pruned = BackendError::StatePruned { block: number, earliest: view.earliest_state() };
             merge(&*view.changes(number)?.ok_or(pruned)?)?;
         }
@@ -193,13 +193,14 @@ impl Producer {
         Ok(None)
     }
 
-    /// Returns whether the chain has no blocks after the genesis block and no edits.
+    /// Returns whether the chain has no blocks after its first one and no edits.
     ///
     /// # Errors
     /// Failures of the backend.
     pub fn is_untouched(&self) -> Result<bool, ProducerError> {
         let backend = &self.parts.backend;
-        Ok(backend.view()?.head().number == 0 && backend.pending_edits()?.accounts.is_empty())
+        let view = backend.view()?;
+        Ok(view.head().number == view.first() && backend.pending_edits()?.accounts.is_empty())
     }
 
     /// Replaces the given accounts, including all of their storage. Other accounts are not changed.

@@ -39,7 +39,7 @@ impl Producer {
     /// [`ProducerError::ReorganizationTooDeep`], and failures of the backend.
     pub fn check_reorganization(&self, blocks: u64) -> Result<(), ProducerError> {
         let base = self.parts.backend.view()?;
-        check_depth(base.head().number, base.earliest_state(), blocks, Self::MAX_REORGANIZATION)
+        check_depth(base.head().number, base.earliest_state().max(base.first()), blocks, Self::MAX_REORGANIZATION)
     }
 
     /// Like [`reorganize`](Self::reorganize), but the new blocks contain the given transactions, and those of the
@@ -83,7 +83,7 @@ impl Producer {
         let ProducerParts { backend, executor, spec, .. } = &self.parts;
         let base = backend.view()?;
         let head = base.head().number;
-        check_depth(head, base.earliest_state(), blocks, Self::MAX_REORGANIZATION)?;
+        check_depth(head, base.earliest_state().max(base.first()), blocks, Self::MAX_REORGANIZATION)?;
         let ancestor = head - blocks;
         let mut branch = GrowingBranch::new(base.clone(), ancestor)?;
         let mut writes = Vec::new();

@@ -9,9 +9,9 @@ use node_types::BlockNumber;
 use std::collections::HashSet;
 
 impl Producer {
-    /// Resets the chain to its genesis block, in one durable write: drops all other blocks, edits, snapshots,
+    /// Resets the chain to its first block, in one durable write: drops all other blocks, edits, snapshots,
     /// transactions of the pool, impersonations and settings for later blocks. The chain's clock is again the system
-    /// clock, or continues from the genesis block if [`continue_time`](Self::continue_time) was called before.
+    /// clock, or continues from that block if [`continue_time`](Self::continue_time) was called before.
     ///
     /// # Errors
     /// Failures of the backend, after which nothing has changed.
@@ -19,17 +19,19 @@ impl Producer {
         let _sealing = self.sealing.lock();
         let mut snapshots = self.snapshots.lock();
         // Read before anything is changed, because a failure must not make the reset look refused.
-        let genesis = self.parts.backend.view()?.header(0.into())?.ok_or(BackendError::UnknownBlock(0))?;
+        let view = self.parts.backend.view()?;
+        let number = view.first();
+        let first = view.header(number.into())?.ok_or(BackendError::UnknownBlock(number))?;
         let dropped = self.parts.pool.hashes().into_iter().map(|hash| (hash, DropReason::Reset)).collect();
         let effects = Effects { returning: Some((HashSet::new(), DropReason::Reset)), dropped };
-        self.revert_to(0, effects, &snapshots.deletions_from(0))?;
+        self.revert_to(number, effects, &snapshots.deletions_from(0))?;
         snapshots.forget_from(0);
-        self.settings.reset(&genesis);
+        self.settings.reset(&first);
         self.refresh_pool();
         self.impersonated.write().clear();
         self.impersonate_all(false);
         *self.instance.lock() = new_instance();
-        Ok(genesis.block_ref())
+        Ok(first.block_ref())
     }
 
     /// Removes the newest `blocks` blocks with their transactions; the pool is not changed. The chain's clock
@@ -41,7 +43,7 @@ impl Producer {
         let _sealing = self.sealing.lock();
         let view = self.parts.backend.view()?;
         let head = view.head().number;
-        let earliest = view.earliest_state();
+        let earliest = view.earliest_state().max(view.first());
         drop(view);
         check_depth(head, earliest, blocks, u64::MAX)?;
         if blocks == 0 {
@@ -60,9 +62,10 @@ impl Producer {
         writes: &[RecordWrite],
     ) -> Result<HeadChange, BackendError> {
         let ProducerParts { backend, pool, .. } = &self.parts;
-        let earliest = backend.view()?.earliest_state();
-        // The genesis state is known even if later blocks come from a dump.
-        if target != 0 && target < earliest {
+        let view = backend.view()?;
+        let earliest = view.earliest_state().max(view.first());
+        // The state of the first block is known even if later blocks come from a dump.
+        if target != view.first() && target < earliest {
             return Err(BackendError::StatePruned { block: target, earliest });
         }
         let writes = [&effects.deletions(), writes].concat();
