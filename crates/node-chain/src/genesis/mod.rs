@@ -4,12 +4,14 @@ mod config;
 mod error;
 mod file;
 mod large;
+mod networks;
 mod number;
 mod schedule;
 mod write;
 
 pub use error::{GenesisError, NumberError};
 pub use large::LargeGenesis;
+pub use networks::public_network;
 pub use schedule::{ActivationPoint, ContinueError, Continued, ForkChange};
 
 use node_core::block::{Body, ExecutedBlock, SealedHeader};
