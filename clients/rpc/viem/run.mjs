@@ -258,7 +258,7 @@ await step("blocks", async () => {
   assert.equal((await node.getBlock()).gasLimit, 20_000_000n);
   await node.setBlockGasLimit({ gasLimit: 30_000_000n });
   await node.setLoggingEnabled(true);
-  await assert.rejects(node.setRpcUrl("http://example.org"), /forking is not supported yet/);
+  await assert.rejects(node.setRpcUrl("http://example.org"), /does not continue another one/);
   await assert.rejects(node.setMinGasPrice({ gasPrice: 1n }), /EIP-1559/);
 });
 

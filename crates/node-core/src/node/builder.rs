@@ -11,7 +11,7 @@ use crate::executor::Execution;
 use crate::filters::{FilterLimits, Filters};
 use crate::listeners::Listeners;
 use crate::pool::{Pool, PoolLimits, PoolParts};
-use crate::producer::{BlockSettings, Producer, ProducerParts, Production};
+use crate::producer::{BlockSettings, ForkControl, Producer, ProducerParts, Production};
 use crate::protocol::ChainSpec;
 use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
@@ -31,6 +31,7 @@ pub struct NodeBuilder {
     filter_limits: FilterLimits,
     is_read_only: bool,
     client_version: String,
+    fork: Option<Arc<dyn ForkControl>>,
 }
 
 impl Node {
@@ -71,6 +72,7 @@ impl Node {
             filter_limits: FilterLimits::default(),
             is_read_only: false,
             client_version: concat!("node-core/", env!("CARGO_PKG_VERSION")).to_owned(),
+            fork: None,
         }
     }
 }
@@ -131,6 +133,12 @@ impl NodeBuilder {
         Self { client_version: client_version.into(), ..self }
     }
 
+    /// Declares that the chain continues another one, of which `fork` reads what the chain does not have.
+    #[must_use]
+    pub fn fork(self, fork: Arc<dyn ForkControl>) -> Self {
+        Self { fork: Some(fork), ..self }
+    }
+
     /// Opens the node: restores the pool, the filters, the edits and the snapshots from the backend's records, and
     /// starts block production if it is enabled.
     ///
@@ -188,6 +196,7 @@ impl NodeBuilder {
             finality: self.finality,
             limits: self.limits,
             client_version: self.client_version,
+            fork: self.fork,
             pool,
             head_listeners,
             producer,

@@ -7,7 +7,7 @@ use crate::context::Context;
 use crate::executor::{AccountOverride, Call, StorageOverride};
 use crate::producer::ProducerError;
 use node_types::consensus::{AccessListItem, Withdrawal};
-use node_types::{Address, BlockId, Bytes, H256, U256, keccak256};
+use node_types::{Address, BlockId, BlockNumber, Bytes, H256, U256, keccak256};
 use std::collections::BTreeSet;
 
 /// Selector of `balanceOf(address)`.
@@ -36,6 +36,17 @@ pub(super) fn revert(node: &Node, context: &Context, snapshot: u64) -> Result<bo
         Err(ProducerError::UnknownSnapshot(_)) => Ok(false),
         Err(error) => Err(error.into()),
     }
+}
+
+pub(super) fn fork_again(
+    node: &Node,
+    context: &Context,
+    url: Option<&str>,
+    block: Option<BlockNumber>,
+) -> Result<BlockRef, NodeError> {
+    let producer = node.control(context)?;
+    let fork = node.fork.as_ref().ok_or(ProducerError::NotAFork)?;
+    Ok(producer.reset_onto(fork.prepare(context, url, block)?)?)
 }
 
 pub(super) fn drop_transaction(node: &Node, context: &Context, hash: H256) -> Result<bool, NodeError> {

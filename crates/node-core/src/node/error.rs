@@ -386,6 +386,8 @@ impl ProducerError {
             | Self::TooManyImpersonated(_)
             | Self::StateTooLarge(_)
             | Self::Execution(_)
+            | Self::NotAFork
+            | Self::Fork(_)
             | Self::Backend(_) => Field::Request,
         }
     }

@@ -63,7 +63,7 @@ use crate::executor::{Call, Executor};
 use crate::filters::Filters;
 use crate::listeners::Listeners;
 use crate::pool::Pool;
-use crate::producer::Producer;
+use crate::producer::{ForkControl, Producer};
 use crate::protocol::ChainSpec;
 use node_types::BlockId;
 use parking_lot::Mutex;
@@ -100,6 +100,8 @@ pub struct Node {
     finality: Finality,
     limits: Limits,
     client_version: String,
+    /// If the chain continues another one.
+    fork: Option<Arc<dyn ForkControl>>,
     pool: Arc<Pool>,
     head_listeners: Arc<Listeners<dyn HeadListener>>,
     producer: Option<Arc<Producer>>,

@@ -19,7 +19,7 @@ use crate::executor::{AccessListOutcome, Call, TraceError, WriteTrace};
 use crate::filters::{FilterChanges, FilterCriteria, FilterId};
 use crate::logs::{FoundLog, PageSize};
 use crate::pool::PoolContent;
-use crate::producer::Producer;
+use crate::producer::{ForkControl, Producer};
 use node_types::buffer::{BufferFull, JsonBuffer};
 use node_types::consensus::{Account, PooledTransaction, Signature, TransactionBody, Withdrawal};
 use node_types::{Address, BlockId, BlockNumber, BlockNumberOrTag, Bytes, H256, U256};
@@ -41,6 +41,11 @@ impl Node {
     /// Returns the name and the version of the server.
     pub fn client_version(&self) -> &str {
         &self.client_version
+    }
+
+    /// Returns where the chain that this one continues is read, or `None` if it continues no other one.
+    pub fn fork(&self) -> Option<&dyn ForkControl> {
+        self.fork.as_deref()
     }
 
     /// Returns a gas price in wei with which a transaction should be included in one of the next blocks: the next
@@ -738,6 +743,21 @@ impl Node {
     /// [`NodeError::NotProducing`], [`NodeError::Control`] if the change is refused, and [`NodeError::Backend`].
     pub fn revert(&self, context: &Context, snapshot: u64) -> Result<bool, NodeError> {
         development::revert(self, context, snapshot)
+    }
+
+    /// Replaces the chain by one that continues the other chain after `block`, or after the newest one. `url` is where the
+    /// other chain is read from then on; if `None`, where it was read before.
+    ///
+    /// # Errors
+    /// [`NodeError::NotProducing`], [`NodeError::Control`] if the chain continues no other one, or cannot begin there, and
+    /// [`NodeError::Upstream`].
+    pub fn fork_again(
+        &self,
+        context: &Context,
+        url: Option<&str>,
+        block: Option<BlockNumber>,
+    ) -> Result<BlockRef, NodeError> {
+        development::fork_again(self, context, url, block)
     }
 
     /// Drops a transaction from the pool. Returns whether it was there.

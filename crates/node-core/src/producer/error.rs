@@ -90,6 +90,11 @@ pub enum ProducerError {
     EditsTooLarge(usize),
     #[error("{0} accounts are impersonated already, which is the maximum")]
     TooManyImpersonated(usize),
+    #[error("this chain does not continue another one; start the server with the URL of one (`fork-url`)")]
+    NotAFork,
+    /// The chain that this one continues cannot be changed.
+    #[error("{0}")]
+    Fork(String),
     /// The state takes more memory than the response may.
     #[error("the state is too large: {0}")]
     StateTooLarge(#[from] BufferFull),

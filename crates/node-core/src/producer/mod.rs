@@ -6,6 +6,7 @@
 mod dump;
 mod edit;
 mod error;
+mod fork;
 mod mining;
 mod reorganize;
 mod reset;
@@ -14,6 +15,7 @@ mod snapshot;
 
 pub use dump::{LoadedBlock, WholeAccount, WholeChain};
 pub use error::ProducerError;
+pub use fork::{ForkControl, ForkInfo, Replace};
 pub use mining::Mining;
 pub(crate) use settings::BlockSettings;
 

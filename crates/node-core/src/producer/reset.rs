@@ -17,6 +17,11 @@ impl Producer {
     /// Failures of the backend, after which nothing has changed.
     pub fn reset(&self) -> Result<BlockRef, ProducerError> {
         let _sealing = self.sealing.lock();
+        self.reset_locked()
+    }
+
+    /// Resets the chain; `sealing` must be locked.
+    pub(super) fn reset_locked(&self) -> Result<BlockRef, ProducerError> {
         let mut snapshots = self.snapshots.lock();
         // Read before anything is changed, because a failure must not make the reset look refused.
         let view = self.parts.backend.view()?;

@@ -7,6 +7,7 @@ use crate::scope::Scope;
 use crate::wire::{Block32, Hex, Loose, Object, TransactionRequest};
 use node_core::node::{NodeError, ReplacementTransaction};
 use node_core::pool::TransactionOrder;
+use node_core::producer::{ForkInfo, ProducerError};
 use node_types::consensus::PooledTransaction;
 use node_types::wire::{BytesData, Data, HashData};
 use node_types::{BlockId, U256};
@@ -35,13 +36,40 @@ struct Environment {
     gas_price: Hex<U256>,
 }
 
-/// The origin of a forked chain. All fields are null, because forked chains are not supported.
+/// The chain that this one continues. All fields are null if there is none.
 #[derive(Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ForkConfig {
+    /// Host and port; the rest of the URL may be secret.
     fork_url: Option<String>,
     fork_block_number: Option<u64>,
-    fork_retry_backoff: Option<u64>,
+    /// In milliseconds.
+    fork_retry_backoff: Option<u128>,
+}
+
+impl From<ForkInfo> for ForkConfig {
+    fn from(fork: ForkInfo) -> Self {
+        Self {
+            fork_url: fork.endpoints.into_iter().next(),
+            fork_block_number: Some(fork.block.number),
+            fork_retry_backoff: Some(fork.retry_backoff.as_millis()),
+        }
+    }
+}
+
+/// The block with which a forked chain begins.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ForkedNetwork {
+    chain_id: u64,
+    fork_block_number: u64,
+    fork_block_hash: HashData,
+}
+
+impl From<ForkInfo> for ForkedNetwork {
+    fn from(fork: ForkInfo) -> Self {
+        Self { chain_id: fork.chain_id, fork_block_number: fork.block.number, fork_block_hash: Data(fork.block.hash) }
+    }
 }
 
 /// The result of anvil_metadata.
@@ -53,7 +81,7 @@ struct Metadata {
     instance_id: HashData,
     latest_block_number: u64,
     latest_block_hash: HashData,
-    forked_network: Option<()>,
+    forked_network: Option<ForkedNetwork>,
     snapshots: BTreeMap<String, SnapshotBlock>,
 }
 
@@ -75,6 +103,7 @@ struct ResetOptions {
 #[serde(rename_all = "camelCase")]
 struct Forking {
     json_rpc_url: Option<String>,
+    block_number: Option<Loose<u64>>,
 }
 
 /// A transaction of a replacement block.
@@ -141,12 +170,15 @@ pub(super) fn methods() -> Vec<Method> {
         named(
             &["anvil_reset", "hardhat_reset"],
             &["options?"],
-            "Resets the chain to its genesis block.",
-            |scope, (options,): (Option<Object<ResetOptions>>,)| {
-                if options.and_then(|Object(options)| options.forking?.json_rpc_url).is_some() {
-                    return Err(no_forks());
+            "Resets the chain to its first block, or has a fork begin with another block.",
+            |scope, (options,): (Option<Object<ResetOptions>>,)| match options
+                .and_then(|Object(options)| options.forking)
+            {
+                Some(Forking { json_rpc_url, block_number }) => {
+                    let block = block_number.map(|number| number.0);
+                    Ok(scope.node.fork_again(scope.context, json_rpc_url.as_deref(), block).map(drop)?)
                 }
-                scope.control()?.reset().map(drop).map_err(RpcError::from)
+                None => scope.control()?.reset().map(drop).map_err(RpcError::from),
             },
         ),
         named(
@@ -177,8 +209,12 @@ pub(super) fn methods() -> Vec<Method> {
         named(
             &["anvil_setRpcUrl"],
             &["url"],
-            "Not supported: there are no forked chains.",
-            |_, (_url,): (String,)| -> Result<(), RpcError> { Err(no_forks()) },
+            "Has a fork read the other chain from another URL.",
+            |scope, (url,): (String,)| -> Result<(), RpcError> {
+                scope.control()?;
+                let fork = scope.node.fork().ok_or(ProducerError::NotAFork)?;
+                Ok(fork.set_url(scope.context, &url)?)
+            },
         ),
         named(
             &["anvil_setLoggingEnabled", "hardhat_setLoggingEnabled"],
@@ -190,12 +226,6 @@ pub(super) fn methods() -> Vec<Method> {
     .into_iter()
     .flatten()
     .collect()
-}
-
-fn no_forks() -> RpcError {
-    RpcError::server(
-        "forking is not supported yet: a chain cannot begin with the state of another server; a dump can be loaded (anvil_loadState)",
-    )
 }
 
 fn node_info(scope: Scope<'_>) -> Result<NodeInfo, RpcError> {
@@ -217,7 +247,7 @@ fn node_info(scope: Scope<'_>) -> Result<NodeInfo, RpcError> {
             gas_limit: Hex(next.gas_limit),
             gas_price: Hex(scope.node.gas_price(scope.context)?),
         },
-        fork_config: ForkConfig::default(),
+        fork_config: scope.node.fork().map_or_else(ForkConfig::default, |fork| fork.info().into()),
     })
 }
 
@@ -234,7 +264,7 @@ fn metadata(scope: Scope<'_>) -> Result<Metadata, RpcError> {
         instance_id: Data(producer.instance()),
         latest_block_number: head.header.number,
         latest_block_hash: Data(head.hash),
-        forked_network: None,
+        forked_network: scope.node.fork().map(|fork| fork.info().into()),
         snapshots: snapshots.collect(),
     })
 }
