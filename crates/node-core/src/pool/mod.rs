@@ -24,6 +24,7 @@ pub use best::{BestTransactions, Filled, TransactionOrder};
 pub use limits::{PoolLimits, PoolSize};
 pub use next_block_rules::NextBlockRules;
 pub use rejection::{AddError, PoolError, Rejection};
+pub(crate) use stateful::delegates;
 pub use status::{Arrival, Arrivals, DropReason, PoolContent, PoolStatus};
 pub use transaction::PoolTransaction;
 

@@ -27,7 +27,7 @@ impl Sender {
     /// Reads the account from `state`. If the transaction is not `signed`, its sender may also be a contract.
     pub(super) fn load(state: &dyn StateView, address: Address, signed: bool) -> Result<Self, BackendError> {
         let account = state.account(address)?.unwrap_or_default();
-        let delegates = account.has_code() && delegates(state, &account)?;
+        let delegates = delegates(state, &account)?;
         Ok(Self { account, delegates, is_contract: signed && account.has_code() && !delegates })
     }
 }
@@ -37,8 +37,11 @@ pub(super) fn is_contract(state: &dyn StateView, account: &AccountState) -> Resu
     Ok(account.has_code() && !delegates(state, account)?)
 }
 
-/// Returns whether the code of an account is a delegation.
-fn delegates(state: &dyn StateView, account: &AccountState) -> Result<bool, BackendError> {
+/// Returns whether the code of an account only delegates to that of another one (EIP-7702).
+pub(crate) fn delegates(state: &dyn StateView, account: &AccountState) -> Result<bool, BackendError> {
+    if !account.has_code() {
+        return Ok(false);
+    }
     let code = state.code(account.code_hash)?.unwrap_or_default();
     Ok(code.len() == 23 && code.starts_with(&DELEGATION_PREFIX))
 }
