@@ -7,8 +7,8 @@ use crate::wal::WalError;
 use node_core::backend::BackendError;
 use node_core::block::BlockRef;
 use node_core::context::Interrupted;
-use node_types::H256;
 use node_types::consensus::DecodeError;
+use node_types::{BlockNumber, H256};
 use std::error::Error;
 use std::io;
 use std::sync::Arc;
@@ -35,6 +35,18 @@ pub enum StoreError {
     /// A row is missing although another row refers to it.
     #[error("a required row of table {table} is missing")]
     Missing { table: &'static str },
+    /// The state that the chain continues could not be read.
+    #[error(transparent)]
+    Base(BackendError),
+    /// The folder has a chain that continues the state of another one, which is not in the folder.
+    #[error("the chain continues another one from block {0} on, whose state it was not opened with")]
+    NeedsBase(BlockNumber),
+    /// The folder has a chain that begins with its genesis block.
+    #[error("the folder has a chain that begins with its genesis block, not one that continues another chain")]
+    NoBase,
+    /// Readers of a shared store would not have the state that the chain continues.
+    #[error("a chain that continues another one cannot be published")]
+    Unpublishable,
     /// The folder is empty, or is not a data folder.
     #[error("there is no chain in the folder")]
     NoChain,
@@ -160,6 +172,7 @@ impl From<StoreError> for BackendError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Folder(FolderError::Locked { path }) => Self::Locked { path },
+            StoreError::Base(error) => error,
             error @ (StoreError::Fenced { .. } | StoreError::Vanished(_)) => Self::NotWriter(Box::new(error)),
             error if error.shared_fault() == Some(Fault::Cancelled) => Self::Interrupted(Interrupted::Cancelled),
             error => Self::Storage(Box::new(error)),

@@ -5,6 +5,7 @@
 //! integers are big-endian.
 
 use node_core::block::{BlockRef, LogPosition};
+use node_core::trie::NibblePath;
 use node_types::{Address, BlockNumber, H256};
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -13,6 +14,10 @@ use std::hash::{Hash, Hasher};
 
 /// Block numbers have 40 bits in keys, enough for 34,000 years of one block per second.
 pub(crate) const MAX_BLOCK: BlockNumber = (1 << 40) - 1;
+
+/// Block numbers of a chain with a base have a bit less: its place in the ids of tries marks those that continue a trie
+/// of the base.
+pub(crate) const MAX_BLOCK_WITH_BASE: BlockNumber = MAX_BLOCK >> 1;
 
 /// The index of a log in its block has 24 bits.
 pub(crate) const MAX_LOGS: u64 = 1 << 24;
@@ -120,6 +125,9 @@ impl Table {
 /// A storage trie is identified by the block that created it and a number within that block. An account that is
 /// recreated, or whose storage was empty, gets a new storage trie. Therefore the slots of a deleted account need not
 /// be deleted one by one.
+///
+/// In a chain with a base, a trie can continue one of the base: what has no row in it is as in the base. The account
+/// trie does. A storage trie does if the storage of its account was never cleared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct TrieId(pub(crate) u64);
 
@@ -127,9 +135,26 @@ impl TrieId {
     /// The account trie.
     pub(crate) const ACCOUNTS: Self = Self(0);
 
+    /// Set in the ids of storage tries that continue one of the base.
+    const CONTINUES: u64 = 1 << 63;
+
+    /// The storage trie of an account that is the same as in the base. It has no rows.
+    pub(crate) const UNCHANGED: Self = Self(Self::CONTINUES);
+
     /// Returns the id of storage trie `index` among those that `block` creates.
     pub(crate) fn storage(block: BlockNumber, index: u32) -> Self {
         Self((block << 24 | u64::from(index)) + 1)
+    }
+
+    /// Returns the id of the storage trie that is [`UNCHANGED`](Self::UNCHANGED) up to the change with this number in
+    /// `block`. The block must be at most [`MAX_BLOCK_WITH_BASE`].
+    pub(crate) fn continuing(block: BlockNumber, index: u32) -> Self {
+        Self(Self::CONTINUES | Self::storage(block, index).0)
+    }
+
+    /// Returns whether the trie continues one of the base. The chain must have a base.
+    pub(crate) fn continues_base(self) -> bool {
+        self == Self::ACCOUNTS || self.0 & Self::CONTINUES != 0
     }
 
     /// Appends a length byte and the significant bytes. No encoding is a prefix of another.
@@ -221,13 +246,12 @@ impl Key {
         key
     }
 
-    /// Returns the key of a position in a trie: the number of nibbles, and the nibbles packed two to a byte. If their
-    /// number is odd, the last half byte must be zero.
-    pub(crate) fn of_node(trie: TrieId, nibbles: u8, path: &[u8]) -> Self {
+    /// Returns the key of a position in a trie: the number of nibbles, and the nibbles packed two to a byte.
+    pub(crate) fn of_node(trie: TrieId, position: &NibblePath) -> Self {
         let mut key = Self::new(Table::Trie, &[]);
         trie.append(&mut key);
-        key.push(nibbles);
-        key.extend(path);
+        key.push(position.len() as u8);
+        key.extend(position.packed());
         key
     }
 

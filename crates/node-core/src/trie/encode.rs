@@ -19,11 +19,15 @@ pub fn encode_leaf(path: &NibblePath, start: usize, value: &[u8]) -> Vec<u8> {
 /// Returns the RLP of the extension that leads to the branch with the full path `path` and the RLP `branch`, or
 /// `None` if the branch needs no extension.
 pub fn encode_extension(path: &NibblePath, start: usize, branch: &[u8]) -> Option<Vec<u8>> {
+    if path.len() == start { None } else { encode_extension_to(path, start, &Reference::to(branch)) }
+}
+
+/// Like [`encode_extension`], given only the reference to the branch.
+pub fn encode_extension_to(path: &NibblePath, start: usize, branch: &Reference) -> Option<Vec<u8>> {
     if path.len() == start {
         return None;
     }
     let compact = path.compact_from(start, false);
-    let branch = Reference::to(branch);
     let mut out = list(string_length(&compact) + branch.as_rlp().len());
     put_string(&mut out, &compact);
     out.extend_from_slice(branch.as_rlp());

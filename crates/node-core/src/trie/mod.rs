@@ -11,7 +11,7 @@ mod update;
 mod tests;
 
 pub use decode::{DecodedNode, Found, find};
-pub use encode::{Reference, encode_branch, encode_extension, encode_leaf};
+pub use encode::{Reference, encode_branch, encode_extension, encode_extension_to, encode_leaf};
 pub use node_types::trie::{MalformedNode, NibblePath, ProofError, verify_proof};
 pub use sorted::sorted_root;
 

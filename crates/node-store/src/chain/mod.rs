@@ -12,7 +12,7 @@ use crate::keys::{Key, Table};
 use crate::rows::{Rows, Tables, Value};
 use crate::side_blocks::SideBlocks;
 use crate::values;
-use node_core::backend::BackendError;
+use node_core::backend::{BackendError, BaseState};
 use node_core::block::{BlockHashOrNumber, BlockRef, SealedHeader};
 use node_types::{BlockNumber, H256};
 use std::ops::RangeInclusive;
@@ -25,6 +25,8 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub(crate) struct ChainVersion {
     pub(crate) head: BlockRef,
+    /// The number of the first block: 0, unless the chain has a base.
+    pub(crate) first: BlockNumber,
     /// The earliest block whose state is stored.
     pub(crate) earliest: BlockNumber,
     pub(crate) rows: Rows,
@@ -36,7 +38,7 @@ pub(crate) struct ChainVersion {
 }
 
 impl ChainVersion {
-    /// Returns a chain whose blocks up to `head` are all in runs.
+    /// Returns a chain without a base whose blocks up to `head` are all in runs.
     pub(crate) fn in_runs(
         head: BlockRef,
         earliest: BlockNumber,
@@ -47,12 +49,19 @@ impl ChainVersion {
         let (young, old) = Default::default();
         Self {
             head,
+            first: 0,
             earliest,
-            rows: Rows { head: head.number, young, old, tables, limit: head.number },
+            rows: Rows { head: head.number, young, old, tables, limit: head.number, base: None },
             old_end: head.number,
             side_blocks,
             caches,
         }
+    }
+
+    /// Returns this chain with its first block and its base.
+    pub(crate) fn with_base(mut self, first: BlockNumber, base: Option<Arc<dyn BaseState>>) -> Self {
+        (self.first, self.rows.base) = (first, base);
+        self
     }
 
     /// Returns the number of a canonical block and the hash of the header with that number, or `None` for side blocks
@@ -69,7 +78,7 @@ impl ChainVersion {
 
     /// Returns the hash of the canonical block `number`.
     pub(crate) fn canonical(&self, number: BlockNumber) -> Result<Option<H256>, StoreError> {
-        if number > self.head.number {
+        if !(self.first..=self.head.number).contains(&number) {
             return Ok(None);
         }
         // Blocks in runs up to the limit are canonical.
@@ -78,8 +87,10 @@ impl ChainVersion {
             let read = |range: RangeInclusive<BlockNumber>| -> Result<Arc<[H256]>, StoreError> {
                 tables.fetch_blocks(&[Table::Headers], range.clone())?;
                 let mut headers = tables.of_blocks(Table::Headers);
-                let mut hashes = Vec::new();
-                for number in range {
+                // Those of the blocks before the first one are never read.
+                let missing = self.first.saturating_sub(*range.start());
+                let mut hashes = vec![H256::zero(); missing as usize];
+                for number in range.skip(missing as usize) {
                     let Some(header) = headers.get(number)? else { break };
                     hashes.push(values::header_hash(header)?);
                 }
@@ -109,6 +120,11 @@ impl ChainVersion {
     /// Fails for blocks above the head.
     fn check(&self, number: BlockNumber) -> Result<(), BackendError> {
         if number > self.head.number { Err(BackendError::UnknownBlock(number)) } else { Ok(()) }
+    }
+
+    /// Fails for blocks above the head, and for those before the first one.
+    fn check_block(&self, number: BlockNumber) -> Result<(), BackendError> {
+        if number < self.first { Err(BackendError::UnknownBlock(number)) } else { self.check(number) }
     }
 
     /// Fails for blocks whose state is not stored.

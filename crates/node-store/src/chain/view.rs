@@ -5,12 +5,14 @@ use crate::error::StoreError;
 use crate::keys::{Key, LogId, Table, TrieId};
 use crate::rows::{Rows, Value};
 use crate::state::{self, Before, TrieReader};
+use crate::trie::BaseTrie;
 use crate::values::{self, AccountRow};
-use crate::{postings, trie};
+use crate::{base, postings, trie};
 use node_core::backend::{AccountProof, BackendError, FeeRow, LogSearch, StateView, StorageProof, View};
 use node_core::block::{
     BlockHashOrNumber, BlockLogs, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition,
 };
+use node_core::collecting;
 use node_core::context::Context;
 use node_core::state::{AccountState, StateChanges};
 use node_core::trie::NibblePath;
@@ -88,7 +90,7 @@ impl View for ChainVersion {
             })
         };
         let logs = |number: &BlockNumber| {
-            self.check(*number)?;
+            self.check_block(*number)?;
             Ok(of_block(*number)?)
         };
         numbers.iter().map(logs).collect()
@@ -99,12 +101,12 @@ impl View for ChainVersion {
     }
 
     fn changes(&self, number: BlockNumber) -> Result<Option<Arc<StateChanges>>, BackendError> {
-        let dropped = self.earliest_state() > 0 && number <= self.earliest_state();
-        if dropped || number > self.head.number {
+        let dropped = self.earliest > self.first && number <= self.earliest;
+        if dropped || !(self.first..=self.head.number).contains(&number) {
             return Ok(None);
         }
-        // The changes of a large genesis block are not kept.
-        if number == 0 && self.rows.get(&Key::of_block(Table::Changes, 0))?.is_none() {
+        // The changes of a large genesis block, and of the first block of a chain with a base, are not kept.
+        if number == self.first && self.rows.get(&Key::of_block(Table::Changes, number))?.is_none() {
             return Ok(None);
         }
         Ok(Some(Arc::new(self.changes_of(number)?)))
@@ -134,6 +136,9 @@ impl View for ChainVersion {
     }
 
     fn fee_rows(&self, range: RangeInclusive<BlockNumber>) -> Result<Vec<FeeRow>, BackendError> {
+        if !range.is_empty() {
+            self.check_block(*range.start())?;
+        }
         self.check(*range.end())?;
         self.rows.tables.fetch_blocks(&[Table::Headers, Table::Fees], range.clone())?;
         let row = |number| -> Result<FeeRow, StoreError> {
@@ -157,7 +162,13 @@ impl ChainVersion {
         if let Some(code) = self.caches.code.get(hash) {
             return Ok(Some(code));
         }
-        let code = self.rows.get(&Key::of_hash(Table::Code, hash))?.map(|code| Bytes::from(&*code));
+        let code = match self.rows.get(&Key::of_hash(Table::Code, hash))? {
+            Some(code) => Some(Bytes::from(&*code)),
+            None => match &self.rows.base {
+                Some(base) => base.code(hash).map_err(StoreError::Base)?,
+                None => None,
+            },
+        };
         if let Some(code) = &code {
             self.caches.code.insert(hash, code.clone(), code.len());
         }
@@ -205,31 +216,54 @@ impl ChainState<'_> {
         self.chain.rows.tables.fetch(&keys.map(|key| (key, self.at)).collect::<Vec<_>>())
     }
 
-    fn account_row(&self, address_hash: H256) -> Result<Option<AccountRow>, StoreError> {
+    /// Returns an account, without a value if it does not exist. Returns `None` if it has no row.
+    fn recorded(&self, address_hash: H256) -> Result<Option<Option<AccountRow>>, StoreError> {
         let row = self.newest(&Key::of_hash(Table::Accounts, address_hash))?;
-        Ok(row.map(|row| AccountRow::decode(&row)).transpose()?.flatten())
+        Ok(row.map(|row| AccountRow::decode(&row)).transpose()?)
     }
 
-    fn slot(&self, trie: TrieId, slot_hash: H256) -> Result<U256, StoreError> {
-        let row = self.newest(&Key::of_slot(trie, slot_hash))?;
-        Ok(row.map(|row| values::decode_word(&row)).transpose()?.unwrap_or_default())
+    fn account_row(&self, address: Address, address_hash: H256) -> Result<Option<AccountRow>, StoreError> {
+        match (self.recorded(address_hash)?, &self.chain.rows.base) {
+            (Some(account), _) => Ok(account),
+            (None, Some(base)) => base::account(&**base, address),
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// Returns a slot of the storage trie of an account.
+    fn slot(&self, trie: TrieId, address: Address, slot: H256, slot_hash: H256) -> Result<U256, StoreError> {
+        if let Some(row) = self.newest(&Key::of_slot(trie, slot_hash))? {
+            return Ok(values::decode_word(&row)?);
+        }
+        match self.chain.rows.base.as_ref().filter(|_| trie.continues_base()) {
+            Some(base) => base.storage(address, slot).map_err(StoreError::Base),
+            None => Ok(U256::zero()),
+        }
+    }
+
+    /// Has the base fetch what a proof needs, if there is a base.
+    fn fetch_base(&self, address: Address, address_hash: H256, slots: &[H256]) -> Result<(), StoreError> {
+        let rows = &self.chain.rows;
+        let Some(base) = &rows.base else { return Ok(()) };
+        let lacking = base::lacking(rows, self.at, address, self.recorded(address_hash)?, slots.iter())?;
+        lacking.map_or(Ok(()), |read| base.fetch(&[read]).map_err(StoreError::Base))
     }
 }
 
 impl StateView for ChainState<'_> {
     fn account(&self, address: Address) -> Result<Option<AccountState>, BackendError> {
-        Ok(self.account_row(keccak256(address))?.map(|account| account.state))
+        Ok(self.account_row(address, keccak256(address))?.map(|account| account.state))
     }
 
     fn storage(&self, address: Address, slot: H256) -> Result<U256, BackendError> {
-        match self.account_row(keccak256(address))?.and_then(|account| account.storage) {
-            Some((trie, _)) => Ok(self.slot(trie, keccak256(slot))?),
+        match self.account_row(address, keccak256(address))?.and_then(|account| account.storage) {
+            Some((trie, _)) => Ok(self.slot(trie, address, slot, keccak256(slot))?),
             None => Ok(U256::zero()),
         }
     }
 
     fn has_storage(&self, address: Address) -> Result<bool, BackendError> {
-        Ok(self.account_row(keccak256(address))?.is_some_and(|account| account.storage.is_some()))
+        Ok(self.account_row(address, keccak256(address))?.is_some_and(|account| account.storage.is_some()))
     }
 
     fn code(&self, hash: H256) -> Result<Option<Bytes>, BackendError> {
@@ -239,12 +273,14 @@ impl StateView for ChainState<'_> {
     fn proof(&self, address: Address, slots: &[H256]) -> Result<AccountProof, BackendError> {
         let hash = keccak256(address);
         self.fetch(state::keys_of_proof(TrieId::ACCOUNTS, hash))?;
-        let account = self.account_row(hash)?;
-        let reader =
-            |trie| TrieReader { rows: &self.chain.rows, trie, at: Some(self.at), replaces: false, cache: None };
+        self.fetch_base(address, hash, slots)?;
+        let account = self.account_row(address, hash)?;
+        let rows = &self.chain.rows;
+        let reader = |trie, base| TrieReader { rows, trie, at: Some(self.at), replaces: false, cache: None, base };
+        let base = rows.base.as_deref().map(BaseTrie::accounts);
         let leaf = account.map(|account| account.leaf());
         let value = leaf.map(|leaf| leaf.encode().into());
-        let proof = trie::prove(&mut reader(TrieId::ACCOUNTS), &NibblePath::from(hash), value.as_ref())?;
+        let proof = trie::prove(&mut reader(TrieId::ACCOUNTS, base), &NibblePath::from(hash), value.as_ref())?;
         let storage = account.and_then(|account| account.storage);
         if let Some((trie, _)) = storage {
             self.fetch(slots.iter().flat_map(|slot| state::keys_of_proof(trie, keccak256(slot))))?;
@@ -254,15 +290,20 @@ impl StateView for ChainState<'_> {
                 return Ok(StorageProof { slot: *slot, value: U256::zero(), proof: Vec::new() });
             };
             let hash = keccak256(slot);
-            let value = self.slot(trie, hash)?;
+            let value = self.slot(trie, address, *slot, hash)?;
+            let base = state::storage_base(rows, trie, address, storage);
             let word = (!value.is_zero()).then(|| trie::encode_word_leaf(&values::encode_word(value)));
-            let proof = trie::prove(&mut reader(trie), &NibblePath::from(hash), word.as_ref())?;
+            let proof = trie::prove(&mut reader(trie, base), &NibblePath::from(hash), word.as_ref())?;
             Ok(StorageProof { slot: *slot, value, proof })
         };
         Ok(AccountProof { account: leaf, proof, storage: slots.iter().map(prove_slot).collect::<Result<_, _>>()? })
     }
 
     fn root_after(&self, changes: &StateChanges) -> Result<H256, BackendError> {
+        // The result will be discarded, and the changes may be wrong.
+        if collecting::lacks_something() {
+            return Ok(H256::zero());
+        }
         if self.at == self.chain.head.number
             // If the lock is not free, a block is being appended.
             && let Some(mut next) = self.chain.caches.next.try_lock()

@@ -3,7 +3,7 @@
 use super::ChainVersion;
 use crate::block_bytes::BlockBytes;
 use crate::error::StoreError;
-use crate::keys::{Key, MAX_BLOCK, Table};
+use crate::keys::{Key, MAX_BLOCK, MAX_BLOCK_WITH_BASE, Table};
 use crate::postings;
 use crate::rows::{BlockRows, Tables};
 use crate::state::{self, Before};
@@ -21,15 +21,15 @@ impl ChainVersion {
         self.push(genesis, bytes, new, true)
     }
 
-    /// Adds the genesis block to a chain that has its state, with the root `root`, in runs.
+    /// Adds the first block to a chain that has its state, with the root `root`, in runs or in its base.
     pub(crate) fn begin_with_state(
         &mut self,
-        genesis: &ExecutedBlock,
+        first: &ExecutedBlock,
         bytes: &BlockBytes,
         root: H256,
     ) -> Result<(), BackendError> {
         // The row of changes would contain the whole state.
-        self.push(genesis, bytes, state::NewState { root, ..state::NewState::default() }, false)
+        self.push(first, bytes, state::NewState { root, ..state::NewState::default() }, false)
     }
 
     /// Appends `block` to the head. `bytes` is its encoding.
@@ -38,7 +38,7 @@ impl ChainVersion {
         if parent.number.checked_add(1) != Some(reference.number) || block.header.header.parent_hash != parent.hash {
             return Err(BackendError::NotAChild { block: reference, parent });
         }
-        if reference.number > MAX_BLOCK {
+        if reference.number > if self.rows.base.is_some() { MAX_BLOCK_WITH_BASE } else { MAX_BLOCK } {
             return Err(StoreError::BeyondLimits(reference).into());
         }
         let caches = Arc::clone(&self.caches);

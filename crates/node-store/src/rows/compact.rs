@@ -29,14 +29,16 @@ pub(crate) struct Rules {
 pub(crate) struct Pruned {
     /// The earliest block whose state is kept.
     floor: BlockNumber,
+    /// Whether the chain has a base, which would show through if the row of a deletion were left out.
+    has_base: bool,
     /// The storage tries of accounts in these states.
     tries: HashSet<TrieId>,
 }
 
 impl Pruned {
     /// Reads the accounts of all states from `floor` on.
-    pub(crate) fn new(tables: &Tables, floor: BlockNumber) -> Result<Self, StoreError> {
-        let mut pruned = Self { floor, tries: HashSet::new() };
+    pub(crate) fn new(tables: &Tables, floor: BlockNumber, has_base: bool) -> Result<Self, StoreError> {
+        let mut pruned = Self { floor, has_base, tries: HashSet::new() };
         let mut versions = Versions::default();
         let mut scan = tables.scan(Table::Accounts)?;
         while let Some((key, value)) = scan.next()? {
@@ -130,7 +132,7 @@ impl Versions {
     /// Returns whether a state that is kept needs the row. Rows of one key come newest first.
     ///
     /// Of the rows up to the floor, the newest is needed, with the rows that it is a delta of, unless it marks a
-    /// deletion.
+    /// deletion of what the base does not have.
     fn needs(&mut self, table: Table, key: &[u8], value: &[u8], pruned: &Pruned) -> bool {
         let prefix = &key[..key.len().saturating_sub(Suffix::Block.len())];
         if self.prefix != prefix {
@@ -141,13 +143,13 @@ impl Versions {
         if version > pruned.floor {
             return true;
         }
-        let has_account = table == Table::Accounts
-            || trie_of(key).is_some_and(|trie| trie == TrieId::ACCOUNTS || pruned.tries.contains(&trie));
+        let trie = if table == Table::Accounts { Some(TrieId::ACCOUNTS) } else { trie_of(key) };
+        let has_account = trie.is_some_and(|trie| trie == TrieId::ACCOUNTS || pruned.tries.contains(&trie));
         if self.covered || !has_account {
             return false;
         }
         self.covered = table != Table::Trie || !trie::is_delta(value);
         let is_nothing = if table == Table::Trie { trie::is_empty(value) } else { value.is_empty() };
-        !is_nothing
+        !is_nothing || pruned.has_base && trie.is_some_and(TrieId::continues_base)
     }
 }

@@ -20,6 +20,7 @@ pub(crate) use tables::{Part, SnapshotId, Tables};
 
 use crate::error::StoreError;
 use crate::keys::Key;
+use node_core::backend::BaseState;
 use node_types::BlockNumber;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -35,6 +36,8 @@ pub(crate) struct Rows {
     /// The last block in runs that is canonical. The next manifest hides the rows of later blocks, which have left
     /// the chain.
     pub(crate) limit: BlockNumber,
+    /// The state with which the chain begins, if most of it has no rows: whatever has no row is as in it.
+    pub(crate) base: Option<Arc<dyn BaseState>>,
 }
 
 impl Rows {

@@ -186,11 +186,12 @@ impl Shared {
     fn commit(&self, batch: &Batch) -> Result<Meta, StoreError> {
         let Batch { chain, .. } = batch;
         let missing = StoreError::Missing { table: Table::Headers.name() };
-        let (Some(genesis), Some(hash)) = (chain.canonical(0)?, chain.canonical(chain.old_end)?) else {
+        let (Some(genesis), Some(hash)) = (chain.canonical(chain.first)?, chain.canonical(chain.old_end)?) else {
             return Err(missing);
         };
         let head = BlockRef { number: chain.old_end, hash };
-        let meta = Meta { genesis, head, earliest: chain.earliest, logged: batch.logged };
+        let base = chain.rows.base.is_some().then_some(chain.first);
+        let meta = Meta { genesis, base, head, earliest: chain.earliest, logged: batch.logged };
         let [numbered, keyed] = sorted_rows(&chain.rows.old)?;
         let others = other_rows(batch);
         let rows = NewRows {

@@ -16,20 +16,38 @@ use twox_hash::XxHash3_64;
 /// Version of the layout: of all files of a folder and their content. docs/storage.md specifies when to increase it.
 pub(super) const LAYOUT: u64 = 1;
 
+/// Version of the layout of a folder whose chain has a base. Programs that know only [`LAYOUT`] must not open it: they
+/// would take what has no row for absent.
+const LAYOUT_WITH_BASE: u64 = 2;
+
 /// Maximum size of a manifest in bytes. It has two copies of a genesis file, and 20 bytes for each run.
 const MAX_SIZE: u64 = 256 << 20;
 
 /// Data about a chain besides its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Meta {
-    /// Hash of the genesis block.
+    /// Hash of the first block.
     pub(crate) genesis: H256,
+    /// The number of the first block if the chain has a base, which has the state as of it. `None` if the first block is
+    /// a genesis block.
+    pub(crate) base: Option<BlockNumber>,
     /// The newest block in runs.
     pub(crate) head: BlockRef,
     /// The earliest block whose state is stored.
     pub(crate) earliest: BlockNumber,
     /// The last log entry that is in runs.
     pub(crate) logged: Sequence,
+}
+
+impl Meta {
+    /// Fails unless the folder is opened with a base if and only if its chain has one.
+    pub(super) fn check_base(&self, has_base: bool) -> Result<(), StoreError> {
+        match self.base {
+            Some(first) if !has_base => Err(StoreError::NeedsBase(first)),
+            None if has_base => Err(StoreError::NoBase),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// A run of a store.
@@ -115,10 +133,11 @@ impl Manifest {
 
     fn encode(&self) -> Vec<u8> {
         let mut content = MAGIC.to_vec();
-        put_varint(&mut content, LAYOUT);
+        put_varint(&mut content, if self.meta.base.is_some() { LAYOUT_WITH_BASE } else { LAYOUT });
         put_varint(&mut content, self.next_run);
-        let Meta { genesis, head, earliest, logged } = self.meta;
+        let Meta { genesis, base, head, earliest, logged } = self.meta;
         content.extend_from_slice(genesis.as_bytes());
+        base.iter().for_each(|first| put_varint(&mut content, *first));
         put_varint(&mut content, head.number);
         content.extend_from_slice(head.hash.as_bytes());
         put_varint(&mut content, earliest);
@@ -145,12 +164,13 @@ impl Manifest {
             return Err(StoreError::Foreign);
         }
         let layout = reader.varint()?;
-        if layout != LAYOUT {
+        if ![LAYOUT, LAYOUT_WITH_BASE].contains(&layout) {
             return Err(StoreError::UnsupportedLayout { found: layout, supported: LAYOUT });
         }
         let next_run = reader.varint()?;
         let meta = Meta {
             genesis: reader.h256()?,
+            base: (layout == LAYOUT_WITH_BASE).then(|| reader.varint()).transpose()?,
             head: BlockRef { number: reader.varint()?, hash: reader.h256()? },
             earliest: reader.varint()?,
             logged: Sequence(reader.varint()?),
@@ -196,7 +216,13 @@ mod tests {
         Manifest {
             number,
             next_run: 3 * number,
-            meta: Meta { genesis: H256::repeat_byte(1), head, earliest: number, logged: Sequence(number) },
+            meta: Meta {
+                genesis: H256::repeat_byte(1),
+                base: number.is_multiple_of(3).then_some(5 * number),
+                head,
+                earliest: number,
+                logged: Sequence(number),
+            },
             genesis_file: number.is_multiple_of(2).then(|| vec![7; number as usize]),
             numbered: (0..number).map(listed).collect(),
             keyed: (number..3 * number).map(listed).collect(),

@@ -6,6 +6,7 @@ use super::manifest;
 use super::publish::{MARKER_NAME, Marked, Marker};
 use super::snapshot::SnapshotFolder;
 use super::{Options, Records, Shared, Store, SyncPolicy, Writer, WriterState, append, keep_side_block, switch};
+use crate::base;
 use crate::block_bytes::BlockBytes;
 use crate::caches::Caches;
 use crate::chain::ChainVersion;
@@ -19,7 +20,7 @@ use crate::runs::RunId;
 use crate::side_blocks::SideBlocks;
 use crate::state::{self, Before};
 use crate::wal::{self, Sequence, Wal};
-use node_core::backend::{BackendError, HeadChange, RecordWrite};
+use node_core::backend::{BackendError, BaseState, HeadChange, RecordWrite};
 use node_core::block::{BlockRef, ExecutedBlock};
 use node_core::state::StateChanges;
 use node_types::H256;
@@ -34,8 +35,8 @@ use std::sync::{Arc, OnceLock};
 
 /// The first block of a new chain.
 pub(super) struct Start<'a> {
-    genesis: ExecutedBlock,
-    /// Its state in parts, if it is not in `genesis`.
+    first: ExecutedBlock,
+    /// Its state in parts, if it is neither in `first` nor in a base.
     state: Option<&'a mut dyn Iterator<Item = Result<StateChanges, BackendError>>>,
 }
 
@@ -113,7 +114,7 @@ impl Store {
     /// # Errors
     /// Those of [`Self::open`].
     pub fn open_in(folder: Arc<dyn Folder>, genesis: ExecutedBlock, options: Options) -> Result<Self, BackendError> {
-        Self::open_or_begin(folder, Some(Start { genesis, state: None }), options)
+        Self::open_or_begin(folder, Some(Start { first: genesis, state: None }), None, options)
     }
 
     /// Like [`Self::open_in`], for a genesis state that need not fit into memory. A new chain reads it from `state`,
@@ -131,7 +132,7 @@ impl Store {
         mut state: impl Iterator<Item = Result<StateChanges, BackendError>>,
         options: Options,
     ) -> Result<Self, BackendError> {
-        Self::open_or_begin(folder, Some(Start { genesis, state: Some(&mut state) }), options)
+        Self::open_or_begin(folder, Some(Start { first: genesis, state: Some(&mut state) }), None, options)
     }
 
     /// Opens the chain in `path`. Never creates one.
@@ -141,7 +142,7 @@ impl Store {
     pub fn open_existing(path: impl AsRef<Path>, options: Options) -> Result<Self, BackendError> {
         require_chain(path.as_ref())?;
         let folder = DiskFolder::open(path.as_ref()).map_err(StoreError::from)?;
-        Self::open_or_begin(Arc::new(folder), None, options)
+        Self::open_or_begin(Arc::new(folder), None, None, options)
     }
 
     /// Opens a snapshot of the chain in `path`, without locking or changing the folder: another process may continue
@@ -156,7 +157,79 @@ impl Store {
         require_chain(path.as_ref())?;
         let folder = SnapshotFolder::open(path.as_ref()).map_err(StoreError::File)?;
         // Merged runs would be kept in memory, which may take as much as the size of the folder.
-        Self::open_or_begin(Arc::new(folder), None, Options { merge: false, ..options })
+        Self::open_or_begin(Arc::new(folder), None, None, Options { merge: false, ..options })
+    }
+
+    /// Opens the chain in `path` that continues another one from block `first` on, or creates it if the folder is empty.
+    /// `base` has the state as of `first`; whatever no later block changes is read from it. `first` must have no changes.
+    ///
+    /// Blocks before `first` are unknown, and their states pruned. The chain cannot be published.
+    ///
+    /// # Errors
+    /// Those of [`Self::open`]; [`BackendError::StateRootMismatch`] unless `base` has the state root of `first`; and
+    /// [`StoreError::NoBase`] if the chain in the folder begins with its genesis block.
+    pub fn open_fork(
+        path: impl AsRef<Path>,
+        first: ExecutedBlock,
+        base: Arc<dyn BaseState>,
+        options: Options,
+    ) -> Result<Self, BackendError> {
+        Self::check_usable(path.as_ref())?;
+        let folder = DiskFolder::open(path.as_ref()).map_err(StoreError::from)?;
+        Self::open_fork_in(Arc::new(folder), first, base, options)
+    }
+
+    /// Like [`Self::open_fork`], in memory.
+    ///
+    /// # Errors
+    /// [`BackendError::StateRootMismatch`], and an error if no thread can be started.
+    pub fn fork_in_memory(
+        first: ExecutedBlock,
+        base: Arc<dyn BaseState>,
+        options: Options,
+    ) -> Result<Self, BackendError> {
+        Self::open_fork_in(Arc::new(MemoryFolder::default()), first, base, options)
+    }
+
+    /// Like [`Self::open_fork`], in any implementation of [`Folder`].
+    ///
+    /// # Errors
+    /// Those of [`Self::open_fork`].
+    pub fn open_fork_in(
+        folder: Arc<dyn Folder>,
+        first: ExecutedBlock,
+        base: Arc<dyn BaseState>,
+        options: Options,
+    ) -> Result<Self, BackendError> {
+        Self::open_or_begin(folder, Some(Start { first, state: None }), Some(base), options)
+    }
+
+    /// Opens the chain in `path` that continues another one. Never creates one.
+    ///
+    /// # Errors
+    /// As [`Self::open_fork`]; also if there is no chain.
+    pub fn open_existing_fork(
+        path: impl AsRef<Path>,
+        base: Arc<dyn BaseState>,
+        options: Options,
+    ) -> Result<Self, BackendError> {
+        require_chain(path.as_ref())?;
+        let folder = DiskFolder::open(path.as_ref()).map_err(StoreError::from)?;
+        Self::open_or_begin(Arc::new(folder), None, Some(base), options)
+    }
+
+    /// Like [`Self::open_snapshot`], of a chain that continues another one.
+    ///
+    /// # Errors
+    /// Those of [`Self::open_snapshot`] and [`Self::open_fork`].
+    pub fn open_fork_snapshot(
+        path: impl AsRef<Path>,
+        base: Arc<dyn BaseState>,
+        options: Options,
+    ) -> Result<Self, BackendError> {
+        require_chain(path.as_ref())?;
+        let folder = SnapshotFolder::open(path.as_ref()).map_err(StoreError::File)?;
+        Self::open_or_begin(Arc::new(folder), None, Some(base), Options { merge: false, ..options })
     }
 
     /// Checks that the folder `path` has a chain or could get one: that it does not exist, is empty, or has only files
@@ -189,23 +262,31 @@ impl Store {
     pub(super) fn open_or_begin(
         folder: Arc<dyn Folder>,
         start: Option<Start<'_>>,
+        base: Option<Arc<dyn BaseState>>,
         options: Options,
     ) -> Result<Self, BackendError> {
-        let genesis = start.as_ref().map(|start| &start.genesis.header);
-        if let Some(block) = genesis.map(|header| header.block_ref()).filter(|block| block.number != 0) {
-            return Err(BackendError::NotGenesis(block));
+        let first = start.as_ref().map(|start| &start.first.header);
+        match (first, &base) {
+            (Some(header), None) if header.header.number != 0 => {
+                return Err(BackendError::NotGenesis(header.block_ref()));
+            }
+            (Some(header), Some(base)) => base::check_root(&**base, &header.header)?,
+            _ => {}
         }
         // An earlier process may have been killed before it removed the file.
         let _ = folder.remove(PROBE);
         let archive = Archive::open(Arc::clone(&folder), options.run_cache_bytes())?;
         let meta = archive.meta();
-        let head = match (&meta, &genesis) {
-            (Some(meta), Some(genesis)) if meta.genesis != genesis.hash => {
-                let expected = genesis.hash;
+        let (head, number) = match (&meta, &first) {
+            (Some(meta), Some(first)) if meta.genesis != first.hash => {
+                let expected = first.hash;
                 return Err(StoreError::OtherGenesis { found: meta.genesis, expected }.into());
             }
-            (Some(meta), _) => meta.head,
-            (None, Some(genesis)) => genesis.block_ref(),
+            (Some(meta), _) => {
+                meta.check_base(base.is_some())?;
+                (meta.head, meta.base.unwrap_or_default())
+            }
+            (None, Some(first)) => (first.block_ref(), first.header.number),
             (None, None) => return Err(StoreError::NoChain.into()),
         };
         let marked = Marker::read(&*folder)?;
@@ -221,6 +302,12 @@ impl Store {
         let refused = remove_refused(&*folder, logged, marked.as_ref())?;
         let tables = archive.tables();
         let (side_blocks, records) = (SideBlocks::read(&tables)?, read_records(&tables)?);
+        let caches = Arc::new(Caches::new(options.cache_bytes as u64 - options.run_cache_bytes()));
+        let earliest = meta.map_or(number, |meta| meta.earliest);
+        let chain = ChainVersion::in_runs(head, earliest, tables, side_blocks, caches).with_base(number, base);
+        if let (Some(_), Some(base)) = (&meta, &chain.rows.base) {
+            base::check_root(&**base, &chain.canonical_header(number)?.header)?;
+        }
         let log_folder = if folder.is_volatile() { Arc::new(Nowhere) } else { Arc::clone(&folder) };
         // What the shared store may lack remains in the log.
         let kept_after = match options.publish {
@@ -228,9 +315,6 @@ impl Store {
             false => Sequence(u64::MAX),
         };
         let log = Wal::open_keeping(log_folder, logged, kept_after, options.log).map_err(StoreError::from)?;
-        let caches = Arc::new(Caches::new(options.cache_bytes as u64 - options.run_cache_bytes()));
-        let earliest = meta.map_or(0, |meta| meta.earliest);
-        let chain = ChainVersion::in_runs(head, earliest, tables, side_blocks, caches);
         let writer = Writer {
             state: WriterState::Ready,
             logged,
@@ -310,17 +394,19 @@ fn remove_refused(folder: &dyn Folder, logged: Sequence, marked: Option<&Marked>
 }
 
 impl Shared {
-    /// Writes the genesis block to the first run.
-    fn begin(&self, Start { genesis, state }: Start<'_>) -> Result<(), BackendError> {
+    /// Writes the first block to the first run.
+    fn begin(&self, Start { first, state }: Start<'_>) -> Result<(), BackendError> {
         let mut writer = self.writer.lock();
         let mut chain = ChainVersion::clone(&self.current.read());
-        let bytes = BlockBytes::encode(&genesis);
-        match state {
-            None => chain.begin(&genesis, &bytes)?,
-            Some(state) => {
-                let root = self.write_genesis_state(&mut chain, genesis.header.block_ref(), state)?;
-                chain.begin_with_state(&genesis, &bytes, root)?;
+        let bytes = BlockBytes::encode(&first);
+        let of_base = chain.rows.base.as_ref().map(|base| base.root());
+        match (state, of_base) {
+            (Some(state), _) => {
+                let root = self.write_genesis_state(&mut chain, first.header.block_ref(), state)?;
+                chain.begin_with_state(&first, &bytes, root)?;
             }
+            (None, Some(root)) => chain.begin_with_state(&first, &bytes, root)?,
+            (None, None) => chain.begin(&first, &bytes)?,
         }
         chain.age();
         self.publish(chain);

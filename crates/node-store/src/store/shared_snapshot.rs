@@ -41,7 +41,7 @@ impl Store {
         let objects = Retrying::new(objects, RetryPolicy::default(), Arc::new(Cancel::with(context)));
         let folder = folder(&(Arc::new(objects) as _), &options)?;
         // Merged runs would be kept in memory.
-        Self::open_or_begin(Arc::new(folder), None, Options { merge: false, ..options })
+        Self::open_or_begin(Arc::new(folder), None, None, Options { merge: false, ..options })
     }
 }
 
@@ -66,7 +66,8 @@ fn folder(objects: &Arc<dyn Objects>, options: &Options) -> Result<SnapshotFolde
     log.sync()?;
     let listed = |run: &SharedRun| Listed { id: RunId(run.name.id), size: run.size, limit: run.limit };
     let chain = content.chain.as_ref().ok_or(StoreError::NoChain)?;
-    let meta = Meta { genesis: chain.genesis, head: chain.head, earliest: chain.earliest, logged: content.logged };
+    let meta =
+        Meta { genesis: chain.genesis, base: None, head: chain.head, earliest: chain.earliest, logged: content.logged };
     let manifest = Manifest {
         number: 1,
         next_run: 1 + content.runs().map(|run| run.id).max().unwrap_or_default(),

@@ -10,6 +10,8 @@ use node_types::BlockNumber;
 /// Statistics of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stats {
+    /// The number of the first block: 0, unless the chain continues another one.
+    pub first_block: BlockNumber,
     /// The newest block.
     pub head: BlockRef,
     /// The earliest block whose state is stored.
@@ -50,7 +52,7 @@ impl Stats {
 
     /// Returns the bytes on disk of all tables per block.
     pub fn bytes_per_block(&self) -> f64 {
-        self.run_bytes as f64 / (self.runs_head + 1) as f64
+        self.run_bytes as f64 / (self.runs_head - self.first_block + 1) as f64
     }
 }
 
@@ -85,6 +87,7 @@ impl Store {
             })
         };
         Ok(Stats {
+            first_block: chain.first,
             head: chain.head,
             earliest_state: chain.earliest,
             tables: Table::ALL.into_iter().map(of).collect(),

@@ -4,6 +4,7 @@ mod backup;
 mod caches;
 mod crashes;
 mod damage;
+mod fork;
 mod healing;
 mod large;
 mod layout;
@@ -15,6 +16,8 @@ mod random;
 mod reader;
 mod remote;
 mod suite;
+
+pub(crate) use fork::TestBase;
 
 use crate::{Options, SyncPolicy};
 use node_core::backend::suite::SENDER;

@@ -137,7 +137,7 @@ fn rejects_another_layout() {
     let genesis = Random(1).chain(0).head().clone();
     drop(Store::open(folder.path(), genesis.clone(), Options::default()).unwrap());
     // The magic number, and the layout as a varint.
-    let content = [&b"NODE-MAN"[..], &[2]].concat();
+    let content = [&b"NODE-MAN"[..], &[3]].concat();
     fs::write(folder.path().join("manifest-000000000099"), seal_manifest(99, content)).unwrap();
     let files = || -> BTreeMap<_, _> {
         let paths = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
@@ -150,10 +150,10 @@ fn rejects_another_layout() {
         Store::open_snapshot(folder.path(), Options::default()),
     ] {
         let refused = store_error(refused);
-        assert!(matches!(refused, StoreError::UnsupportedLayout { found: 2, supported: 1 }), "{refused:?}");
+        assert!(matches!(refused, StoreError::UnsupportedLayout { found: 3, supported: 1 }), "{refused:?}");
         let text = refused.to_string();
         assert!(
-            text.starts_with("the folder has storage layout 2, but this version supports only layout 1;"),
+            text.starts_with("the folder has storage layout 3, but this version supports only layout 1;"),
             "{text}"
         );
     }

@@ -3,6 +3,7 @@
 //! Keys have 32 bytes. This module does not depend on where rows are stored: a [`Source`] reads nodes as of some
 //! block, and an [`Update`] lists the rows to write for the next block.
 
+mod base;
 mod prove;
 mod recompute;
 mod row;
@@ -11,9 +12,10 @@ mod subtrie;
 mod tests;
 mod update;
 
+pub(crate) use base::BaseTrie;
 pub(crate) use prove::prove;
 pub(crate) use recompute::{RecomputeError, recompute};
-pub(crate) use row::{Branch, Decoder, MAX_AGE, Node, Stored, is_delta, is_empty};
+pub(crate) use row::{Branch, Decoder, FROM_BASE, MAX_AGE, Node, Opaque, Stored, is_delta, is_empty};
 pub(crate) use update::{Change, NewRow, Planned, Source, Update, finish, plan};
 
 use node_types::Bytes;

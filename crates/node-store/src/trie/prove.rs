@@ -16,6 +16,7 @@ pub(crate) fn prove(
 ) -> Result<Vec<Bytes>, StoreError> {
     let mut proof = Vec::new();
     let mut position = NibblePath::ROOT;
+    let mut reference = None;
     loop {
         let start = position.len();
         let mut push = |encoded: Vec<u8>| {
@@ -23,8 +24,9 @@ pub(crate) fn prove(
                 proof.push(Bytes::from(encoded));
             }
         };
-        let stored = source.node(&position)?;
-        match &stored.node {
+        let stored = source.node(&position, reference.as_ref())?;
+        let opened;
+        let branch = match &stored.node {
             // A parent refers to this position.
             Node::Empty if start > 0 => return Err(StoreError::Missing { table: "trie" }),
             Node::Empty => return Ok(proof),
@@ -40,21 +42,29 @@ pub(crate) fn prove(
                 nodes.into_iter().rev().for_each(push);
                 return Ok(proof);
             }
-            Node::Branch(branch) => {
-                let encoded = branch.encode();
-                if let Some(extension) = encode_extension(&branch.path, start, &encoded) {
-                    push(extension);
-                }
-                if !leaf.starts_with(&branch.path) {
-                    return Ok(proof);
-                }
-                push(encoded);
-                let nibble = leaf.nibble(branch.path.len());
-                if branch.children[usize::from(nibble)].is_none() {
-                    return Ok(proof);
-                }
-                position = branch.path.child(nibble);
+            Node::Branch(branch) => branch,
+            Node::Opaque(opaque) if !leaf.starts_with(&opaque.path) => {
+                opaque.encode_at(start).into_iter().for_each(push);
+                return Ok(proof);
             }
+            Node::Opaque(opaque) => {
+                opened = source.open(opaque)?;
+                &opened
+            }
+        };
+        let encoded = branch.encode();
+        if let Some(extension) = encode_extension(&branch.path, start, &encoded) {
+            push(extension);
         }
+        if !leaf.starts_with(&branch.path) {
+            return Ok(proof);
+        }
+        push(encoded);
+        let nibble = leaf.nibble(branch.path.len());
+        let child = branch.children[usize::from(nibble)];
+        if child.is_none() {
+            return Ok(proof);
+        }
+        (position, reference) = (branch.path.child(nibble), Some(child));
     }
 }

@@ -4,7 +4,7 @@
 //! at most [`MAX_AGE`] + 1 rows. Few leaves share a row, which has only their paths.
 
 use crate::codec::Malformed;
-use node_core::trie::{NibblePath, Reference, encode_branch, encode_extension};
+use node_core::trie::{NibblePath, Reference, encode_branch, encode_extension, encode_extension_to};
 use node_types::H256;
 
 /// Maximum number of leaves in a row. The branches above them are computed when they are needed: the row changes only
@@ -14,6 +14,9 @@ pub(super) const MAX_LEAVES: usize = 4;
 /// Maximum number of deltas after a whole branch.
 pub(crate) const MAX_AGE: u8 = 23;
 
+/// The age of a node that has no row, because it is still as in the base of the chain.
+pub(crate) const FROM_BASE: u8 = u8::MAX;
+
 const EMPTY: u8 = 0;
 const LEAVES: u8 = 1;
 const BRANCH: u8 = 2;
@@ -21,12 +24,14 @@ const BRANCH: u8 = 2;
 const EXTENDED: u8 = 3;
 /// The children of a branch that changed.
 const DELTA: u8 = 4;
+/// A branch with an extension, of which only the reference to the branch is known.
+const OPAQUE: u8 = 5;
 /// Added to the tag of a branch or a delta if a child is not a hash.
 const ITEMS: u8 = 8;
 /// Added to the nibble of the only child that changed, if it is a hash.
 const CHILD: u8 = 0x10;
 
-/// A node, and the number of deltas from which it was read.
+/// A node, and the number of deltas from which it was read; or [`FROM_BASE`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stored {
     pub(crate) node: Node,
@@ -42,7 +47,10 @@ impl Stored {
 /// `None` if both nodes are equal.
 pub(crate) fn encode(old: &Stored, new: &Node, start: usize) -> Option<(Vec<u8>, u8)> {
     let branch = match new {
-        Node::Empty | Node::Leaves(_) if old.node == *new => return None,
+        Node::Empty | Node::Opaque(_) if old.node == *new => return None,
+        // The rows of a position and of the values below it come together: a leaf whose position has no row is as in the
+        // base.
+        Node::Leaves(_) if old.node == *new && old.age != FROM_BASE => return None,
         Node::Empty => return Some((vec![EMPTY], 0)),
         Node::Leaves(paths) => {
             let mut out = vec![LEAVES];
@@ -50,6 +58,12 @@ pub(crate) fn encode(old: &Stored, new: &Node, start: usize) -> Option<(Vec<u8>,
             return Some((out, 0));
         }
         Node::Branch(branch) => branch,
+        Node::Opaque(opaque) => {
+            let mut out = vec![OPAQUE, opaque.path.len() as u8];
+            out.extend_from_slice(opaque.path.packed_from(start));
+            out.extend_from_slice(opaque.branch.as_rlp());
+            return Some((out, 0));
+        }
     };
     if let Node::Branch(before) = &old.node
         && before.path == branch.path
@@ -162,15 +176,13 @@ impl Decoder {
             LEAVES if age == 0 && *tag == LEAVES => {
                 return Ok(Some(Stored { node: Node::Leaves(self.leaves(rest)?), age }));
             }
-            BRANCH => Some(self.position),
-            EXTENDED => {
-                let (length, after) = rest.split_first().ok_or(MALFORMED)?;
-                let length = usize::from(*length);
-                let bytes = length.div_ceil(2).checked_sub(self.position.len() / 2).ok_or(MALFORMED)?;
-                let (tail, after) = after.split_at_checked(bytes).ok_or(MALFORMED)?;
-                rest = after;
-                Some(self.position.join_packed(length, tail).filter(|path| path.len() < 64).ok_or(MALFORMED)?)
+            OPAQUE if age == 0 && *tag == OPAQUE => {
+                let path = self.split_path(&mut rest)?;
+                let branch = Reference::split_from(&mut rest).filter(|_| rest.is_empty()).ok_or(MALFORMED)?;
+                return Ok(Some(Stored { node: Node::Opaque(Box::new(Opaque { path, branch })), age }));
             }
+            BRANCH => Some(self.position),
+            EXTENDED => Some(self.split_path(&mut rest)?),
             DELTA => None,
             _ => return Err(MALFORMED),
         };
@@ -193,6 +205,16 @@ impl Decoder {
         self.branch.path = path;
         let branch = std::mem::replace(&mut self.branch, Branch::new(NibblePath::ROOT));
         Ok(Some(Stored { node: Node::Branch(Box::new(branch)), age }))
+    }
+
+    /// Splits the path of a branch with an extension off the front of `bytes`.
+    fn split_path(&self, bytes: &mut &[u8]) -> Result<NibblePath, Malformed> {
+        let (length, after) = bytes.split_first().ok_or(MALFORMED)?;
+        let length = usize::from(*length);
+        let count = length.div_ceil(2).checked_sub(self.position.len() / 2).ok_or(MALFORMED)?;
+        let (tail, after) = after.split_at_checked(count).ok_or(MALFORMED)?;
+        *bytes = after;
+        self.position.join_packed(length, tail).filter(|path| path.len() < 64).ok_or(MALFORMED)
     }
 
     /// Decodes the paths of leaves, which must be ascending.
@@ -231,6 +253,36 @@ pub(crate) enum Node {
     Leaves(Vec<NibblePath>),
     /// A branch, with an extension above it if its path is longer than its position.
     Branch(Box<Branch>),
+    /// A branch of the base whose children are not known.
+    Opaque(Box<Opaque>),
+}
+
+impl Node {
+    /// Returns whether of the same branch one node has the children and the other one only the reference.
+    pub(crate) fn is_same_branch(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Branch(branch), Self::Opaque(opaque)) | (Self::Opaque(opaque), Self::Branch(branch)) => {
+                branch.path == opaque.path && Reference::to(&branch.encode()) == opaque.branch
+            }
+            _ => false,
+        }
+    }
+}
+
+/// A branch whose children are not known: that of an extension at which an exclusion proof ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Opaque {
+    /// The position followed by the nibbles of the extension.
+    pub(crate) path: NibblePath,
+    /// The reference to the branch without its extension.
+    pub(crate) branch: Reference,
+}
+
+impl Opaque {
+    /// Returns the RLP of the extension, or `None` at the position of the branch itself.
+    pub(crate) fn encode_at(&self, start: usize) -> Option<Vec<u8>> {
+        encode_extension_to(&self.path, start, &self.branch)
+    }
 }
 
 /// A node at which paths diverge. At least two children are not empty.

@@ -5,7 +5,7 @@ use crate::error::StoreError;
 use alloy_primitives::{B256, U256 as AlloyU256, keccak256 as alloy_keccak256};
 use alloy_trie::HashBuilder;
 use alloy_trie::proof::ProofRetainer;
-use node_core::trie::{NibblePath, Trie};
+use node_core::trie::{NibblePath, Reference, Trie};
 use node_types::{Bytes, H256, keccak256};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ fn position_key(position: &NibblePath) -> Vec<u8> {
 impl Source for At<'_> {
     type Error = StoreError;
 
-    fn node(&mut self, position: &NibblePath) -> Result<Arc<Stored>, StoreError> {
+    fn node(&mut self, position: &NibblePath, _: Option<&Reference>) -> Result<Arc<Stored>, StoreError> {
         let Some(at) = self.1 else { return Ok(Arc::new(Stored::NOTHING)) };
         let key = position_key(position);
         let mut decoder = Decoder::new(*position);
@@ -41,6 +41,10 @@ impl Source for At<'_> {
                 return Ok(Arc::new(stored));
             }
         }
+        Err(StoreError::Missing { table: "trie" })
+    }
+
+    fn open(&mut self, _: &Opaque) -> Result<Box<Branch>, StoreError> {
         Err(StoreError::Missing { table: "trie" })
     }
 

@@ -1,6 +1,6 @@
 //! Changing a trie: from a batch of changed leaves to the rows of one block.
 
-use super::row::{self, Branch, MAX_LEAVES, Node, Stored};
+use super::row::{self, Branch, MAX_LEAVES, Node, Opaque, Stored};
 use super::subtrie::{self, Leaf};
 use crate::error::StoreError;
 use node_core::trie::{NibblePath, Reference, encode_leaf};
@@ -13,8 +13,11 @@ pub(crate) trait Source {
     /// Why a node or value cannot be read.
     type Error;
 
-    /// Returns the node at a position before the change.
-    fn node(&mut self, position: &NibblePath) -> Result<Arc<Stored>, Self::Error>;
+    /// Returns the node at a position before the change. `reference` is the one in its parent, or `None` for the root.
+    fn node(&mut self, position: &NibblePath, reference: Option<&Reference>) -> Result<Arc<Stored>, Self::Error>;
+
+    /// Returns the branch of which only the reference was known.
+    fn open(&mut self, opaque: &Opaque) -> Result<Box<Branch>, Self::Error>;
 
     /// Returns the RLP of the value of an unchanged leaf.
     fn value(&mut self, leaf: &NibblePath) -> Result<Bytes, Self::Error>;
@@ -59,8 +62,8 @@ pub(crate) struct Planned {
 /// Applies `changes` to the trie in `source`. They must be in ascending order of distinct paths.
 pub(crate) fn plan(source: &mut dyn Source<Error = StoreError>, changes: &[Change]) -> Result<Planned, StoreError> {
     let mut updater = Updater { source, rows: Vec::new() };
-    let old = updater.source.node(&NibblePath::ROOT)?;
-    let root = updater.change(NibblePath::ROOT, &old.node, changes)?;
+    let old = updater.source.node(&NibblePath::ROOT, None)?;
+    let root = updater.change(&old.node, changes)?;
     Ok(Planned { old, root, rows: updater.rows })
 }
 
@@ -102,6 +105,7 @@ pub(crate) fn finish(planned: Vec<Planned>) -> Vec<Update> {
                     below.extend(touched.into_iter().map(child));
                     Content::Branch(branch)
                 }
+                New::Opaque(opaque) => Content::Opaque(opaque),
             };
             let row = old.map(|old| PendingRow { old, leaves });
             pending.push(PendingNode { trie, parent, position, node, row });
@@ -112,13 +116,14 @@ pub(crate) fn finish(planned: Vec<Planned>) -> Vec<Update> {
     for start in levels.into_iter().rev() {
         let encoded: Vec<Vec<u8>> = pending[start..end].iter().map(PendingNode::encode).collect();
         for ((index, reference), encoded) in (start..end).zip(Reference::to_all(&encoded)).zip(encoded) {
+            let reference = pending[index].given_reference().unwrap_or(reference);
             match pending[index].parent {
                 Some((parent, nibble)) => {
                     if let Content::Branch(branch) = &mut pending[parent].node {
                         branch.children[usize::from(nibble)] = reference;
                     }
                 }
-                None if encoded.is_empty() => {}
+                None if reference.is_none() => {}
                 None => updates[pending[index].trie].root = reference.hash().unwrap_or_else(|| keccak256(encoded)),
             }
         }
@@ -129,6 +134,7 @@ pub(crate) fn finish(planned: Vec<Planned>) -> Vec<Update> {
         let node = match (leaves, node) {
             (Some(leaves), _) => Node::Leaves(leaves),
             (None, Content::Branch(branch)) => Node::Branch(branch),
+            (None, Content::Opaque(opaque)) => Node::Opaque(opaque),
             (None, _) => Node::Empty,
         };
         write(&mut updates[trie].rows, position, &old, node);
@@ -153,6 +159,7 @@ enum Content {
     Empty,
     Leaf(NibblePath, Bytes),
     Branch(Box<Branch>),
+    Opaque(Box<Opaque>),
 }
 
 /// What to store at the position of a node.
@@ -163,13 +170,22 @@ struct PendingRow {
 }
 
 impl PendingNode {
-    /// Returns the RLP of the node; empty if there is no node.
+    /// Returns the RLP of the node; empty if there is no node, or if only its reference is known.
     fn encode(&self) -> Vec<u8> {
         let start = self.position.len();
         match &self.node {
             Content::Empty => Vec::new(),
             Content::Leaf(path, value) => encode_leaf(path, start, value),
             Content::Branch(branch) => branch.encode_at(start),
+            Content::Opaque(opaque) => opaque.encode_at(start).unwrap_or_default(),
+        }
+    }
+
+    /// Returns the reference to the node if its RLP is not known.
+    fn given_reference(&self) -> Option<Reference> {
+        match &self.node {
+            Content::Opaque(opaque) if opaque.path.len() == self.position.len() => Some(opaque.branch),
+            _ => None,
         }
     }
 }
@@ -188,6 +204,8 @@ enum New {
     Leaves(Vec<Leaf>),
     /// A branch, and those of its children that may have changed.
     Branch(Box<Branch>, Vec<Touched>),
+    /// An unchanged branch, of which only the reference is known.
+    Opaque(Box<Opaque>),
 }
 
 /// A child that may have changed: its nibble, the stored node, and the new one.
@@ -199,9 +217,9 @@ struct Updater<'a> {
 }
 
 impl Updater<'_> {
-    /// Applies `changes`, which are all below `position`, to the node `old` at that position. The caller writes the
+    /// Applies `changes`, which are all below one position, to the node `old` at that position. The caller writes the
     /// row of that position, because it may have to move the node.
-    fn change(&mut self, position: NibblePath, old: &Node, changes: &[Change]) -> Result<New, StoreError> {
+    fn change(&mut self, old: &Node, changes: &[Change]) -> Result<New, StoreError> {
         match old {
             Node::Empty => Ok(build(&puts(changes))),
             Node::Leaves(paths) => {
@@ -214,53 +232,53 @@ impl Updater<'_> {
                 leaves.sort_unstable_by(|(a, _), (b, _)| a.packed().cmp(b.packed()));
                 Ok(build(&leaves))
             }
-            Node::Branch(branch) => self.change_branch(position, branch, changes),
+            Node::Branch(branch) => match split_at(&branch.path, changes) {
+                Some(shared) => self.split(old, &branch.path, shared, changes),
+                None => self.change_children(branch.clone(), changes),
+            },
+            Node::Opaque(opaque) => match split_at(&opaque.path, changes) {
+                Some(shared) => self.split(old, &opaque.path, shared, changes),
+                None if groups(changes, &opaque.path).next().is_some() => {
+                    let branch = self.source.open(opaque)?;
+                    self.change_children(branch, changes)
+                }
+                None => Ok(New::Opaque(opaque.clone())),
+            },
         }
     }
 
-    #[expect(clippy::borrowed_box, reason = "a clone of the box copies the branch once")]
-    fn change_branch(
-        &mut self,
-        position: NibblePath,
-        branch: &Box<Branch>,
-        changes: &[Change],
-    ) -> Result<New, StoreError> {
-        let parting = changes.iter().filter(|(_, value)| value.is_some()).map(|(path, _)| path.common(&branch.path));
-        let shared = parting.min().unwrap_or(64).min(branch.path.len());
-        if shared == branch.path.len() {
-            let mut touched = Vec::new();
-            for (nibble, changes) in groups(changes, &branch.path) {
-                let child = branch.path.child(nibble);
-                let old = match branch.children[usize::from(nibble)].is_none() {
-                    true => Arc::new(Stored::NOTHING),
-                    false => self.source.node(&child)?,
-                };
-                let new = self.change(child, &old.node, changes)?;
-                touched.push((nibble, old, new));
-            }
-            return self.finish(branch.clone(), touched);
-        }
-        // The extension is split: a new branch becomes the parent of the old one.
-        debug_assert!(shared >= position.len());
-        let path = branch.path.prefix(shared);
-        let branch_nibble = branch.path.nibble(shared);
-        let mut touched: Vec<Touched> = Vec::new();
-        let mut moved = false;
-        for (nibble, changes) in groups(changes, &path) {
-            let child = path.child(nibble);
-            let new = if nibble == branch_nibble {
-                moved = true;
-                self.change_branch(child, branch, changes)?
-            } else {
-                build(&puts(changes))
+    /// Applies `changes` to the children of a branch.
+    fn change_children(&mut self, branch: Box<Branch>, changes: &[Change]) -> Result<New, StoreError> {
+        let mut touched = Vec::new();
+        for (nibble, changes) in groups(changes, &branch.path) {
+            let child = branch.path.child(nibble);
+            let reference = &branch.children[usize::from(nibble)];
+            let old = match reference.is_none() {
+                true => Arc::new(Stored::NOTHING),
+                false => self.source.node(&child, Some(reference))?,
             };
-            touched.push((nibble, Arc::new(Stored::NOTHING), new));
+            let new = self.change(&old.node, changes)?;
+            touched.push((nibble, old, new));
         }
-        if !moved {
-            let branch = New::Branch(branch.clone(), Vec::new());
-            touched.push((branch_nibble, Arc::new(Stored::NOTHING), branch));
+        self.finish(branch, touched)
+    }
+
+    /// Splits the extension above the branch `old` with the path `path`: a new branch, whose path has the first `shared`
+    /// nibbles, becomes the parent of the old one.
+    fn split(&mut self, old: &Node, path: &NibblePath, shared: usize, changes: &[Change]) -> Result<New, StoreError> {
+        let (above, old_nibble) = (path.prefix(shared), path.nibble(shared));
+        let mut touched: Vec<Touched> = Vec::new();
+        let mut changed = None;
+        for (nibble, changes) in groups(changes, &above) {
+            if nibble == old_nibble {
+                changed = Some(changes);
+            } else {
+                touched.push((nibble, Arc::new(Stored::NOTHING), build(&puts(changes))));
+            }
         }
-        self.finish(Box::new(Branch::new(path)), touched)
+        let moved = self.change(old, changed.unwrap_or_default())?;
+        touched.push((old_nibble, Arc::new(Stored::NOTHING), moved));
+        self.finish(Box::new(Branch::new(above)), touched)
     }
 
     /// Returns `branch` with its new children, or the node that replaces it if fewer than two children are left.
@@ -288,12 +306,13 @@ impl Updater<'_> {
             (None, None) => Ok(New::Empty),
             (None, Some(nibble)) => {
                 let position = branch.path.child(nibble);
-                let old = self.source.node(&position)?;
+                let old = self.source.node(&position, Some(&branch.children[usize::from(nibble)]))?;
                 write(&mut self.rows, position, &old, Node::Empty);
                 Ok(match &old.node {
                     Node::Empty => return Err(StoreError::Missing { table: "trie" }),
                     Node::Leaves(paths) => New::Leaves(self.source.leaves(paths)?),
                     Node::Branch(branch) => New::Branch(branch.clone(), Vec::new()),
+                    Node::Opaque(opaque) => New::Opaque(opaque.clone()),
                 })
             }
         }
@@ -311,6 +330,13 @@ fn build(leaves: &[Leaf]) -> New {
     let child = |(nibble, group)| (nibble, Arc::new(Stored::NOTHING), build(group));
     let touched = subtrie::children(&branch, leaves).map(child).collect();
     New::Branch(Box::new(branch), touched)
+}
+
+/// Returns how many nibbles of the path of a branch remain above it, or `None` if `changes`, all of which are below the
+/// position of the branch, do not split its extension.
+fn split_at(path: &NibblePath, changes: &[Change]) -> Option<usize> {
+    let set = changes.iter().filter(|(_, value)| value.is_some());
+    set.map(|(other, _)| other.common(path)).min().filter(|shared| *shared < path.len())
 }
 
 /// Returns the leaves that are set to a value.

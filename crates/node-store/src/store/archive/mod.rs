@@ -306,7 +306,7 @@ impl Archive {
         let _merging = self.merging.lock();
         let Some((mut manifest, tables)) = self.listed() else { return Ok(0) };
         manifest.meta.earliest = floor;
-        let rules = Rules { is_bottom: true, pruned: Some(Pruned::new(&tables, floor)?) };
+        let rules = Rules { is_bottom: true, pruned: Some(Pruned::new(&tables, floor, manifest.meta.base.is_some())?) };
         let check = &mut || {
             std::thread::yield_now();
             Ok(())

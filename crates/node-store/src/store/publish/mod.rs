@@ -192,12 +192,16 @@ impl Store {
     /// If another server becomes the writer, or the shared store disappears, all changes are refused from then on.
     ///
     /// # Errors
-    /// [`StoreError::Volatile`], [`StoreError::OtherGenesis`], [`StoreError::OtherFolder`], [`StoreError::Diverged`] and
+    /// [`StoreError::Volatile`], [`StoreError::Unpublishable`], [`StoreError::OtherGenesis`], [`StoreError::OtherFolder`],
+    /// [`StoreError::Diverged`] and
     /// [`StoreError::Outdated`], and [`StoreError::Shared`] if the shared store cannot be read and written. The store must
     /// not be used then.
     pub fn publish(&self, objects: Arc<dyn Objects>, options: PublishOptions) -> Result<Vec<RunFault>, BackendError> {
         if self.folder().is_volatile() {
             return Err(StoreError::Volatile.into());
+        }
+        if self.shared.chain().rows.base.is_some() {
+            return Err(StoreError::Unpublishable.into());
         }
         let options = PublishOptions { interval: options.interval.max(Duration::from_millis(1)), ..options };
         let cancel = Arc::new(Cancel::with(&options.context));

@@ -230,7 +230,7 @@ fn local_manifest(manifest: &SharedManifest, chain: &Chain) -> Manifest {
         // Not the first one, which may be incomplete.
         number: 2,
         next_run: content.runs().map(|run| run.id + 1).max().unwrap_or(1),
-        meta: Meta { genesis, head, earliest, logged: content.logged },
+        meta: Meta { genesis, base: None, head, earliest, logged: content.logged },
         genesis_file: chain.genesis_file.as_deref().map(<[u8]>::to_vec),
         numbered: listed(&content.numbered),
         keyed: listed(&content.keyed),

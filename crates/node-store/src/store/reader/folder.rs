@@ -72,6 +72,7 @@ pub(super) fn open(path: &Path, options: Options) -> Result<Found, StoreError> {
 fn open_once(path: &Path, options: Options) -> Result<Found, StoreError> {
     let folder = Arc::new(ReadOnlyFolder::open(path).map_err(StoreError::File)?);
     let manifest = Manifest::read(&*folder)?.ok_or(StoreError::NoChain)?;
+    manifest.meta.check_base(false)?;
     let (runs, caches) = new_caches(&options);
     let log = Some(LogTail::after(manifest.meta.logged));
     let mut source = FolderSource { path: path.to_owned(), options, folder, runs, caches, log, manifest };

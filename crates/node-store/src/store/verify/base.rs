@@ -3,8 +3,10 @@
 use super::difference::{RowFault, Stop};
 use crate::chain::ChainVersion;
 use crate::error::StoreError;
-use crate::keys::Key;
+use crate::keys::{Key, Table};
 use crate::rows::{Tables, Value};
+use crate::state::ChangedParts;
+use crate::trie::Decoder;
 use node_core::context::Context;
 use node_core::crypto::SenderRecovery;
 use node_core::edits::Edits;
@@ -26,6 +28,11 @@ impl Base<'_> {
         &self.chain.rows.tables
     }
 
+    /// Returns whether the chain continues the state of another one.
+    pub(super) fn has_base(&self) -> bool {
+        self.chain.rows.base.is_some()
+    }
+
     /// Returns the edits of a block, or `None` if it has none.
     pub(super) fn edits(&self, block: H256) -> Option<&Edits> {
         self.edited.get(&block)
@@ -38,6 +45,31 @@ impl Base<'_> {
             None => Err(RowFault::Missing),
         };
         compared.map_err(|fault| fault.of(block, key, version))
+    }
+}
+
+impl Base<'_> {
+    /// Like [`expect`](Self::expect), for a row of the state of block `block`, which changed these parts. Returns whether
+    /// the values are equal: of a branch, the children or only the reference may be stored, depending on what of the base
+    /// was known.
+    pub(super) fn expect_of_state(
+        &self,
+        block: BlockNumber,
+        key: &Key,
+        value: &[u8],
+        changed: &ChangedParts,
+    ) -> Result<bool, Stop> {
+        if self.has_base()
+            && key.table() == Table::Trie
+            && let Some((position, node)) = changed.node_of(key)
+            && let Some(found) = self.tables().exactly(&key.versioned(block))?
+            && *found != *value
+            && let Ok(Some(found)) = Decoder::new(position).read(&found)
+            && found.node.is_same_branch(node)
+        {
+            return Ok(false);
+        }
+        self.expect(block, key, block, value).map(|()| true)
     }
 }
 

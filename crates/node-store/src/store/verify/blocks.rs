@@ -21,10 +21,11 @@ pub(super) struct Parent {
     total_difficulty: U256,
 }
 
-/// Returns what the header of the parent of block `number` says; `None` for the genesis block. The parent itself is not
+/// Returns what the header of the parent of block `number` says; `None` for the first block. The parent itself is not
 /// checked.
-pub(super) fn parent_of(tables: &Tables, number: BlockNumber) -> Result<Option<Parent>, Stop> {
-    let Some(parent) = number.checked_sub(1) else { return Ok(None) };
+pub(super) fn parent_of(base: &Base<'_>, number: BlockNumber) -> Result<Option<Parent>, Stop> {
+    let tables = base.tables();
+    let Some(parent) = number.checked_sub(1).filter(|parent| *parent >= base.chain.first) else { return Ok(None) };
     let key = Key::of_block(Table::Headers, parent);
     let row = stored(tables, &key, parent)?.ok_or_else(|| RowFault::Missing.of(parent, &key, parent))?;
     let header = values::decode_header(&row).map_err(|error| RowFault::malformed(error).of(parent, &key, parent))?;
@@ -99,9 +100,14 @@ pub(super) fn read(tables: &Tables, number: BlockNumber) -> Result<ExecutedBlock
 fn check_place(header: &SealedHeader, number: BlockNumber, parent: Option<Parent>) -> Result<(), RowFault> {
     RowFault::unless_equal("number", number.to_be_bytes(), header.header.number.to_be_bytes())?;
     let mut total = header.header.difficulty;
-    if let Some(parent) = parent {
-        RowFault::unless_equal("parent hash", parent.hash, header.header.parent_hash)?;
-        total = total.saturating_add(parent.total_difficulty);
+    match parent {
+        Some(parent) => {
+            RowFault::unless_equal("parent hash", parent.hash, header.header.parent_hash)?;
+            total = total.saturating_add(parent.total_difficulty);
+        }
+        // Earlier blocks, which are not stored, add to the total difficulty.
+        None if number > 0 => return Ok(()),
+        None => {}
     }
     RowFault::unless_equal("total difficulty", total.to_big_endian(), header.total_difficulty.to_big_endian())
 }

@@ -7,10 +7,10 @@ use crate::error::StoreError;
 use crate::keys::{Key, Suffix, Table, TrieId, version_of};
 use crate::rows::{Rows, Scan, Tables};
 use crate::state::TrieReader;
-use crate::trie::{self, RecomputeError, Source, Stored};
+use crate::trie::{self, Branch, FROM_BASE, Node, Opaque, RecomputeError, Source, Stored};
 use crate::values::AccountRow;
 use node_core::context::Context;
-use node_core::trie::NibblePath;
+use node_core::trie::{NibblePath, Reference};
 use node_types::{BlockNumber, Bytes, H256};
 use std::iter::Peekable;
 use std::sync::Arc;
@@ -29,27 +29,24 @@ pub(super) type OnSurplus<'a> = &'a mut dyn FnMut(&Key, BlockNumber, Vec<u8>) ->
 
 /// Checks the rows of the state as of a block, and its state root. Ignores rows that no later state needs.
 pub(super) fn check(state: Earliest<'_>, surplus: OnSurplus<'_>) -> Result<(), Stop> {
-    let root = check_trie(state, TrieId::ACCOUNTS, surplus)?;
     let header = header_of(&state.rows.tables, state.block)?;
-    let key = node_key(TrieId::ACCOUNTS, &NibblePath::ROOT);
+    let root = check_trie(state, TrieId::ACCOUNTS, header.state_root, surplus)?;
+    let key = Key::of_node(TrieId::ACCOUNTS, &NibblePath::ROOT);
     let compared = RowFault::unless_equal("state root", header.state_root, root);
     compared.map_err(|fault| fault.of(state.block, &key, state.block))
 }
 
-fn node_key(trie: TrieId, position: &NibblePath) -> Key {
-    Key::of_node(trie, position.len() as u8, position.packed())
-}
-
-/// Returns the root hash of a trie. Each of its leaves must have a row; rows without a leaf are passed to `surplus`.
-fn check_trie(state: Earliest<'_>, trie: TrieId, surplus: OnSurplus<'_>) -> Result<H256, Stop> {
-    let nodes = TrieReader { rows: state.rows, trie, at: Some(state.block), replaces: false, cache: None };
+/// Returns the root hash of a trie, which should be `root`. Each of its leaves must have a row; rows without a leaf are
+/// passed to `surplus`.
+fn check_trie(state: Earliest<'_>, trie: TrieId, root: H256, surplus: OnSurplus<'_>) -> Result<H256, Stop> {
+    let nodes = TrieReader { rows: state.rows, trie, at: Some(state.block), replaces: false, cache: None, base: None };
     let leaves = Leaves::open(&state.rows.tables, trie, state.block)?.peekable();
     let mut walk = Walk { state, trie, nodes, leaves, surplus };
-    let root = trie::recompute(&mut walk).map_err(|error| match error {
+    let root = trie::recompute(&mut walk, root).map_err(|error| match error {
         RecomputeError::Read(stop) => stop,
         RecomputeError::WrongReference { position, expected, found } => {
             let fault = RowFault::Differs { part: "reference".to_owned(), expected, found };
-            fault.of(state.block, &node_key(trie, &position), state.block)
+            fault.of(state.block, &Key::of_node(trie, &position), state.block)
         }
     })?;
     walk.skip_surplus(None)?;
@@ -68,9 +65,17 @@ struct Walk<'a> {
 impl Source for Walk<'_> {
     type Error = Stop;
 
-    fn node(&mut self, position: &NibblePath) -> Result<Arc<Stored>, Stop> {
-        let key = node_key(self.trie, position);
-        self.nodes.node(position).map_err(|error| blame(error, self.state.block, &key))
+    fn node(&mut self, position: &NibblePath, reference: Option<&Reference>) -> Result<Arc<Stored>, Stop> {
+        let key = Key::of_node(self.trie, position);
+        let Earliest { rows, block, .. } = self.state;
+        if rows.base.is_some() && self.trie.continues_base() && rows.newest(&key, block)?.is_none() {
+            return Ok(Arc::new(Stored { node: Node::Empty, age: FROM_BASE }));
+        }
+        self.nodes.node(position, reference).map_err(|error| blame(error, self.state.block, &key))
+    }
+
+    fn open(&mut self, opaque: &Opaque) -> Result<Box<Branch>, Stop> {
+        Ok(self.nodes.open(opaque)?)
     }
 
     fn value(&mut self, leaf: &NibblePath) -> Result<Bytes, Stop> {
@@ -120,11 +125,11 @@ impl Walk<'_> {
         let account = AccountRow::decode(&value).map_err(|error| at(RowFault::malformed(error)))?;
         let account = account.ok_or_else(|| at(RowFault::malformed("an account without a value")))?;
         if let Some((trie, root)) = account.storage {
-            let computed = check_trie(self.state, trie, self.surplus)?;
+            let computed = check_trie(self.state, trie, root, self.surplus)?;
             RowFault::unless_equal("storage root", computed, root).map_err(at)?;
         }
         if account.state.has_code() {
-            expect_code(&self.state.rows.tables, block, account.state.code_hash)?;
+            expect_code(self.state.rows, block, account.state.code_hash)?;
         }
         Ok(account.leaf().encode().into())
     }

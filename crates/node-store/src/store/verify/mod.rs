@@ -57,7 +57,7 @@ const REPORT: Duration = Duration::from_millis(100);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VerifyOptions {
     /// The first block to check. Of those before it, and of rows that belong to no block, nothing is checked unless it
-    /// is 0.
+    /// is at most the first one of the chain.
     pub from: BlockNumber,
     /// The number of blocks to check, which are chosen at random; `None` for all.
     pub sample: Option<NonZeroU64>,
@@ -88,7 +88,8 @@ pub struct Verified {
 }
 
 impl Store {
-    /// Checks every row by computing the rows of each block again, up to the first difference, on all cores.
+    /// Checks every row by computing the rows of each block again, up to the first difference, on all cores. Of the state
+    /// that the chain continues, only what later blocks changed is checked.
     ///
     /// First moves everything to runs. Takes time in proportion to the size of the store, and little memory.
     /// Calls `progress` regularly.
@@ -107,7 +108,7 @@ impl Store {
         let chain = self.shared.chain();
         let edited = edited_blocks(self)?.into_iter().map(|(block, edits)| (block.hash, edits)).collect();
         let base = Base { chain: &chain, context, senders, edited };
-        let plan = Plan::new(options, chain.head.number);
+        let plan = Plan::new(options, chain.first, chain.head.number);
         let cache = self.shared.options.cache_bytes / 8;
         let checked = base.check_chain(&plan, cache, &mut progress).and_then(|()| self.check_others(&base));
         let difference = match checked {
@@ -129,7 +130,7 @@ impl Store {
     fn check_others(&self, base: &Base<'_>) -> Result<(), Stop> {
         let meta = self.shared.archive.meta().ok_or(StoreError::NoChain)?;
         let name = |fault: RowFault| fault.at(None, "meta", b"chain".to_vec());
-        let genesis = blocks::hash_of(base.tables(), 0)?.unwrap_or_default();
+        let genesis = blocks::hash_of(base.tables(), base.chain.first)?.unwrap_or_default();
         RowFault::unless_equal("genesis", genesis, meta.genesis).map_err(name)?;
         RowFault::unless_equal("head", base.chain.head.hash, meta.head.hash).map_err(name)?;
 
@@ -164,8 +165,8 @@ struct Plan {
 }
 
 impl Plan {
-    fn new(VerifyOptions { from, sample }: VerifyOptions, head: BlockNumber) -> Self {
-        let from = from.min(head);
+    fn new(VerifyOptions { from, sample }: VerifyOptions, first: BlockNumber, head: BlockNumber) -> Self {
+        let from = from.clamp(first, head);
         let count = head - from + 1;
         let (chunks, blocks): (Vec<_>, _) = match sample.filter(|sample| sample.get() < count) {
             None => {
@@ -180,7 +181,7 @@ impl Plan {
                 ((0..sample).map(random).map(|block| block..=block).collect(), sample)
             }
         };
-        Self { chunks, blocks, is_whole: blocks == head + 1 }
+        Self { chunks, blocks, is_whole: blocks == head - first + 1 }
     }
 }
 
@@ -209,21 +210,24 @@ impl Base<'_> {
         cache_bytes: usize,
         progress: &mut dyn FnMut(VerifyProgress),
     ) -> Result<(), Stop> {
-        let (head, earliest) = (self.chain.head.number, self.chain.earliest);
+        let (head, earliest, has_base) = (self.chain.head.number, self.chain.earliest, self.has_base());
         // The rows of the genesis block are computed like those of other blocks, unless they were pruned.
         let whole = earliest == 0 && stored(self.tables(), &Key::of_block(Table::Changes, 0), 0)?.is_some();
         let first = if whole { 0 } else { earliest + 1 };
         if !whole && plan.is_whole {
             let state = Earliest { rows: &self.chain.rows, block: earliest, context: self.context };
-            floor::check(
-                state,
-                &mut |key, version, found| Err(RowFault::Surplus { found }.of(earliest, key, version)),
-            )?;
+            floor::check(state, &mut |key, version, found| match has_base {
+                // Only the nodes that differ from the base were looked at.
+                true => Ok(()),
+                false => Err(RowFault::Surplus { found }.of(earliest, key, version)),
+            })?;
         }
         let counts = self.check_chunks(plan, first, cache_bytes, progress)?;
         if !plan.is_whole {
             return Ok(());
         }
+        // The first block of a chain with a base has no rows of its state.
+        let first = if has_base && earliest == self.chain.first { earliest } else { first };
         let searches = counts::searches(self, Range { first, last: head }, &counts);
         let (next, found) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
         let work = || loop {
@@ -271,7 +275,7 @@ impl Base<'_> {
             }
             report();
         });
-        let mut counts = Counts::default();
+        let mut counts = Counts::starting_at(self.chain.first);
         for (_, Checked { counts: of_chunk, stop }) in checked.into_inner() {
             counts.merge(&of_chunk);
             if let Some((stop, state)) = stop {
@@ -295,7 +299,7 @@ impl Base<'_> {
     ) -> Checked {
         let mut counts = Counts::starting_at(*chunk.start());
         let mut parts = StateParts::new(cache_bytes);
-        let mut parent = match blocks::parent_of(self.tables(), *chunk.start()) {
+        let mut parent = match blocks::parent_of(self, *chunk.start()) {
             Ok(parent) => parent,
             Err(stop) => return Checked { counts, stop: Some((stop, None)) },
         };

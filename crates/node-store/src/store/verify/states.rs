@@ -4,7 +4,7 @@ use super::base::{Base, blame, stored};
 use super::counts::{Counted, Counts};
 use super::difference::{RowFault, Stop};
 use crate::keys::{Key, Table};
-use crate::rows::Tables;
+use crate::rows::{Rows, Tables};
 use crate::state::{self, Before, NewState, StateParts};
 use crate::values::{self, ChangesRow};
 use node_core::state::StateChanges;
@@ -34,8 +34,9 @@ pub(super) fn check(
         }
     }
     RowFault::unless_equal("state root", header.state_root, new.root).map_err(at)?;
+    let mut is_equal = true;
     for (key, value) in &new.rows {
-        base.expect(number, key, number, value)?;
+        is_equal &= base.expect_of_state(number, key, value, &new.changed)?;
         counts.add(number, Counted::of(key.table()), 1);
     }
     let accounts = values::encode_accounts(&changes.accounts);
@@ -44,9 +45,13 @@ pub(super) fn check(
     let deployed = changes.code.iter().copied();
     let used = changes.accounts.values().filter_map(|change| change.account);
     for hash in deployed.chain(used.filter(|account| account.has_code()).map(|account| account.code_hash)) {
-        expect_code(base.tables(), number, hash)?;
+        expect_code(&base.chain.rows, number, hash)?;
     }
-    parts.advance(new.changed);
+    if is_equal {
+        parts.advance(new.changed);
+    } else {
+        parts.clear();
+    }
     Ok(())
 }
 
@@ -70,11 +75,12 @@ pub(super) fn header_of(tables: &Tables, number: BlockNumber) -> Result<Header, 
     Ok(values::decode_header(&row).map_err(|error| at(RowFault::malformed(error)))?.header)
 }
 
-/// Checks that code with this hash exists. The bytes of all code are checked separately.
-pub(super) fn expect_code(tables: &Tables, number: BlockNumber, hash: H256) -> Result<(), Stop> {
+/// Checks that code with this hash exists, unless the base may have it. The bytes of all code are checked separately.
+pub(super) fn expect_code(rows: &Rows, number: BlockNumber, hash: H256) -> Result<(), Stop> {
     let key = Key::of_hash(Table::Code, hash);
-    match tables.get(&key)? {
+    match rows.tables.get(&key)? {
         Some(_) => Ok(()),
+        None if rows.base.is_some() => Ok(()),
         None => Err(RowFault::Missing.of(number, &key, number)),
     }
 }

@@ -9,6 +9,7 @@ use crate::{Difference, Options, RowFault, Store, SyncPolicy, VerifyOptions};
 use node_core::backend::StateBackend;
 use node_core::backend::suite::{Random, TestChain};
 use node_core::context::Context;
+use node_core::trie::NibblePath;
 use node_types::keccak256;
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -240,7 +241,7 @@ fn finds_surplus_rows() {
         ("an account", Table::Accounts, key_of(&Key::of_hash(Table::Accounts, stranger), block), vec![0, 1, 0]),
         ("a tombstone", Table::Accounts, key_of(&Key::of_hash(Table::Accounts, stranger), block), vec![]),
         ("a slot", Table::Storage, key_of(&Key::of_slot(TrieId::storage(block, 9), stranger), block), vec![1]),
-        ("a node", Table::Trie, key_of(&Key::of_node(TrieId::storage(block, 9), 0, &[]), block), vec![0]),
+        ("a node", Table::Trie, key_of(&Key::of_node(TrieId::storage(block, 9), &NibblePath::ROOT), block), vec![0]),
         ("a transaction", Table::Transactions, hash(Table::Transactions), crate::values::encode_position(block, 0)),
         ("a number", Table::Numbers, hash(Table::Numbers), crate::values::encode_number(block)),
         (
