@@ -11,6 +11,7 @@ use node_types::proof::{InvalidProof, prove_account, prove_slot};
 use node_types::wire::{BytesData, Data, Quantity64, Quantity256};
 use node_types::{Address, Bytes, H256, KECCAK_EMPTY, U256, keccak256};
 use serde_json::value::RawValue;
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// Maximum number of slots in a request for a proof, which is what other nodes allow.
@@ -51,21 +52,45 @@ impl ProvenState {
     /// [`UpstreamError::Wrong`] if a proof is invalid, and [`UpstreamError::Refused`] if the endpoints have no proofs, or
     /// no longer those as of this block.
     pub fn accounts(&self, context: &Context, reads: &[AccountRead]) -> Result<Vec<AccountProof>, UpstreamError> {
+        self.accounts_and_claims(context, reads, &[]).map(|(proofs, _)| proofs)
+    }
+
+    /// Returns accounts and slots, and what endpoints return as codes of the accounts in `codes_of`, which is requested
+    /// in the same messages and not checked.
+    fn accounts_and_claims(
+        &self,
+        context: &Context,
+        reads: &[AccountRead],
+        codes_of: &[Address],
+    ) -> Result<(Vec<AccountProof>, Vec<Option<Bytes>>), UpstreamError> {
+        let mut codes_of = codes_of;
+        let mut claims = Vec::new();
         let root = self.block.header().state_root;
         let most = self.upstream.options().slots.clamp(1, MAX_SLOTS);
         let mut parts: Vec<Part> =
             reads.iter().enumerate().flat_map(|(index, read)| Part::all(index, read, most)).collect();
         let mut read: Vec<(Part, AccountProof)> = Vec::new();
         while !parts.is_empty() {
-            let questions = parts.iter().map(|part| self.proof_question(part.address, part.slots(reads))).collect();
-            let results = self.upstream.ask(context, questions, |index, result| {
-                let part = &parts[index];
-                check_proof(result, root, part.address, part.slots(reads))
+            let proofs = parts.iter().map(|part| self.proof_question(part.address, part.slots(reads)));
+            let codes = codes_of.iter().map(|address| code_question(&self.block, *address));
+            let questions = proofs.chain(codes).collect();
+            let mut results = self.upstream.ask(context, questions, |index, result| match parts.get(index) {
+                Some(part) => check_proof(result, root, part.address, part.slots(reads)).map(Read::Proof),
+                None => Ok(Read::Code(self::read::<BytesData>(result)?.0)),
             });
+            let codes = results.split_off(parts.len());
+            claims.extend(codes.into_iter().map(|code| match code {
+                Ok(Read::Code(code)) => Some(code),
+                _ => None,
+            }));
+            // What was too large is asked for again, the codes are not.
+            codes_of = &[];
             let mut smaller = Vec::new();
             for (part, result) in parts.into_iter().zip(results) {
                 match result {
-                    Ok(proof) => read.push((part, proof)),
+                    Ok(Read::Proof(proof)) => read.push((part, proof)),
+                    // Parts are asked for proofs.
+                    Ok(Read::Code(_)) => {}
                     Err(UpstreamError::TooLarge { .. }) if part.range.len() > 1 => smaller.extend(part.halves()),
                     Err(error) => return Err(error),
                 }
@@ -80,7 +105,7 @@ impl ProvenState {
                 None => proofs.push(proof),
             }
         }
-        Ok(proofs)
+        Ok((proofs, claims))
     }
 
     /// Returns the codes of accounts, whose hashes are known from [`Self::accounts`]. Empty code is not requested.
@@ -101,11 +126,52 @@ impl ProvenState {
         Ok(reads.iter().map(|read| code(read).unwrap_or_default()).collect())
     }
 
+    /// Returns what [`Self::accounts`] returns, and the codes of the accounts in `codes_of`, each of which is also in
+    /// `reads`. The codes are requested together with the proofs, before their hashes are known.
+    ///
+    /// # Errors
+    /// Those of [`Self::accounts`] and [`Self::codes`].
+    pub fn accounts_and_codes(
+        &self,
+        context: &Context,
+        reads: &[AccountRead],
+        codes_of: &[Address],
+    ) -> Result<(Vec<AccountProof>, Vec<Bytes>), UpstreamError> {
+        let (proofs, claims) = self.accounts_and_claims(context, reads, codes_of)?;
+        let hashes: HashMap<Address, H256> = reads
+            .iter()
+            .zip(&proofs)
+            .map(|(read, proof)| (read.address, proof.account.unwrap_or_default().code_hash))
+            .collect();
+        let wanted: Vec<_> =
+            codes_of.iter().map(|address| (*address, hashes.get(address).copied().unwrap_or(KECCAK_EMPTY))).collect();
+        let mut codes: Vec<_> = wanted
+            .iter()
+            .zip(claims)
+            .map(|((_, hash), claim)| match claim {
+                _ if *hash == KECCAK_EMPTY => Some(Bytes::new()),
+                claim => claim.filter(|code| keccak256(code) == *hash),
+            })
+            .collect();
+        // What is wrong or missing is asked of all endpoints, which are now held to the hashes.
+        let missing: Vec<_> =
+            wanted.iter().zip(&codes).filter(|(_, code)| code.is_none()).map(|(wanted, _)| *wanted).collect();
+        let mut asked = self.codes(context, &missing)?.into_iter();
+        codes.iter_mut().filter(|code| code.is_none()).for_each(|code| *code = asked.next());
+        Ok((proofs, codes.into_iter().map(Option::unwrap_or_default).collect()))
+    }
+
     fn proof_question(&self, address: Address, slots: &[H256]) -> Question {
         let keys: Vec<_> = slots.iter().map(|slot| format!("\"{}\"", Data(*slot))).collect();
         let needed = Needed::Account { address, slots: slots.len(), block: self.block.hash() };
         state_question(needed, "eth_getProof", &format!("\"{}\",[{}]", Data(address), keys.join(",")), &self.block)
     }
+}
+
+/// What is read in the same messages.
+enum Read {
+    Proof(AccountProof),
+    Code(Bytes),
 }
 
 /// Some of the slots of an account, which are read at once.

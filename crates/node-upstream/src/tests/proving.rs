@@ -278,6 +278,42 @@ fn codes_have_their_hashes() {
 }
 
 #[test]
+fn codes_are_read_together_with_their_accounts() {
+    let world = world();
+    let reads = [read(CONTRACT, [3]), read(Address::from_low_u64_be(1), []), read(Address::zero(), [0])];
+    let addresses: Vec<_> = reads.iter().map(|read| read.address).collect();
+    let expected = [CODE, &[], &[]].map(Bytes::from).to_vec();
+    let read = |servers: &[&Server]| {
+        state(&upstream(servers, options()), &world).accounts_and_codes(&context(), &reads, &addresses)
+    };
+    let server = honest(&world);
+    let (proofs, codes) = read(&[&server]).unwrap();
+    assert_eq!((proofs[0].storage[0].value, proofs[2].account, codes), (4.into(), None, expected.clone()));
+    assert_eq!(server.messages().len(), 1);
+    // A code that does not have the hash is asked of all, and so is one that is missing.
+    type Change = fn(&mut Value);
+    let lies: [Change; 2] = [
+        |result| {
+            if result.is_string() {
+                *result = json!("0x600001");
+            }
+        },
+        |result| {
+            if result.is_string() {
+                *result = Value::Null;
+            }
+        },
+    ];
+    for lie in lies {
+        let lying = dishonest(&world, lie);
+        for _ in 0..3 {
+            assert_eq!(read(&[&lying, &server]).unwrap().1, expected);
+        }
+        assert!(matches!(read(&[&lying]), Err(UpstreamError::Wrong { .. } | UpstreamError::NotFound { .. })));
+    }
+}
+
+#[test]
 fn endpoints_that_refuse_hashes_are_asked_by_number() {
     let world = world();
     let (world_of_server, reorganized) = (Arc::clone(&world), Arc::new(AtomicBool::new(false)));
