@@ -16,10 +16,10 @@ ROOT = Path(__file__).resolve().parent.parent
 LAYERS = {
     "node-types": set(), "node-core": {"node-types"}, "node-evm": {"node-types", "node-core"}, "node-chain": {"node-types", "node-core"},
     "node-rpc": {"node-types", "node-core"}, "node-http": {"node-types", "node-core", "node-rpc"}, "node-store": {"node-types", "node-core"},
-    "node-upstream": {"node-types", "node-core"},
-    "node-dev": {"node-types", "node-core", "node-evm", "node-chain", "node-rpc", "node-http", "node-store", "node-upstream"},
-    "node-server": {"node-types", "node-core", "node-evm", "node-chain", "node-rpc", "node-http", "node-store", "node-upstream", "node-dev"},
-    "node-tests": {"node-types", "node-core", "node-evm", "node-chain", "node-rpc", "node-http", "node-store", "node-upstream", "node-dev"}, "node-benches": set(),
+    "node-upstream": {"node-types", "node-core"}, "node-fork": {"node-types", "node-core", "node-store", "node-upstream"},
+    "node-dev": {"node-types", "node-core", "node-evm", "node-chain", "node-rpc", "node-http", "node-store", "node-upstream", "node-fork"},
+    "node-server": {"node-types", "node-core", "node-evm", "node-chain", "node-rpc", "node-http", "node-store", "node-upstream", "node-fork", "node-dev"},
+    "node-tests": {"node-types", "node-core", "node-evm", "node-chain", "node-rpc", "node-http", "node-store", "node-upstream", "node-fork", "node-dev"}, "node-benches": set(),
 }
 
 # External dependencies that only some crates may use.
@@ -42,7 +42,7 @@ WEIGHTS = {"node-types": 31, "node-core": 50, "node-upstream": 60, "node-dev --n
 
 # One test executable for each library, two for the server, one for node-tests, one for the example that consists of tests: each links all of
 # the node. New tests are modules of one of these.
-TESTS = 13
+TESTS = 14
 
 
 def heavy() -> list[str]:

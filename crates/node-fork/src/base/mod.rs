@@ -1,0 +1,279 @@
+//! The state as of a block of another chain.
+
+mod decoded;
+mod fetch;
+mod resolve;
+mod search;
+
+use crate::contents::{Contents, Kind};
+use crate::error::storage;
+use crate::options::ForkOptions;
+use decoded::Decoded;
+use node_core::backend::{BackendError, BaseRead, BaseState};
+use node_core::collecting::record;
+use node_core::trie::{Found, MalformedNode, find};
+use node_store::files::Folder;
+use node_types::consensus::{Account, EMPTY_ROOT};
+use node_types::trie::NibblePath;
+use node_types::{Address, Bytes, H256, KECCAK_EMPTY, U256, keccak256};
+use node_upstream::{HashedHeader, Upstream};
+use parking_lot::Mutex;
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::sync::Arc;
+
+/// The state as of a block of another chain: what was fetched of it, and the upstream that has the rest.
+///
+/// Reads return what is known, or fetch it together with its proof from the state root of the block. What
+/// [`collecting`](node_core::collecting) collects is fetched at once. Without an upstream, reads of what was never fetched
+/// fail. Clones are the same state.
+///
+/// # Examples
+/// ```no_run
+/// use node_core::backend::{BaseRead, BaseState};
+/// use node_core::context::Context;
+/// use node_fork::{Base, ForkOptions};
+/// use node_store::files::MemoryFolder;
+/// use node_types::BlockId;
+/// use node_upstream::{Upstream, UpstreamOptions};
+/// use std::sync::Arc;
+///
+/// let upstream = Upstream::new(&["https://rpc.example.org"], UpstreamOptions::default())?;
+/// // Compare its hash with one from another source.
+/// let block = upstream.header(&Context::unbounded(), BlockId::finalized())?;
+/// let folder = Arc::new(MemoryFolder::default());
+/// let base = Base::open(folder, Some(upstream), block, ForkOptions::default())?;
+/// let address = "0xf39Fd6e51aad88F6F4ce6aB8827279cfffFb92266".parse()?;
+/// println!("{:?}", base.account(address)?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Base(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    source: Arc<Source>,
+    block: HashedHeader,
+    decoded: Option<Decoded>,
+}
+
+/// What the states as of all blocks have in common.
+#[derive(Debug)]
+struct Source {
+    contents: Arc<Contents>,
+    upstream: Option<Upstream>,
+    options: ForkOptions,
+    /// Accounts with code that were read, by the hashes of their codes.
+    owners: Mutex<HashMap<H256, Address>>,
+    /// Hashes of codes that collected work has read and that are not known.
+    wanted_codes: Mutex<HashSet<H256>>,
+}
+
+impl Base {
+    /// Opens the state as of `block`, whose hash the caller trusts, with the [`Contents`] in a folder. Nothing is
+    /// fetched yet.
+    ///
+    /// # Errors
+    /// If the contents cannot be opened.
+    pub fn open(
+        folder: Arc<dyn Folder>,
+        upstream: Option<Upstream>,
+        block: HashedHeader,
+        options: ForkOptions,
+    ) -> io::Result<Self> {
+        let contents = Arc::new(Contents::open(folder, &options)?);
+        Ok(Self::new(contents, upstream, block, options))
+    }
+
+    /// Creates the state as of `block` over contents that are already open, which other forks may use as well.
+    pub fn new(contents: Arc<Contents>, upstream: Option<Upstream>, block: HashedHeader, options: ForkOptions) -> Self {
+        let decoded = Some(Decoded::new(options.state_bytes));
+        let source =
+            Arc::new(Source { contents, upstream, options, owners: Mutex::default(), wanted_codes: Mutex::default() });
+        Self(Arc::new(Inner { source, block, decoded }))
+    }
+
+    /// Returns the state as of another block, whose hash the caller trusts, with the same contents and upstream.
+    #[must_use]
+    pub fn at(&self, block: HashedHeader) -> Self {
+        Self(Arc::new(Inner { source: Arc::clone(&self.0.source), block, decoded: None }))
+    }
+
+    /// Returns the block.
+    pub fn block(&self) -> &HashedHeader {
+        &self.0.block
+    }
+
+    /// Returns what was fetched.
+    pub fn contents(&self) -> &Arc<Contents> {
+        &self.0.source.contents
+    }
+
+    /// Returns the upstream, or `None` if the fork is offline.
+    pub fn upstream(&self) -> Option<&Upstream> {
+        self.0.source.upstream.as_ref()
+    }
+
+    /// Returns the limits.
+    pub fn options(&self) -> &ForkOptions {
+        &self.0.source.options
+    }
+
+    /// Returns an account if the known nodes show whether it exists.
+    pub(crate) fn known_account(&self, address: Address) -> Result<Option<Option<Account>>, BackendError> {
+        if let Some(account) = self.0.decoded.as_ref().and_then(|decoded| decoded.account(address)) {
+            return Ok(Some(account));
+        }
+        let account = match self.find(self.root(), keccak256(address))? {
+            Found::Unknown { .. } => return Ok(None),
+            Found::Absent => None,
+            Found::Value(value) => Some(rlp::decode::<Account>(&value).map_err(storage)?),
+        };
+        self.keep_account(address, account);
+        Ok(Some(account))
+    }
+
+    /// Returns a slot of an account with this storage if the known nodes show it.
+    pub(crate) fn known_slot(
+        &self,
+        address: Address,
+        storage_root: H256,
+        slot: H256,
+    ) -> Result<Option<U256>, BackendError> {
+        if storage_root == EMPTY_ROOT {
+            return Ok(Some(U256::zero()));
+        }
+        if let Some(value) = self.0.decoded.as_ref().and_then(|decoded| decoded.slot(address, slot)) {
+            return Ok(Some(value));
+        }
+        let value = match self.find(storage_root, keccak256(slot))? {
+            Found::Unknown { .. } => return Ok(None),
+            Found::Absent => U256::zero(),
+            Found::Value(value) => rlp::decode::<U256>(&value).map_err(storage)?,
+        };
+        self.keep_slot(address, slot, value);
+        Ok(Some(value))
+    }
+
+    fn known_storage(&self, address: Address, slot: H256) -> Result<Option<U256>, BackendError> {
+        match self.known_account(address)? {
+            None => Ok(None),
+            Some(account) => self.known_slot(address, account.unwrap_or_default().storage_root, slot),
+        }
+    }
+
+    fn keep_account(&self, address: Address, account: Option<Account>) {
+        if let Some(hash) = account.map(|account| account.code_hash).filter(|hash| *hash != KECCAK_EMPTY) {
+            self.0.source.owners.lock().insert(hash, address);
+        }
+        if let Some(decoded) = &self.0.decoded {
+            decoded.keep_account(address, account);
+        }
+    }
+
+    fn keep_slot(&self, address: Address, slot: H256, value: U256) {
+        if let Some(decoded) = &self.0.decoded {
+            decoded.keep_slot(address, slot, value);
+        }
+    }
+
+    /// Finds a key among the known nodes.
+    fn find(&self, root: H256, key: H256) -> Result<Found, BackendError> {
+        self.visit_path(root, key, |_| ())
+    }
+
+    /// Finds a key among the known nodes, and calls `visit` with each node on the path to it.
+    pub(crate) fn visit_path(
+        &self,
+        root: H256,
+        key: H256,
+        mut visit: impl FnMut(&Bytes),
+    ) -> Result<Found, BackendError> {
+        let found = find(root, key, |hash| {
+            let node = self.contents().get(Kind::Node, hash).map_err(WalkError::Io)?;
+            node.iter().for_each(&mut visit);
+            Ok(node)
+        });
+        found.map_err(|error| match error {
+            WalkError::Io(error) => storage(error),
+            WalkError::Malformed(error) => storage(error),
+        })
+    }
+
+    /// Returns whether reads may go on without something that is not known; see [`record`].
+    fn collects(&self, address: Address, slot: Option<H256>) -> bool {
+        record(self.root(), || Arc::new(self.clone()), address, slot)
+    }
+}
+
+/// Why a walk over known nodes ended.
+enum WalkError {
+    Io(io::Error),
+    Malformed(MalformedNode),
+}
+
+impl From<MalformedNode> for WalkError {
+    fn from(error: MalformedNode) -> Self {
+        Self::Malformed(error)
+    }
+}
+
+impl BaseState for Base {
+    fn root(&self) -> H256 {
+        self.0.block.header().state_root
+    }
+
+    fn account(&self, address: Address) -> Result<Option<Account>, BackendError> {
+        if let Some(account) = self.known_account(address)? {
+            return Ok(account);
+        }
+        if self.collects(address, None) {
+            return Ok(None);
+        }
+        let fetched = self.fetch_unknown(&[BaseRead { address, slots: Vec::new() }])?;
+        match fetched.first() {
+            Some(proof) => Ok(proof.account),
+            // Somebody else has just fetched it.
+            None => self.known_account(address)?.ok_or_else(|| self.lost(address, None)),
+        }
+    }
+
+    fn storage(&self, address: Address, slot: H256) -> Result<U256, BackendError> {
+        if let Some(value) = self.known_storage(address, slot)? {
+            return Ok(value);
+        }
+        if self.collects(address, Some(slot)) {
+            return Ok(U256::zero());
+        }
+        let fetched = self.fetch_unknown(&[BaseRead { address, slots: vec![slot] }])?;
+        let proven = fetched.first().and_then(|proof| proof.storage.iter().find(|proof| proof.slot == slot));
+        match proven {
+            Some(proof) => Ok(proof.value),
+            None => self.known_storage(address, slot)?.ok_or_else(|| self.lost(address, Some(slot))),
+        }
+    }
+
+    fn code(&self, hash: H256) -> Result<Option<Bytes>, BackendError> {
+        if let Some(code) = self.contents().get(Kind::Code, hash).map_err(storage)? {
+            return Ok(Some(code));
+        }
+        let Some(address) = self.0.source.owners.lock().get(&hash).copied() else { return Ok(None) };
+        if self.collects(address, None) {
+            self.0.source.wanted_codes.lock().insert(hash);
+            return Ok(Some(Bytes::new()));
+        }
+        self.fetch_code(address, hash).map(Some)
+    }
+
+    fn fetch(&self, reads: &[BaseRead]) -> Result<(), BackendError> {
+        self.fetch_unknown(reads).map(drop)
+    }
+
+    fn node(&self, hash: H256) -> Result<Option<Bytes>, BackendError> {
+        self.contents().get(Kind::Node, hash).map_err(storage)
+    }
+
+    fn resolve(&self, account: Option<Address>, position: &NibblePath, hash: H256) -> Result<Bytes, BackendError> {
+        self.resolve_node(account, position, hash)
+    }
+}

@@ -1,0 +1,115 @@
+//! Fetching a trie node of which only the position is known.
+//!
+//! Proofs are of keys, so a key below the position is needed. Some endpoints list keys from a position on; otherwise one
+//! is found by trying.
+
+use super::{Base, search};
+use crate::contents::Kind;
+use crate::error::{ForkError, MissingNode, Needed, storage};
+use node_core::backend::{BackendError, BaseRead};
+use node_core::waiting;
+use node_types::trie::NibblePath;
+use node_types::wire::{Data, HashData};
+use node_types::{Address, Bytes, H256, keccak256};
+use node_upstream::Upstream;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+/// Number of nibbles from which on the upstream is asked for a key first.
+const FAST_NIBBLES: usize = 5;
+
+impl Base {
+    pub(super) fn resolve_node(
+        &self,
+        account: Option<Address>,
+        position: &NibblePath,
+        hash: H256,
+    ) -> Result<Bytes, BackendError> {
+        if let Some(node) = self.contents().get(Kind::Node, hash).map_err(storage)? {
+            return Ok(node);
+        }
+        let missing = || MissingNode { account, position: *position, hash };
+        if self.upstream().is_none() {
+            return Err(ForkError::Offline { needed: Needed::Node(missing()) }.into());
+        }
+        if !waiting::is_allowed() {
+            return Err(storage(waiting::refuse()));
+        }
+        let no_key = |reason| ForkError::NoKey { node: missing(), reason };
+        // A short search takes less time than a request.
+        let listed = if position.len() < FAST_NIBBLES { None } else { self.listed_key(account, position) };
+        let read = match listed {
+            Some(read) => read,
+            None if position.len() <= search::MAX_NIBBLES => {
+                self.found_key(account, position).ok_or_else(|| no_key("the search took too long"))?
+            }
+            None => return Err(no_key("it is too deep for a search, and the upstream does not list keys").into()),
+        };
+        // Its path leads through the position, so the node is among those of its proof.
+        self.fetch_unknown(&[read])?;
+        self.contents().get(Kind::Node, hash).map_err(storage)?.ok_or_else(|| ForkError::NotThere(missing()).into())
+    }
+
+    /// Finds a key below the position by trying.
+    fn found_key(&self, account: Option<Address>, position: &NibblePath) -> Option<BaseRead> {
+        let deadline = Instant::now() + self.options().search_timeout;
+        Some(match account {
+            None => BaseRead { address: search::find_key(position, deadline)?.into(), slots: Vec::new() },
+            Some(address) => BaseRead { address, slots: vec![H256(search::find_key(position, deadline)?)] },
+        })
+    }
+
+    /// Asks the upstream for a key below the position with geth's methods. What they return need not be right, nor
+    /// about exactly this block: only its proof counts.
+    fn listed_key(&self, account: Option<Address>, position: &NibblePath) -> Option<BaseRead> {
+        let mut start = H256::zero();
+        start.0[..position.packed().len()].copy_from_slice(position.packed());
+        let start = Data(start);
+        let block = Data(self.block().hash());
+        let is_below = |key: &[u8]| NibblePath::from(keccak256(key)).starts_with(position);
+        let ask = |method: &str, params: String| {
+            let params = RawValue::from_string(params).ok()?;
+            let needed = || Needed::Node(MissingNode { account, position: *position, hash: H256::zero() });
+            let request = |upstream: &Upstream, context: &_| upstream.forward(context, method, &params);
+            self.ask(1, needed, request).ok()
+        };
+        match account {
+            None => {
+                let params = format!("[\"{:#x}\",\"{start}\",1,true,true,false]", self.block().header().number);
+                let listed = ask("debug_accountRange", params)?;
+                let listed: AccountRange = serde_json::from_str(listed.get()).ok()?;
+                let mut addresses = listed.accounts.keys().filter_map(|address| address.parse::<Address>().ok());
+                let address = addresses.find(|address| is_below(address.as_bytes()))?;
+                Some(BaseRead { address, slots: Vec::new() })
+            }
+            Some(address) => {
+                let params = format!("[\"{block}\",0,\"{}\",\"{start}\",1]", Data(address));
+                let listed = ask("debug_storageRangeAt", params)?;
+                let listed: StorageRange = serde_json::from_str(listed.get()).ok()?;
+                let mut keys = listed.storage.into_values().filter_map(|slot| slot.key);
+                let slot = keys.find(|key| is_below(key.as_bytes()))?;
+                Some(BaseRead { address, slots: vec![*slot] })
+            }
+        }
+    }
+}
+
+/// The result of debug_accountRange.
+#[derive(Deserialize)]
+struct AccountRange {
+    accounts: BTreeMap<String, serde::de::IgnoredAny>,
+}
+
+/// The result of debug_storageRangeAt.
+#[derive(Deserialize)]
+struct StorageRange {
+    storage: BTreeMap<String, Slot>,
+}
+
+#[derive(Deserialize)]
+struct Slot {
+    /// `None` if the endpoint does not know it.
+    key: Option<HashData>,
+}

@@ -1,0 +1,5 @@
+//! The state of a generated chain, read from scripted endpoints.
+
+mod reading;
+mod resolving;
+mod server;
