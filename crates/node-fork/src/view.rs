@@ -36,7 +36,10 @@ impl ForkView {
     ) -> Result<Option<T>, BackendError> {
         match id {
             BlockHashOrNumber::Number(number) if self.is_before(number) => {
-                of_history(&self.history, self.history.hash(number)?)
+                // It exists, whatever an endpoint says.
+                let hash = self.history.hash(number)?;
+                let part = of_history(&self.history, hash)?.ok_or_else(|| self.history.missing_block(hash))?;
+                Ok(Some(part))
             }
             BlockHashOrNumber::Number(_) => of_fork(&*self.inner),
             BlockHashOrNumber::Hash(hash) => match of_fork(&*self.inner)? {

@@ -36,7 +36,7 @@ fn upstream(url: &str) -> Upstream {
 }
 
 /// A chain with transactions of all types, one that impersonates its sender, withdrawals, contracts with 0, 1, 2, 17 and 60 slots, and their server.
-fn chain() -> (DevNode, Server) {
+pub(super) fn chain() -> (DevNode, Server) {
     let chain = DevNode::builder().mining(Mining::Manual).spawn().unwrap();
     let (alice, bob) = (chain.accounts()[0].address(), chain.accounts()[3].clone());
     let plain = TransactionRequest { from: alice, to: Some(Address::from_low_u64_be(0xdd)), ..Default::default() };
@@ -91,7 +91,7 @@ fn writer(slots: u8) -> Bytes {
 }
 
 /// Addresses that exist in the chain, and some that do not.
-fn addresses(view: &dyn View) -> Vec<Address> {
+pub(super) fn addresses(view: &dyn View) -> Vec<Address> {
     let mut all: BTreeSet<_> = (0..10).map(|index| Address::from(keccak256([index]))).collect();
     for number in 0..=view.head().number {
         let changes = view.changes(number).unwrap();
@@ -226,7 +226,7 @@ fn key(request: &Value) -> String {
 }
 
 /// Returns the responses to the requests of a message.
-fn responses(message: &Value, result: impl Fn(&Value) -> Value) -> Value {
+pub(super) fn responses(message: &Value, result: impl Fn(&Value) -> Value) -> Value {
     let one = |request: &Value| json!({"jsonrpc": "2.0", "id": request["id"], "result": result(request)});
     match message {
         Value::Array(requests) => requests.iter().map(one).collect(),
@@ -235,7 +235,7 @@ fn responses(message: &Value, result: impl Fn(&Value) -> Value) -> Value {
 }
 
 /// Serves messages over HTTP until the process ends, and returns the URL.
-fn serve_messages(respond: impl Fn(&Value) -> Value + Send + Sync + 'static) -> String {
+pub(super) fn serve_messages(respond: impl Fn(&Value) -> Value + Send + Sync + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let respond = Arc::new(respond);

@@ -114,8 +114,7 @@ impl History {
             if end - from + 1 == span {
                 self.span.store((span + span.div_ceil(4)).min(MAX_SPAN), Ordering::Relaxed);
             }
-            let bytes: Vec<u8> = [&end].into_iter().chain(&blocks).flat_map(|number| number.to_be_bytes()).collect();
-            self.base.contents().add(vec![(Kind::ClaimedLogs, self.search_key(filter, from), bytes.into())]);
+            self.keep_claim(filter, from, end, &blocks)?;
             return Ok((end, blocks));
         }
     }
@@ -134,6 +133,22 @@ impl History {
             let end = numbers.next()?.min(to);
             Some((end, numbers.filter(|number| *number <= end).collect()))
         }))
+    }
+
+    /// Keeps what an endpoint claimed, unless a claim about more blocks is known.
+    fn keep_claim(
+        &self,
+        filter: &LogFilter,
+        from: BlockNumber,
+        end: BlockNumber,
+        blocks: &BTreeSet<BlockNumber>,
+    ) -> Result<(), BackendError> {
+        let known = self.claimed_blocks(filter, from, BlockNumber::MAX)?;
+        if known.is_none_or(|(known, _)| known <= end) {
+            let bytes: Vec<u8> = [&end].into_iter().chain(blocks).flat_map(|number| number.to_be_bytes()).collect();
+            self.base.contents().add(vec![(Kind::ClaimedLogs, self.search_key(filter, from), bytes.into())]);
+        }
+        Ok(())
     }
 
     /// Returns the key of what an endpoint claimed about a search.
