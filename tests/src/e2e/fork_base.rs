@@ -14,8 +14,10 @@ use node_core::block::{
 use node_core::context::Context;
 use node_core::logs::{PageSize, scan};
 use node_core::node::Node;
+use node_core::producer::Mining;
 use node_core::state::StateChanges;
 use node_core::{remote, waiting};
+use node_dev::{DevGenesis, DevNode};
 use node_evm::{EvmExecutor, Secp256k1Recovery};
 use node_fork::{Base, ForkBackend, ForkOptions};
 use node_http::HttpConfig;
@@ -591,5 +593,53 @@ fn a_fork_is_served() {
         let [found, expected] = [&forked, &server].map(|server| server.post("/", message.clone()).body);
         assert_eq!(found, expected, "{method}");
         assert!(!found["result"].is_null(), "{found}");
+    }
+}
+
+#[test]
+fn hashes_of_ancestors_are_proven_where_the_state_or_the_parents_show_them() {
+    for (hardfork, proven_from) in [("prague", 0), ("cancun", 400 - 256)] {
+        let genesis = DevGenesis { hardfork: hardfork.parse().unwrap(), ..DevGenesis::default() };
+        let chain = DevNode::builder().mining(Mining::Manual).dev_genesis(genesis).spawn().unwrap();
+        chain.producer().unwrap().mine(400, None, Vec::new()).unwrap();
+        let server = serve(Arc::clone(chain.node()), HttpConfig::default());
+        let whole: Arc<dyn StateBackend> = chain.backend().clone();
+        let view = whole.view().unwrap();
+        let head = view.head().number;
+        assert_eq!(head, 400);
+        // An endpoint that returns another block than the one with the number.
+        let url = serve_messages(move |message| {
+            let mut message = message.clone();
+            let requests = match &mut message {
+                Value::Array(all) => all.iter_mut().collect(),
+                one => vec![one],
+            };
+            for request in requests {
+                if request["method"] == "eth_getBlockByNumber" {
+                    request["params"][0] = json!("0x7");
+                }
+            }
+            server.post("/", message.to_string()).body
+        });
+        let folder = memory();
+        let online = fork(&whole, head, &folder, Some(upstream(&url)));
+        let forked = online.view().unwrap();
+        let hashes: Vec<_> = (proven_from..head).collect();
+        let (_, reads) = remote::reads_of(|| forked.canonical_hash(hashes[hashes.len() / 2]).unwrap());
+        assert!(reads.steps <= 2, "{reads:?}");
+        for number in &hashes {
+            assert_eq!(forked.canonical_hash(*number).unwrap(), view.canonical_hash(*number).unwrap(), "{number}");
+        }
+        for number in 0..proven_from {
+            // Here, the word of the endpoint counts, and its block has another number.
+            match forked.canonical_hash(number) {
+                Ok(hash) => assert_eq!(hash, view.canonical_hash(number).unwrap()),
+                Err(error) => assert!(matches!(error, BackendError::Upstream(_)), "{error:?}"),
+            }
+        }
+        let offline = fork(&whole, head, &folder, None).view().unwrap();
+        for number in hashes {
+            assert_eq!(offline.canonical_hash(number).unwrap(), view.canonical_hash(number).unwrap(), "{number}");
+        }
     }
 }
