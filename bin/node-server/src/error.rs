@@ -8,6 +8,7 @@ use node_core::producer::ProducerError;
 use node_core::protocol::Relaxations;
 pub(crate) use node_core::sources::Sources;
 use node_dev::DevNodeError;
+use node_dev::fork::OpenForkError;
 use node_http::{InvalidTls, InvalidTokens, MetricsError, ServeError};
 use node_store::shared::{Fault, ObjectsError, SharedError};
 use node_store::{BackupError, Difference, StoreError};
@@ -95,6 +96,14 @@ pub(crate) enum CommandError {
          and a folder keeps its rules"
     )]
     NoTxGasLimit,
+    #[error("--offline, --fork-block-number and --fork-chain-id are for forks; --fork-url starts one")]
+    NoForkUrl,
+    #[error("a fork cannot be published to a shared store: it does not have the state that it begins with")]
+    ForkShared,
+    #[error("a state file cannot be loaded into a fork at its start; send it with anvil_loadState")]
+    ForkState,
+    #[error(transparent)]
+    Fork(#[from] OpenForkError),
     #[error("--json and the chain cannot both go to standard output")]
     TwoOutputs,
     #[error("verification failed: {0}")]

@@ -1,6 +1,7 @@
 //! The forks that a development chain can start with, by name.
 
-use node_core::protocol::{Activation, Fork, UPGRADES, Upgrade};
+use node_chain::dev_genesis;
+use node_core::protocol::{Activation, ChainSpec, Fork, UPGRADES, Upgrade};
 use std::fmt;
 use std::str::FromStr;
 
@@ -40,9 +41,16 @@ impl Hardfork {
         UPGRADES[self.position].fork
     }
 
-    /// Returns the upgrades that are active, oldest first.
-    pub(crate) fn upgrades(self) -> &'static [Upgrade] {
-        &UPGRADES[..=self.position]
+    /// Returns the rules of a development chain on which this is the newest upgrade, active from block 0 on.
+    pub(crate) fn spec(self) -> ChainSpec {
+        let (mut spec, fork) = (dev_genesis().spec, self.fork());
+        spec.block_forks.retain(|(known, _)| *known <= fork);
+        spec.time_forks.retain(|(known, _)| *known <= fork);
+        // The built-in genesis has blob parameters for each upgrade since Cancun.
+        let active = &UPGRADES[..=self.position];
+        spec.blob_schedule.truncate(active.iter().filter(|upgrade| upgrade.fork >= Fork::Cancun).count());
+        spec.terminal_total_difficulty = spec.terminal_total_difficulty.filter(|_| fork >= Fork::Paris);
+        spec
     }
 }
 
@@ -90,7 +98,7 @@ mod tests {
         }
         assert_eq!(Hardfork::default().to_string(), "latest");
         let newest = hardforks().last().unwrap().name;
-        assert_eq!(Hardfork::default().upgrades(), newest.parse::<Hardfork>().unwrap().upgrades());
+        assert_eq!(Hardfork::default().position, newest.parse::<Hardfork>().unwrap().position);
         assert_eq!("SpuriousDragon".parse::<Hardfork>().unwrap().fork(), Fork::SpuriousDragon);
         let (merge, paris): (Hardfork, Hardfork) = ("merge".parse().unwrap(), "paris".parse().unwrap());
         assert_eq!(merge.fork(), paris.fork());

@@ -21,7 +21,7 @@
 //! ```
 //!
 //! # Features
-//! * `store`, on by default: chains in data folders.
+//! * `store`, on by default: chains in data folders, and chains that [continue other ones](fork).
 //! * `tracers`, on by default: geth's tracers for the `debug_trace` methods.
 //! * `alloy`: `DevNode::provider`, an in-process alloy provider, and alloy signers for the accounts.
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -31,6 +31,8 @@ mod account;
 mod accounts;
 mod contracts;
 mod derivation;
+#[cfg(feature = "store")]
+pub mod fork;
 mod genesis;
 mod hardfork;
 mod node;

@@ -67,4 +67,5 @@ pub use backend::ForkBackend;
 pub use base::Base;
 pub use contents::{Checked, Contents, ContentsStats};
 pub use error::{ForkError, MissingNode, Needed};
+pub use history::first_block;
 pub use options::ForkOptions;

@@ -72,6 +72,14 @@ impl View for ForkView {
         self.inner.head()
     }
 
+    fn first(&self) -> BlockNumber {
+        self.inner.first()
+    }
+
+    fn is_partial(&self) -> bool {
+        true
+    }
+
     /// Returns 0: how many states an upstream has shows only when they are read.
     fn earliest_state(&self) -> BlockNumber {
         0

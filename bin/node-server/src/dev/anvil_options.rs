@@ -1,10 +1,9 @@
 //! Options of anvil that `dev` does not have, with alternatives. `anvil` has some of them.
 
-const NO_FORKS: &str = "forking is not supported yet: a chain cannot begin with the state of another server; --load-state loads a dump of anvil";
 const ALL_STATES: &str = "the state after every block is kept, in memory or with --data-dir in a folder";
 
 /// Options without their dashes, each with a sentence that describes an alternative.
-const INSTEAD: [(&[&str], &str); 25] = [
+const INSTEAD: [(&[&str], &str); 23] = [
     (&["ipc", "ipcpath"], "there is no IPC: JSON-RPC is served over HTTP and WebSocket, see --host and --port"),
     (&["j", "threads", "jobs"], "see --workers and --call-threads"),
     (&["max-persisted-states", "prune-history", "preserve-historical-states"], ALL_STATES),
@@ -18,9 +17,10 @@ const INSTEAD: [(&[&str], &str); 25] = [
     (&["allow-origin"], "use --cors-origins"),
     (&["no-cors"], "use --cors-origins none"),
     (&["no-request-size-limit"], "use --max-body"),
-    (&["f", "fork-url", "rpc-url", "fork-block-number", "fork-chain-id", "fork-header"], NO_FORKS),
-    (&["fork-retry-backoff", "fork-transaction-hash", "compute-units-per-second"], NO_FORKS),
-    (&["no-rate-limit", "no-rpc-rate-limit", "no-storage-caching", "retries", "timeout"], NO_FORKS),
+    (
+        &["fork-transaction-hash"],
+        "use --fork-block-number with the block before it, and send the transactions before it",
+    ),
     (&["disable-block-gas-limit", "disable-gas-limit"], "every block has a gas limit; set a high one with --gas-limit"),
     (&["gas-price"], "the gas price follows from the base fee, see --base-fee"),
     (&["disable-default-create2-deployer", "no-create2"], "write a genesis without it and use --genesis"),

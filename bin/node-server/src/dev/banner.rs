@@ -2,6 +2,7 @@
 
 use super::access::Access;
 use super::summary::{Summary, key};
+use node_core::producer::ForkInfo;
 use node_dev::{Checksummed, DEFAULT_MNEMONIC};
 use node_types::U256;
 use std::fmt;
@@ -40,7 +41,15 @@ impl fmt::Display for Banner<'_> {
         writeln!(f, "mnemonic         {mnemonic}")?;
         writeln!(f, "derivation path  {}", summary.derivation_path)?;
         writeln!(f, "chain id         {}", summary.chain_id)?;
-        writeln!(f, "genesis          {:#x}", summary.genesis_hash)?;
+        match &summary.fork {
+            Some(ForkInfo { endpoints, chain_id, block, .. }) => {
+                let endpoints =
+                    if endpoints.is_empty() { "nowhere (--offline)".to_owned() } else { endpoints.join(", ") };
+                writeln!(f, "fork             of chain {chain_id}, block {} ({:#x})", block.number, block.hash)?;
+                writeln!(f, "                 read from {endpoints}; what is read is proven by this block")?;
+            }
+            None => writeln!(f, "genesis          {:#x}", summary.genesis_hash)?,
+        }
         if !summary.relaxations.is_empty() {
             writeln!(
                 f,
@@ -77,12 +86,19 @@ impl fmt::Display for AnvilBanner<'_> {
         }
         writeln!(f, "\nWallet\n==================")?;
         writeln!(f, "Mnemonic:          {}\nDerivation path:   {}\n", summary.mnemonic, summary.derivation_path)?;
+        if let Some(ForkInfo { endpoints, chain_id, block, .. }) = &summary.fork {
+            writeln!(f, "\nFork\n==================")?;
+            writeln!(f, "Endpoint:       {}", endpoints.join(", "))?;
+            writeln!(f, "Block number:   {}", block.number)?;
+            writeln!(f, "Block hash:     {:?}", block.hash)?;
+            writeln!(f, "Chain ID:       {chain_id}")?;
+        }
         let values = [
             ("Chain ID", summary.chain_id),
             ("Base Fee", summary.base_fee),
             ("Gas Limit", summary.gas_limit),
             ("Genesis Timestamp", summary.genesis_timestamp),
-            ("Genesis Number", 0),
+            ("Genesis Number", summary.fork.as_ref().map_or(0, |fork| fork.block.number)),
         ];
         for (name, value) in values {
             section(f, name)?;

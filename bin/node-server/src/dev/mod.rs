@@ -4,6 +4,7 @@ mod access;
 mod anvil;
 mod anvil_options;
 mod banner;
+mod fork;
 mod options;
 mod rules;
 mod state_file;
@@ -30,9 +31,12 @@ use node_chain::Genesis;
 use node_core::clock::{Clock, SystemClock};
 use node_core::context::Context;
 use node_core::pool::PoolLimits;
-use node_dev::{AccountOptions, Accounts, DevGenesis, DevNode, DevNodeError};
+use node_core::producer::ForkControl;
+use node_dev::fork::{Fork, ForkSource};
+use node_dev::{AccountOptions, Accounts, DevGenesis, DevNode, DevNodeBuilder, DevNodeError};
 use node_http::{AllowedOrigin, Origin, ServeError, Shutdown, check, serve};
-use node_store::SyncPolicy;
+use node_rpc::Dump;
+use node_store::{Store, SyncPolicy};
 use state_file::StateFile;
 use std::sync::Arc;
 use summary::Summary;
@@ -55,50 +59,28 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
     let _metrics = metrics::serve(&options.server, &http)?;
     let folder = options.folder();
     let target = Target::new(&options.publish, Some(&options.restore))?;
+    let source = options.fork.source(options, shutdown.context())?;
+    if source.is_some() && target.is_some() {
+        return Err(CommandError::ForkShared);
+    }
     publish::restore(&options.restore, target.as_ref(), folder, shutdown.context())?;
     options.storage.creation.check(folder)?;
     metrics::include_folder(&http, folder);
-    let caches = &options.storage.caches;
-    let recorded = folder.map(|folder| open::recorded_genesis(folder, caches)).transpose()?.flatten();
-    let state_files = &options.storage.state_files;
-    // A folder may have newer accounts than the file: after a crash, the dump of the last exit.
-    let dump = match (&recorded, state_files.to_load()) {
-        (None, Some(path)) => Some(state_file::read(path, shutdown.context())?),
-        _ => None,
+    let is_new_fork = source.is_some() && !folder.is_some_and(Fork::exists);
+    let (builder, store, dump) = match &source {
+        Some(source) => continue_other(options, source, shutdown.context())?,
+        None => begin(options, target.as_ref(), shutdown.context())?,
     };
-    let recorded_rules = recorded.as_ref().map(|genesis| genesis.spec.relaxations);
-    let mut genesis = match &options.chain.genesis {
-        Some(path) => open::read_genesis(Some(path), shutdown.context())?,
-        None => {
-            // Without options for the genesis, the recorded genesis of the folder is used.
-            let chosen = DevGenesis { contracts: false, ..options.genesis() };
-            let is_default = chosen == DevGenesis::default() && options.accounts() == AccountOptions::default();
-            match recorded {
-                Some(recorded) if is_default => recorded,
-                recorded => {
-                    let time = recorded.map(|genesis| genesis.header.timestamp);
-                    generated_genesis(options, time.or(dump.as_ref().and_then(|dump| dump.first_timestamp)))?
-                }
-            }
-        }
-    };
-    let given = genesis.spec.relaxations;
-    genesis.spec.relaxations = options.rules.relaxations(recorded_rules)?.union(given);
-    let start = Start::from(genesis);
-    let store = open::store(folder, &start, caches, SyncPolicy::Always, target.as_ref(), shutdown.context())?;
-    open::log_chain(folder, &start.genesis, &*store)?;
     write_failure::watch(&options.server.operation, store.clone())?;
-    let chain = DevNode::builder()
+    let chain = builder
         .accounts(options.accounts())
-        .genesis(start.genesis)
-        .backend(store.clone())
         .mining(options.mining.mining())
         .order(options.mining.order.into())
         .clock(Arc::new(SystemClock))
         .limits(options.server.limits())
         .pool_limits(PoolLimits { minimum_tip: 0, ..options.server.pool })
         .filter_limits(options.server.filter_limits())
-        .code_cache_bytes(caches.code_cache_bytes())
+        .code_cache_bytes(options.storage.caches.code_cache_bytes())
         .client_version(&*options.output.client_version)
         .spawn()
         .map_err(|error| match (error, folder) {
@@ -106,8 +88,11 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
             (error, _) => error.into(),
         })?;
     let mut dumped = None;
+    let state_files = &options.storage.state_files;
     if let Some(producer) = chain.producer() {
-        if options.chain.timestamp.is_some() {
+        if is_new_fork {
+            fork::configure(options, producer)?;
+        } else if source.is_none() && options.chain.timestamp.is_some() {
             producer.continue_time()?;
         }
         if let Some(path) = state_files.to_load() {
@@ -130,7 +115,9 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
     let (scheme, base_path, picks_port) = (http.scheme(), http.listen.base_path.clone(), http.listen.port == 0);
     serve(chain.node().clone(), http, shutdown, |address| {
         let url = format!("{scheme}://{}{}", reachable(address), base_path.as_str());
-        let summary = Summary::new(chain.accounts(), chain.genesis(), gas_price, folder, url);
+        let fork = chain.fork().map(ForkControl::info);
+        let balance = fork.is_some().then_some(options.accounts.balance);
+        let summary = Summary::new(chain.accounts(), chain.genesis(), balance, fork, gas_price, folder, url);
         if let Some(path) = &options.output.config_out {
             summary.write(path).map_err(|error| ServeError::Ready(error.into()))?;
         }
@@ -157,6 +144,57 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
     store.stop_publishing();
     // Dropping the node may not close the store, because requests that exceeded their deadline may still hold it.
     Ok(store.flush()?)
+}
+
+/// A chain that is about to be started, its store, and the state file to load into it.
+type Beginning = (DevNodeBuilder, Arc<Store>, Option<Dump>);
+
+/// Creates a chain, or opens the one in the folder.
+fn begin(options: &DevOptions, target: Option<&Target>, context: &Context) -> Result<Beginning, CommandError> {
+    let (folder, caches) = (options.folder(), &options.storage.caches);
+    let recorded = folder.map(|folder| open::recorded_genesis(folder, caches)).transpose()?.flatten();
+    // A folder may have newer accounts than the file: after a crash, the dump of the last exit.
+    let dump = match (&recorded, options.storage.state_files.to_load()) {
+        (None, Some(path)) => Some(state_file::read(path, context)?),
+        _ => None,
+    };
+    let recorded_rules = recorded.as_ref().map(|genesis| genesis.spec.relaxations);
+    let mut genesis = match &options.chain.genesis {
+        Some(path) => open::read_genesis(Some(path), context)?,
+        None => {
+            // Without options for the genesis, the recorded genesis of the folder is used.
+            let chosen = DevGenesis { contracts: false, ..options.genesis() };
+            let is_default = chosen == DevGenesis::default() && options.accounts() == AccountOptions::default();
+            match recorded {
+                Some(recorded) if is_default => recorded,
+                recorded => {
+                    let time = recorded.map(|genesis| genesis.header.timestamp);
+                    generated_genesis(options, time.or(dump.as_ref().and_then(|dump| dump.first_timestamp)))?
+                }
+            }
+        }
+    };
+    let given = genesis.spec.relaxations;
+    genesis.spec.relaxations = options.rules.relaxations(recorded_rules)?.union(given);
+    let start = Start::from(genesis);
+    let store = open::store(folder, &start, caches, SyncPolicy::Always, target, context)?;
+    open::log_chain(folder, &start.genesis, &*store)?;
+    let builder = DevNode::builder().genesis(start.genesis).backend(store.clone());
+    Ok((builder, store, dump))
+}
+
+/// Begins a chain that continues another one, or opens the one in the folder.
+fn continue_other(options: &DevOptions, source: &ForkSource, context: &Context) -> Result<Beginning, CommandError> {
+    let folder = options.folder();
+    if options.storage.state_files.to_load().is_some() && !folder.is_some_and(Fork::exists) {
+        return Err(CommandError::ForkState);
+    }
+    let (fork, store) = fork::open(folder, source, &options.storage.caches, context)?;
+    let builder = DevNode::builder()
+        .opened_fork(fork, store.clone(), folder.is_some())
+        .fork_balance(options.accounts.balance)
+        .coinbase(options.chain.coinbase.0);
+    Ok((builder, store, None))
 }
 
 /// Builds the genesis that funds the accounts of `options`. Unless they specify its time, that is the current time, or

@@ -1,5 +1,6 @@
 //! The options of `dev`.
 
+use super::fork::ForkArguments;
 use super::rules::RuleOptions;
 use super::state_file;
 use super::terminal::{Terminal, Traces};
@@ -30,6 +31,8 @@ pub(crate) struct DevOptions {
     pub(crate) accounts: AccountArguments,
     #[command(flatten)]
     pub(crate) chain: ChainArguments,
+    #[command(flatten)]
+    pub(crate) fork: ForkArguments,
     #[command(flatten)]
     pub(crate) rules: RuleOptions,
     #[command(flatten)]
@@ -62,7 +65,7 @@ pub(crate) struct AccountArguments {
     accounts: u32,
     /// Balance of each account in ether
     #[arg(long, value_name = "ETHER", default_value_t = DevGenesis::default().balance, value_parser = ether)]
-    balance: u64,
+    pub(super) balance: u64,
     /// BIP-39 mnemonic that keys are derived from, 12 to 24 English words
     #[arg(short, long, value_name = "WORDS", default_value = DEFAULT_MNEMONIC, hide_env_values = true)]
     mnemonic: String,
@@ -79,7 +82,7 @@ pub(crate) struct AccountArguments {
 #[command(next_help_heading = "Chain")]
 pub(crate) struct ChainArguments {
     /// Genesis file in geth's JSON format; the mnemonic's accounts that it funds come first, and the others have no
-    /// ether
+    /// ether. For a fork, only its rules are used
     #[arg(
         long, value_name = "FILE", visible_alias = "init",
         conflicts_with_all = [
@@ -87,18 +90,19 @@ pub(crate) struct ChainArguments {
         ]
     )]
     pub(crate) genesis: Option<PathBuf>,
-    /// Chain id
-    #[arg(long, value_name = "ID", default_value_t = DevGenesis::default().chain_id)]
-    chain_id: u64,
-    /// Gas limit of each block
-    #[arg(long, value_name = "GAS", default_value_t = DevGenesis::default().gas_limit)]
-    gas_limit: u64,
-    /// Base fee of the genesis block in wei [default: 1 gwei from London on]
+    /// Chain id [default: 31337, or that of the chain that is continued]
+    #[arg(long, value_name = "ID")]
+    pub(super) chain_id: Option<u64>,
+    /// Gas limit of each block [default: 30000000, or that of the chain that is continued]
+    #[arg(long, value_name = "GAS")]
+    pub(super) gas_limit: Option<u64>,
+    /// Base fee of the genesis block in wei, or of the next block of a fork [default: 1 gwei from London on]
     #[arg(long, value_name = "WEI", alias = "block-base-fee-per-gas")]
-    base_fee: Option<u64>,
-    /// Newest fork of the chain by name, such as london or bpo1; latest for the newest known
-    #[arg(long, value_name = "NAME", default_value_t)]
-    hardfork: Hardfork,
+    pub(super) base_fee: Option<u64>,
+    /// Newest fork of the chain by name, such as london or bpo1; latest for the newest known [default: latest, or those of
+    /// the network that is continued]
+    #[arg(long, value_name = "NAME")]
+    pub(super) hardfork: Option<Hardfork>,
     /// Timestamp of the genesis block in Unix seconds; the chain's clock continues from it [default: the start of the
     /// program, or that of the folder, with the system clock for later blocks]
     #[arg(long, value_name = "SECONDS")]
@@ -109,7 +113,7 @@ pub(crate) struct ChainArguments {
     pub(super) bare: bool,
     /// Address that receives the fees
     #[arg(long, value_name = "ADDRESS", default_value_t = HexAddress(DevGenesis::default().coinbase))]
-    coinbase: HexAddress,
+    pub(super) coinbase: HexAddress,
 }
 
 /// When blocks are produced, and in which order they include transactions.
@@ -277,12 +281,13 @@ impl DevOptions {
     /// Returns the genesis to use without a genesis file.
     pub(crate) fn genesis(&self) -> DevGenesis {
         let ChainArguments { chain_id, gas_limit, base_fee, hardfork, timestamp, bare, coinbase, .. } = self.chain;
+        let default = DevGenesis::default();
         DevGenesis {
-            chain_id,
+            chain_id: chain_id.unwrap_or(default.chain_id),
             balance: self.accounts.balance,
-            gas_limit,
+            gas_limit: gas_limit.unwrap_or(default.gas_limit),
             base_fee,
-            hardfork,
+            hardfork: hardfork.unwrap_or(default.hardfork),
             timestamp,
             coinbase: coinbase.0,
             contracts: !bare,
@@ -292,7 +297,7 @@ impl DevOptions {
 
 /// An address that `Display` prints in full, for the default value in the help.
 #[derive(Clone, Copy, Debug)]
-struct HexAddress(Address);
+pub(super) struct HexAddress(pub(super) Address);
 
 impl std::fmt::Display for HexAddress {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

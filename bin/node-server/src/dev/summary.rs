@@ -3,6 +3,7 @@
 use crate::error::CommandError;
 use crate::files::{self, Access};
 use node_chain::Genesis;
+use node_core::producer::ForkInfo;
 use node_core::protocol::Relaxations;
 use node_dev::{Accounts, Checksummed, DevAccount};
 use node_types::{H256, U256};
@@ -23,6 +24,8 @@ pub(super) struct Summary {
     pub(super) base_fee: u64,
     /// The rules in which the chain differs from the protocol.
     pub(super) relaxations: Relaxations,
+    /// The chain that this one continues, if there is one.
+    pub(super) fork: Option<ForkInfo>,
     gas_price: U256,
     /// `None` if the chain is in memory.
     pub(super) folder: Option<PathBuf>,
@@ -31,16 +34,21 @@ pub(super) struct Summary {
 }
 
 impl Summary {
-    /// `gas_price` is the current suggestion in wei; `url` is the base URL of the server.
+    /// `balance` is that of all accounts in ether; `None` for those that the genesis gives them. `gas_price` is the current
+    /// suggestion in wei; `url` is the base URL of the server.
     pub(super) fn new(
         accounts: &Accounts,
         genesis: &Genesis,
+        balance: Option<u64>,
+        fork: Option<ForkInfo>,
         gas_price: U256,
         folder: Option<&Path>,
         url: String,
     ) -> Self {
         // A genesis file may fund only some accounts of the mnemonic, or none.
-        let funded = |account: &DevAccount| Some((account.clone(), genesis.alloc.get(&account.address())?.balance));
+        let balance = balance.map(|ether| U256::from(ether) * U256::exp10(18));
+        let in_genesis = |account: &DevAccount| Some(genesis.alloc.get(&account.address())?.balance);
+        let funded = |account: &DevAccount| Some((account.clone(), balance.or_else(|| in_genesis(account))?));
         Self {
             accounts: accounts.iter().filter_map(funded).collect(),
             mnemonic: accounts.mnemonic(),
@@ -50,6 +58,7 @@ impl Summary {
             genesis_timestamp: genesis.header.timestamp,
             gas_limit: genesis.header.gas_limit,
             base_fee: genesis.header.base_fee_per_gas.unwrap_or_default(),
+            fork,
             gas_price,
             relaxations: genesis.spec.relaxations,
             folder: folder.map(Path::to_owned),
@@ -68,7 +77,7 @@ impl Summary {
     fn json(&self) -> Value {
         let addresses = self.accounts.iter().map(|(account, _)| Checksummed(account.address()).to_string());
         let keys = self.accounts.iter().map(|(account, _)| key(account));
-        json!({
+        let mut json = json!({
             "available_accounts": addresses.collect::<Vec<_>>(),
             "private_keys": keys.collect::<Vec<_>>(),
             "wallet": {"mnemonic": self.mnemonic, "derivation_path": self.derivation_path},
@@ -79,7 +88,13 @@ impl Summary {
             "chain_id": self.chain_id.to_string(),
             "genesis_hash": format!("{:#x}", self.genesis_hash),
             "url": self.url,
-        })
+        });
+        if let Some(fork) = &self.fork {
+            json["endpoint"] = json!(fork.endpoints.first());
+            json["block_number"] = json!(fork.block.number);
+            json["block_hash"] = json!(format!("{:#x}", fork.block.hash));
+        }
+        json
     }
 }
 

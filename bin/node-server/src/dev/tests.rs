@@ -131,7 +131,15 @@ fn the_banner_shows_accounts_chain_and_a_first_request() {
     let hash = format!("{:#x}", genesis.block().header.hash);
     let summary = |folder| {
         let address = "0.0.0.0:8545".parse().unwrap();
-        Summary::new(&accounts, &genesis, U256::one(), folder, format!("http://{}/node", reachable(address)))
+        Summary::new(
+            &accounts,
+            &genesis,
+            None,
+            None,
+            U256::one(),
+            folder,
+            format!("http://{}/node", reachable(address)),
+        )
     };
     let text = banner(&summary(None));
     for expected in [
@@ -158,7 +166,7 @@ fn the_banner_shows_no_other_mnemonic_and_no_key_of_it() {
     let mnemonic = format!("{}art", "abandon ".repeat(23));
     let accounts = Accounts::derive(&AccountOptions { count: 1, mnemonic, ..AccountOptions::default() }).unwrap();
     let genesis = DevGenesis::default().build(accounts.addresses()).unwrap();
-    let text = banner(&Summary::new(&accounts, &genesis, U256::one(), None, String::new()));
+    let text = banner(&Summary::new(&accounts, &genesis, None, None, U256::one(), None, String::new()));
     assert!(!text.contains("abandon") && !text.contains(&key(&accounts[0])[2..]), "{text}");
     assert!(text.contains("--config-out") && text.contains(&Checksummed(accounts[0].address()).to_string()), "{text}");
 }
@@ -168,7 +176,15 @@ fn only_funded_accounts_are_shown() {
     let mnemonic = format!("{}art", "abandon ".repeat(23));
     let accounts = Accounts::derive(&AccountOptions { mnemonic, ..AccountOptions::default() }).unwrap();
     let address = "[::]:1".parse().unwrap();
-    let summary = Summary::new(&accounts, &dev_genesis(), U256::one(), None, format!("http://{}", reachable(address)));
+    let summary = Summary::new(
+        &accounts,
+        &dev_genesis(),
+        None,
+        None,
+        U256::one(),
+        None,
+        format!("http://{}", reachable(address)),
+    );
     assert!(summary.accounts.is_empty());
     assert_eq!(summary.url, "http://[::1]:1");
     let text = banner(&summary);
@@ -214,13 +230,12 @@ fn every_option_of_anvil_works_or_is_explained() {
             assert!(known.contains(name), "{name} in {sentence:?}");
         }
     }
-    let error = read(&["--fork-url", "http://127.0.0.1:1"]).unwrap_err();
+    let error = read(&["--fork-transaction-hash", "0x01"]).unwrap_err();
     let message = error.message();
-    // clap would propose --force-control.
-    assert!(message.contains("forking is not supported yet"), "{message}");
+    // clap would propose another option that begins with --fork.
     let rendered = matches!(error, UsageError::Options { error, .. } if error.render().to_string() == format!("error: {message}\n"));
     assert!(
-        rendered && message.starts_with("--fork-url is not an option here: ") && message.contains("--load-state"),
+        rendered && message.starts_with("--fork-transaction-hash is not an option here: use --fork-block-number"),
         "{message}"
     );
     let options = read(&["-a", "3", "-m", "x", "-b", "2", "-p", "0", "-q", "--init", "g.json"]);
@@ -278,8 +293,6 @@ fn anvil_has_the_defaults_of_anvil() {
     let options = read_all(&["anvil", "--allow-origin", "https://a.example", "--code-size-limit", "50000"]).unwrap();
     assert_eq!(options.server.http.access.cors_origins[0].to_string(), "https://a.example=control");
     assert_eq!(options.rules.relaxations(None).unwrap().code_size_limit, Some(50_000));
-    let refused = read_all(&["anvil", "--fork-url", "http://127.0.0.1:1"]).unwrap_err().message();
-    assert!(refused.starts_with("--fork-url is not an option here: forking is not supported yet"), "{refused}");
     let version = settings::read(["anvil", "--version"].map(OsString::from)).unwrap();
     assert!(
         matches!(&version, Request::Show(text) if text.starts_with("anvil Version: 1.7.1 (ethnode ")),
@@ -296,7 +309,8 @@ fn the_output_of_anvil_is_what_programs_that_start_it_read() {
     let options = AccountOptions { count: 1, mnemonic: mnemonic.clone(), ..AccountOptions::default() };
     let accounts = Accounts::derive(&options).unwrap();
     let genesis = DevGenesis::default().build(accounts.addresses()).unwrap();
-    let text = AnvilBanner(&Summary::new(&accounts, &genesis, U256::one(), None, String::new())).to_string();
+    let text =
+        AnvilBanner(&Summary::new(&accounts, &genesis, None, None, U256::one(), None, String::new())).to_string();
     let address = Checksummed(accounts[0].address());
     for expected in [
         format!("\nAvailable Accounts\n==================\n\n(0) {address} (10000.000000000000000000 ETH)\n"),

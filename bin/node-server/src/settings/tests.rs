@@ -139,7 +139,7 @@ fn unknown_options_of_the_command_line_are_explained() {
             &["--prune-before", "1"],
             "unexpected argument '--prune-before' found; --prune-before is an option of run, import",
         ),
-        (&["--fork-url", "x"], "--fork-url is not an option here: forking is not supported yet"),
+        (&["--fork-transaction-hash", "x"], "--fork-transaction-hash is not an option here: use --fork-block-number"),
     ];
     for (arguments, expected) in cases {
         assert!(message(arguments).starts_with(expected), "{}", message(arguments));

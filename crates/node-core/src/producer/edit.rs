@@ -2,8 +2,6 @@
 
 use super::{Producer, ProducerError};
 use crate::backend::View;
-use crate::collecting::gather;
-use crate::pool::delegates;
 use crate::state::{AccountChange, AccountState, StateChanges};
 use node_types::{Address, Bytes, H256, KECCAK_EMPTY, U256, keccak256};
 
@@ -20,28 +18,6 @@ impl Producer {
         self.edit_account(address, |account, _| {
             account.balance = balance;
             Ok(())
-        })
-    }
-
-    /// Sets the balances of accounts in wei, as of the head. An account whose code only delegates to another one (EIP-7702)
-    /// loses it: on a fork, accounts whose keys are public have the code that a thief gave them.
-    ///
-    /// # Errors
-    /// [`ProducerError`] if the backend fails, after which nothing has changed.
-    pub fn fund(&self, addresses: &[Address], balance: U256) -> Result<(), ProducerError> {
-        self.edit(|view| {
-            gather(|| {
-                let state = view.state(view.head().number)?;
-                let mut changes = StateChanges::default();
-                for address in addresses {
-                    let account = state.account(*address)?.unwrap_or_default();
-                    let code_hash = if delegates(&*state, &account)? { KECCAK_EMPTY } else { account.code_hash };
-                    let account = AccountState { balance, code_hash, ..account };
-                    let change = AccountChange { account: Some(account), ..AccountChange::default() };
-                    changes.accounts.insert(*address, change);
-                }
-                Ok(changes)
-            })
         })
     }
 

@@ -3,8 +3,11 @@
 use super::{Producer, ProducerError};
 use crate::backend::{BackendError, StateBackend};
 use crate::block::BlockRef;
+use crate::collecting::gather;
 use crate::context::Context;
-use node_types::BlockNumber;
+use crate::pool::delegates;
+use crate::state::{AccountChange, AccountState, StateChanges};
+use node_types::{Address, BlockNumber, KECCAK_EMPTY, U256};
 use std::time::Duration;
 
 /// Where a development chain that continues another one reads the latter.
@@ -46,19 +49,61 @@ pub trait ForkControl: Send + Sync {
 /// Replaces a chain by one that was prepared.
 pub type Replace = Box<dyn FnOnce() -> Result<(), BackendError>>;
 
+/// Accounts that have a balance from the first block of a fork on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Funding {
+    pub accounts: Vec<Address>,
+    /// In wei.
+    pub balance: U256,
+}
+
 impl Producer {
+    /// Gives accounts a balance from the first block on: now, if the chain has no other blocks and no edits, and after each
+    /// [reset](Self::reset). An account whose code only delegates to another one (EIP-7702) loses it: on public networks,
+    /// accounts whose keys are known have the code that a thief gave them.
+    ///
+    /// # Errors
+    /// Failures of the backend.
+    pub fn fund(&self, funding: Funding) -> Result<(), ProducerError> {
+        *self.funding.lock() = Some(funding);
+        if self.is_untouched()? { self.fund_again() } else { Ok(()) }
+    }
+
+    /// Gives the accounts that have a balance from the first block on this balance.
+    pub(super) fn fund_again(&self) -> Result<(), ProducerError> {
+        let Some(Funding { accounts, balance }) = self.funding.lock().clone() else { return Ok(()) };
+        self.edit(|view| {
+            gather(|| {
+                let state = view.state(view.head().number)?;
+                let mut changes = StateChanges::default();
+                for address in &accounts {
+                    let account = state.account(*address)?.unwrap_or_default();
+                    let code_hash = if delegates(&*state, &account)? { KECCAK_EMPTY } else { account.code_hash };
+                    let account = AccountState { balance, code_hash, ..account };
+                    let change = AccountChange { account: Some(account), ..AccountChange::default() };
+                    changes.accounts.insert(*address, change);
+                }
+                Ok(changes)
+            })
+        })
+    }
+
     /// Resets the chain as [`reset`](Self::reset) does, and then replaces it by one that begins with another block.
     ///
     /// # Errors
     /// Failures of the backend. If `replace` fails, the chain was only reset.
     pub(crate) fn reset_onto(&self, replace: Replace) -> Result<BlockRef, ProducerError> {
-        let _sealing = self.sealing.lock();
-        self.reset_locked()?;
-        replace()?;
-        let view = self.parts.backend.view()?;
-        let first = view.header(view.first().into())?.ok_or(BackendError::UnknownBlock(view.first()))?;
-        self.settings.reset(&first);
-        self.refresh_pool();
-        Ok(first.block_ref())
+        let first = {
+            let _sealing = self.sealing.lock();
+            self.reset_locked()?;
+            replace()?;
+            let view = self.parts.backend.view()?;
+            let first = view.header(view.first().into())?.ok_or(BackendError::UnknownBlock(view.first()))?;
+            self.settings.reset(&first);
+            self.refresh_pool();
+            first.block_ref()
+        };
+        self.fund_again()?;
+        Ok(first)
     }
 }

@@ -15,7 +15,7 @@ mod snapshot;
 
 pub use dump::{LoadedBlock, WholeAccount, WholeChain};
 pub use error::ProducerError;
-pub use fork::{ForkControl, ForkInfo, Replace};
+pub use fork::{ForkControl, ForkInfo, Funding, Replace};
 pub use mining::Mining;
 pub(crate) use settings::BlockSettings;
 
@@ -84,6 +84,8 @@ pub struct Producer {
     /// A cache of the parts of the state that recent blocks read.
     cache: Arc<StateCache>,
     snapshots: Mutex<Snapshots>,
+    /// The accounts that have a balance from the first block on, although it does not give it to them.
+    funding: Mutex<Option<Funding>>,
     impersonated: RwLock<BTreeSet<Address>>,
     /// Whether all accounts are impersonated.
     impersonates_all: AtomicBool,
@@ -110,6 +112,7 @@ impl Producer {
             sealing: Mutex::default(),
             cache: Arc::default(),
             snapshots,
+            funding: Mutex::default(),
             impersonated: RwLock::default(),
             impersonates_all: AtomicBool::default(),
             sending: Mutex::default(),

@@ -12,12 +12,17 @@ impl Producer {
     /// Resets the chain to its first block, in one durable write: drops all other blocks, edits, snapshots,
     /// transactions of the pool, impersonations and settings for later blocks. The chain's clock is again the system
     /// clock, or continues from that block if [`continue_time`](Self::continue_time) was called before.
+    /// Accounts that were [funded](Self::fund) have their balance again.
     ///
     /// # Errors
     /// Failures of the backend, after which nothing has changed.
     pub fn reset(&self) -> Result<BlockRef, ProducerError> {
-        let _sealing = self.sealing.lock();
-        self.reset_locked()
+        let first = {
+            let _sealing = self.sealing.lock();
+            self.reset_locked()?
+        };
+        self.fund_again()?;
+        Ok(first)
     }
 
     /// Resets the chain; `sealing` must be locked.

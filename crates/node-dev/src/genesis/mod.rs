@@ -4,8 +4,8 @@ use crate::Hardfork;
 use crate::contracts::contracts;
 use node_chain::genesis::GenesisAccount;
 use node_chain::{Genesis, dev_genesis};
-use node_core::protocol::Fork;
 use node_core::protocol::gas::BLOCK_GAS_LIMITS;
+use node_core::protocol::{ChainSpec, Fork};
 use node_types::consensus::{Header, HeaderField};
 use node_types::{Address, U256};
 use std::ops::RangeInclusive;
@@ -75,14 +75,8 @@ impl DevGenesis {
         if self.base_fee.is_some() && fork < Fork::London {
             return Err(DevGenesisError::BaseFeeBeforeLondon { hardfork: self.hardfork });
         }
-        let Genesis { mut spec, header, mut alloc, state_root } = dev_genesis();
-        spec.chain_id = self.chain_id;
-        spec.block_forks.retain(|(known, _)| *known <= fork);
-        spec.time_forks.retain(|(known, _)| *known <= fork);
-        // The built-in genesis has blob parameters for each upgrade since Cancun.
-        let blob_upgrades = self.hardfork.upgrades().iter().filter(|upgrade| upgrade.fork >= Fork::Cancun);
-        spec.blob_schedule.truncate(blob_upgrades.count());
-        spec.terminal_total_difficulty = spec.terminal_total_difficulty.filter(|_| fork >= Fork::Paris);
+        let Genesis { header, mut alloc, state_root, .. } = dev_genesis();
+        let spec = ChainSpec { chain_id: self.chain_id, ..self.hardfork.spec() };
 
         // 64 bits of ether easily fit into 256 bits of wei, and so does the sum over all accounts.
         let balance = U256::from(self.balance) * U256::exp10(18);

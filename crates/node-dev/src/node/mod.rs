@@ -1,22 +1,31 @@
 //! In-process development chains.
 
+#[cfg(feature = "store")]
+use crate::fork::{Fork, ForkPoint, ForkSource, OpenForkError};
 use crate::genesis::check_extendable;
 use crate::{AccountOptions, Accounts, AccountsError, DevGenesis, DevGenesisError};
 use node_chain::Genesis;
 use node_core::backend::{BackendError, MemoryBackend, StateBackend};
+use node_core::block::ExecutedBlock;
 use node_core::clock::{Clock, ManualClock};
+#[cfg(feature = "store")]
+use node_core::context::Context;
 use node_core::executor::Execution;
 use node_core::filters::FilterLimits;
 use node_core::node::{Finality, Limits, Node};
 use node_core::pool::{PoolLimits, TransactionOrder};
+#[cfg(feature = "store")]
+use node_core::producer::{Funding, ProducerError};
 use node_core::producer::{Mining, Production};
 use node_evm::EvmExecutor;
 #[cfg(feature = "store")]
 use node_store::{Options, Store};
+#[cfg(feature = "store")]
+use node_types::U256;
 use node_types::{Address, H256};
 use std::ops::Deref;
 #[cfg(feature = "store")]
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A development chain in this process. Any number of them can run side by side. A chain stops when its `DevNode` and
@@ -75,15 +84,22 @@ pub struct DevNodeBuilder {
     code_cache_bytes: u64,
     executor: Arc<MakeExecutor>,
     client_version: String,
+    #[cfg(feature = "store")]
+    fork_balance: u64,
 }
 
 type MakeExecutor = dyn Fn(EvmExecutor) -> Arc<dyn Execution> + Send + Sync;
 
-/// The genesis block.
+/// The first block.
 #[derive(Clone)]
 enum FirstBlock {
     Development(DevGenesis),
     Given(Box<Genesis>),
+    /// One of another chain.
+    #[cfg(feature = "store")]
+    Fork(Box<ForkSource>),
+    #[cfg(feature = "store")]
+    OpenedFork(Box<Fork>, bool),
 }
 
 /// Where the chain is stored.
@@ -93,6 +109,38 @@ enum Backend {
     #[cfg(feature = "store")]
     Folder(PathBuf, Options),
     Given(Arc<dyn StateBackend>),
+}
+
+impl Backend {
+    /// Opens a chain that begins with `first`.
+    fn open(self, first: ExecutedBlock) -> Result<Arc<dyn StateBackend>, BackendError> {
+        Ok(match self {
+            Self::Memory => Arc::new(MemoryBackend::new(first)?),
+            #[cfg(feature = "store")]
+            Self::Folder(path, options) => Arc::new(Store::open(&path, first, options)?),
+            Self::Given(backend) => backend,
+        })
+    }
+
+    /// Opens the chain of a fork, without the chain that it continues.
+    #[cfg(feature = "store")]
+    fn open_fork(self, fork: &Fork) -> Result<Arc<dyn StateBackend>, BackendError> {
+        let (first, base) = (fork.first.clone(), Arc::new(fork.base.clone()));
+        Ok(match self {
+            Self::Memory => Arc::new(Store::fork_in_memory(first, base, Options::in_memory())?),
+            Self::Folder(path, options) => Arc::new(Store::open_fork(&path, first, base, options)?),
+            Self::Given(backend) => backend,
+        })
+    }
+
+    /// Returns the data folder; `None` if the chain has none, or another one than this builder knows.
+    #[cfg(feature = "store")]
+    fn folder(&self) -> Option<&Path> {
+        match self {
+            Self::Folder(path, _) => Some(path),
+            Self::Memory | Self::Given(_) => None,
+        }
+    }
 }
 
 impl Default for DevNodeBuilder {
@@ -109,6 +157,8 @@ impl Default for DevNodeBuilder {
             code_cache_bytes: EvmExecutor::CODE_CACHE_BYTES,
             executor: Arc::new(|executor| Arc::new(executor)),
             client_version: concat!("anvil/node-dev/v", env!("CARGO_PKG_VERSION")).to_owned(),
+            #[cfg(feature = "store")]
+            fork_balance: DevGenesis::default().balance,
         }
     }
 }
@@ -176,6 +226,67 @@ impl DevNodeBuilder {
     #[must_use]
     pub fn genesis(mut self, genesis: Genesis) -> Self {
         self.genesis = FirstBlock::Given(Box::new(genesis));
+        self
+    }
+
+    /// Continues the chain of the server at `url`, after its newest block or the one that [`at`](Self::at) names. The
+    /// state as of that block is read from there when it is needed, and verified: see [`fork`](crate::fork). The accounts
+    /// have their balances from then on.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use node_dev::DevNode;
+    /// use node_types::BlockId;
+    ///
+    /// let chain = DevNode::builder().fork("http://127.0.0.1:8545").at(BlockId::finalized()).spawn()?;
+    /// # Ok::<(), node_dev::DevNodeError>(())
+    /// ```
+    #[cfg(feature = "store")]
+    #[must_use]
+    pub fn fork(self, url: impl Into<String>) -> Self {
+        let source = ForkSource { urls: vec![url.into()], ..self.fork_source() };
+        self.fork_of(source)
+    }
+
+    /// Sets the block that a [fork](Self::fork) begins with.
+    #[cfg(feature = "store")]
+    #[must_use]
+    pub fn at(self, point: impl Into<ForkPoint>) -> Self {
+        let source = ForkSource { point: Some(point.into()), ..self.fork_source() };
+        self.fork_of(source)
+    }
+
+    #[cfg(feature = "store")]
+    fn fork_source(&self) -> ForkSource {
+        match &self.genesis {
+            FirstBlock::Fork(source) => (**source).clone(),
+            _ => ForkSource::default(),
+        }
+    }
+
+    /// Continues another chain, with all options; see [`fork`](Self::fork).
+    #[cfg(feature = "store")]
+    #[must_use]
+    pub fn fork_of(mut self, source: ForkSource) -> Self {
+        self.genesis = FirstBlock::Fork(Box::new(source));
+        self
+    }
+
+    /// Continues another chain after a block that was already read. `store` has the chain, which begins with that block.
+    /// `is_durable` is whether it is in a folder, and so cannot begin with another block later.
+    #[cfg(feature = "store")]
+    #[must_use]
+    pub fn opened_fork(mut self, fork: Fork, store: Arc<dyn StateBackend>, is_durable: bool) -> Self {
+        self.genesis = FirstBlock::OpenedFork(Box::new(fork), is_durable);
+        self.backend = Backend::Given(store);
+        self
+    }
+
+    /// Sets the balance in ether of the accounts of a [fork](Self::fork). Default: 10,000.
+    #[cfg(feature = "store")]
+    #[must_use]
+    pub fn fork_balance(mut self, ether: u64) -> Self {
+        self.fork_balance = ether;
         self
     }
 
@@ -283,26 +394,45 @@ impl DevNodeBuilder {
     /// [`DevNodeError`] if an option is invalid or the backend cannot be used.
     pub fn spawn(self) -> Result<DevNode, DevNodeError> {
         let accounts = Accounts::derive(&self.accounts)?;
-        let (accounts, genesis) = match self.genesis {
+        let begin = |genesis: Genesis| (genesis.block(), genesis);
+        #[cfg(feature = "store")]
+        let mut fork = None;
+        let (accounts, (first, genesis)) = match self.genesis {
             FirstBlock::Development(genesis) => {
                 let genesis = genesis.build(accounts.addresses())?;
-                (accounts, genesis)
+                (accounts, begin(genesis))
             }
             FirstBlock::Given(genesis) => {
                 check_extendable(genesis.header.gas_limit, genesis.header.timestamp)?;
-                (accounts.funded_first(&genesis), *genesis)
+                (accounts.funded_first(&genesis), begin(*genesis))
+            }
+            #[cfg(feature = "store")]
+            FirstBlock::Fork(source) => {
+                let opened = Fork::open(self.backend.folder(), &source, &Context::unbounded())?;
+                let beginning = (opened.first.clone(), opened.genesis());
+                fork = Some((opened, self.backend.folder().is_some()));
+                (accounts, beginning)
+            }
+            #[cfg(feature = "store")]
+            FirstBlock::OpenedFork(opened, is_durable) => {
+                let beginning = (opened.first.clone(), opened.genesis());
+                fork = Some((*opened, is_durable));
+                (accounts, beginning)
             }
         };
-        let first = genesis.block();
         let expected = first.header.hash;
-        let backend: Arc<dyn StateBackend> = match self.backend {
-            Backend::Memory => Arc::new(MemoryBackend::new(first)?),
-            #[cfg(feature = "store")]
-            Backend::Folder(path, options) => Arc::new(Store::open(&path, first, options)?),
-            Backend::Given(backend) => backend,
+        #[cfg(feature = "store")]
+        let (backend, control) = match fork {
+            Some((fork, is_durable)) => {
+                let (backend, control) = fork.clone().backend(self.backend.open_fork(&fork)?, is_durable)?;
+                (backend as Arc<dyn StateBackend>, Some(control))
+            }
+            None => (self.backend.open(first)?, None),
         };
+        #[cfg(not(feature = "store"))]
+        let backend = self.backend.open(first)?;
         let view = backend.view()?;
-        let found = view.canonical_hash(0)?.ok_or(BackendError::UnknownBlock(0))?;
+        let found = view.canonical_hash(view.first())?.ok_or(BackendError::UnknownBlock(view.first()))?;
         if found != expected {
             return Err(DevNodeError::OtherGenesis { found, expected });
         }
@@ -316,7 +446,7 @@ impl DevNodeBuilder {
         };
         let spec = Arc::new(genesis.spec.clone());
         let executor = (self.executor)(EvmExecutor::with_code_cache(spec.clone(), self.code_cache_bytes));
-        let node = Node::builder(backend, executor, spec)
+        let builder = Node::builder(backend, executor, spec)
             .wallet(Arc::new(accounts.clone()))
             .clock(clock)
             .production(self.production)
@@ -324,8 +454,20 @@ impl DevNodeBuilder {
             .limits(self.limits)
             .pool_limits(self.pool_limits)
             .filter_limits(self.filter_limits)
-            .client_version(self.client_version)
-            .open()?;
+            .client_version(self.client_version);
+        #[cfg(feature = "store")]
+        let builder = match control {
+            Some(control) => builder.fork(control),
+            None => builder,
+        };
+        let node = builder.open()?;
+        #[cfg(feature = "store")]
+        if node.fork().is_some()
+            && let Some(producer) = node.producer()
+        {
+            let balance = U256::from(self.fork_balance) * U256::exp10(18);
+            producer.fund(Funding { accounts: accounts.addresses().collect(), balance })?;
+        }
         Ok(DevNode { node: Arc::new(node), accounts, genesis, clock: manual })
     }
 }
@@ -338,6 +480,12 @@ pub enum DevNodeError {
     Accounts(#[from] AccountsError),
     #[error(transparent)]
     Genesis(#[from] DevGenesisError),
+    #[cfg(feature = "store")]
+    #[error(transparent)]
+    Fork(#[from] OpenForkError),
+    #[cfg(feature = "store")]
+    #[error("the accounts could not be funded")]
+    Funding(#[from] ProducerError),
     #[error("the backend holds a chain with the genesis block {found:#x}, expected {expected:#x}")]
     OtherGenesis { found: H256, expected: H256 },
     #[error(transparent)]

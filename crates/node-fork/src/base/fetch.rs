@@ -48,7 +48,7 @@ impl Base {
         }
         remote::record_step(reads as u64);
         let timeout = self.options().timeout;
-        let result = request(upstream, &context.clone().with_timeout(timeout));
+        let result = request(&upstream, &context.clone().with_timeout(timeout));
         result.map_err(|error| match error {
             UpstreamError::Interrupted(Interrupted::DeadlineExceeded) if context.check().is_ok() => {
                 ForkError::TimedOut { needed: needed(), seconds: timeout.as_secs() }.into()

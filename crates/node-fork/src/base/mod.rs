@@ -17,7 +17,7 @@ use node_types::consensus::{Account, EMPTY_ROOT};
 use node_types::trie::NibblePath;
 use node_types::{Address, Bytes, H256, KECCAK_EMPTY, U256, keccak256};
 use node_upstream::{HashedHeader, Upstream};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::Arc;
@@ -61,7 +61,8 @@ struct Inner {
 #[derive(Debug)]
 struct Source {
     contents: Arc<Contents>,
-    upstream: Option<Upstream>,
+    /// `None` if the fork is offline.
+    upstream: RwLock<Option<Upstream>>,
     options: ForkOptions,
     /// Accounts with code that were read, by the hashes of their codes.
     owners: Mutex<HashMap<H256, Address>>,
@@ -88,6 +89,7 @@ impl Base {
     /// Creates the state as of `block` over contents that are already open, which other forks may use as well.
     pub fn new(contents: Arc<Contents>, upstream: Option<Upstream>, block: HashedHeader, options: ForkOptions) -> Self {
         let decoded = Some(Decoded::new(options.state_bytes));
+        let upstream = RwLock::new(upstream);
         let source =
             Arc::new(Source { contents, upstream, options, owners: Mutex::default(), wanted_codes: Mutex::default() });
         Self(Arc::new(Inner { source, block, decoded }))
@@ -110,8 +112,13 @@ impl Base {
     }
 
     /// Returns the upstream, or `None` if the fork is offline.
-    pub fn upstream(&self) -> Option<&Upstream> {
-        self.0.source.upstream.as_ref()
+    pub fn upstream(&self) -> Option<Upstream> {
+        self.0.source.upstream.read().clone()
+    }
+
+    /// Fetches from `upstream` from now on, also as of other blocks.
+    pub fn set_upstream(&self, upstream: Upstream) {
+        *self.0.source.upstream.write() = Some(upstream);
     }
 
     /// Returns the limits.

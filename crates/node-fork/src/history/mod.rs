@@ -16,7 +16,7 @@ use crate::error::{ForkError, Needed, storage};
 use absent::Absent;
 use encoding::{SizedBody, decode_block, decode_receipts};
 use node_core::backend::{BackendError, CacheUse};
-use node_core::block::{Body, RecoveredTransaction, SealedHeader};
+use node_core::block::{Body, ExecutedBlock, RecoveredTransaction, SealedHeader};
 use node_core::crypto::{SenderRecovery, SignatureError};
 use node_types::consensus::{Block, Receipt, Transaction};
 use node_types::wire::{Data, Quantity256};
@@ -147,18 +147,25 @@ impl History {
         if let Some(receipts) = self.receipts.get(&hash) {
             return Ok(Some(receipts.value));
         }
-        let Some(header) = self.block_before(hash)? else { return Ok(None) };
+        match self.block_before(hash)? {
+            Some(header) => self.receipts_of(&header).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn receipts_of(&self, header: &HashedHeader) -> Result<Arc<Vec<Receipt>>, BackendError> {
+        let hash = header.hash();
         let known = self.base.contents().get(Kind::Receipts, hash).map_err(storage)?;
         let bytes = match known {
             Some(bytes) => bytes,
             None => {
-                let body = self.sized_body(&header)?.value;
+                let body = self.sized_body(header)?.value;
                 let transactions: Vec<Transaction> =
                     body.transactions.iter().map(|recovered| recovered.transaction.clone()).collect();
                 let receipts = self.base.ask(
                     1,
                     || Needed::Receipts(hash),
-                    |upstream, context| upstream.receipts(context, &header, &transactions),
+                    |upstream, context| upstream.receipts(context, header, &transactions),
                 )?;
                 let bytes = Bytes::from(encoding::encode_receipts(&receipts));
                 self.base.contents().add(vec![(Kind::Receipts, hash, bytes.clone())]);
@@ -167,7 +174,7 @@ impl History {
         };
         let receipts = Arc::new(decode_receipts(&bytes).ok_or_else(|| storage(Undecodable))?);
         self.receipts.insert(hash, Kept { value: Arc::clone(&receipts), size: bytes.len() as u64 });
-        Ok(Some(receipts))
+        Ok(receipts)
     }
 
     /// Fetches the bodies and receipts of blocks at the same time, so that they are known when they are read.
@@ -291,7 +298,10 @@ impl History {
         if header.header().difficulty.is_zero() && self.first.header.difficulty.is_zero() {
             return Ok(self.first.total_difficulty);
         }
-        let hash = header.hash();
+        self.claimed_difficulty(header.hash())
+    }
+
+    fn claimed_difficulty(&self, hash: H256) -> Result<U256, BackendError> {
         if self.base.upstream().is_none() {
             let claimed = self.base.contents().get(Kind::ClaimedDifficulty, hash).map_err(storage)?;
             let claimed = claimed.ok_or_else(|| self.missing(Needed::Block(hash)))?;
@@ -315,6 +325,27 @@ impl History {
         self.base.contents().add(vec![(Kind::ClaimedDifficulty, hash, bytes)]);
         Ok(claimed)
     }
+}
+
+/// Reads the block of a state, with which a fork begins. Its changes are empty. `recovery` recovers the senders of its
+/// transactions.
+///
+/// Its total difficulty is zero after the merge, and before it the word of an endpoint.
+///
+/// # Errors
+/// [`BackendError::Upstream`], and failures of the folder.
+pub fn first_block(base: &Base, recovery: Arc<dyn SenderRecovery>) -> Result<ExecutedBlock, BackendError> {
+    let header = base.block();
+    let (hash, fields) = (header.hash(), header.header().clone());
+    let sealed =
+        |total_difficulty, size| Arc::new(SealedHeader { hash, header: fields.clone(), total_difficulty, size });
+    let history = History::new(base.clone(), sealed(U256::zero(), 0), recovery);
+    history.keep_headers(std::slice::from_ref(header));
+    let Kept { value: body, size } = history.sized_body(header)?;
+    let receipts = history.receipts_of(header)?;
+    let is_merged = fields.difficulty.is_zero();
+    let total_difficulty = if is_merged { U256::zero() } else { history.claimed_difficulty(hash)? };
+    Ok(ExecutedBlock { header: sealed(total_difficulty, size), body, receipts, changes: Arc::default() })
 }
 
 /// Content with a right checksum that is not what it should be, which only a program of another version can have

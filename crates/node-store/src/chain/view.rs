@@ -22,6 +22,10 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 impl View for ChainVersion {
+    fn first(&self) -> BlockNumber {
+        self.first
+    }
+
     fn head(&self) -> BlockRef {
         self.head
     }

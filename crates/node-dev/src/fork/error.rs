@@ -1,0 +1,39 @@
+//! Why a fork could not be opened.
+
+use super::ForkPoint;
+use node_core::backend::BackendError;
+use node_store::files::FolderError;
+use node_types::{BlockNumber, H256};
+use node_upstream::{InvalidUrl, UpstreamError};
+use std::io;
+use std::path::PathBuf;
+
+/// Why a fork could not be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenForkError {
+    #[error(transparent)]
+    Url(#[from] InvalidUrl),
+    #[error("there is no fork in the folder yet, so the URL of a server is needed")]
+    NoUrl,
+    #[error("the pending block has no hash, so nothing can be proven about its state")]
+    Pending,
+    #[error("the newest block is {head}, there is none {blocks} blocks before it")]
+    BeforeGenesis { head: BlockNumber, blocks: u64 },
+    #[error("the fork in the folder begins with block {found} ({hash:#x}), not with {wanted}; use another folder")]
+    OtherBlock { found: BlockNumber, hash: H256, wanted: ForkPoint },
+    #[error("the fork in the folder has other rules, or another chain id; use another folder")]
+    OtherRules,
+    #[error(transparent)]
+    Upstream(#[from] UpstreamError),
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    #[error("cannot open what was fetched")]
+    Contents(#[source] io::Error),
+    #[error("{}", path.display())]
+    Record { path: PathBuf, source: io::Error },
+    #[error("a thread panicked")]
+    Panicked,
+}

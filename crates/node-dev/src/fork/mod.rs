@@ -1,0 +1,173 @@
+//! Forks: development chains that continue another chain.
+
+mod control;
+mod error;
+mod point;
+mod record;
+
+pub use error::OpenForkError;
+pub use point::{ForkPoint, ForkUrl, InvalidForkUrl};
+
+use crate::Hardfork;
+use node_chain::Genesis;
+use node_chain::genesis::public_network;
+use node_core::block::ExecutedBlock;
+use node_core::context::Context;
+use node_core::protocol::{ChainSpec, Relaxations};
+use node_evm::Secp256k1Recovery;
+use node_fork::{Base, ForkOptions};
+use node_store::files::{DiskFolder, Folder, MemoryFolder};
+use node_types::BlockId;
+use node_upstream::{Upstream, UpstreamOptions};
+use record::Record;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+
+/// Where a fork is, and how the other chain is read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ForkSource {
+    /// URLs of servers of the other chain, which are asked in turn. A folder with a fork needs none: what was fetched before
+    /// is there, and everything else is an error.
+    pub urls: Vec<String>,
+    /// The block that the fork begins with. `None` for the newest one, or for that of the folder.
+    pub point: Option<ForkPoint>,
+    /// How the servers are used.
+    pub upstream: UpstreamOptions,
+    /// How much is kept.
+    pub limits: ForkOptions,
+    /// The chain id of the other chain. `None` if it is not known.
+    pub network: Option<u64>,
+    /// The chain id of the fork. `None` for that of the other chain.
+    pub chain_id: Option<u64>,
+    /// The rules. `None` for those of the network if it is a public one, and otherwise for the newest ones from its first
+    /// block on.
+    pub rules: Option<ForkRules>,
+    /// Rules in which the fork is less strict than the protocol, besides those of the folder.
+    pub relaxations: Relaxations,
+}
+
+/// The rules of a fork.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ForkRules {
+    /// Those of this hardfork, from the first block of the other chain on.
+    Hardfork(Hardfork),
+    /// Those of a genesis file.
+    Spec(Box<ChainSpec>),
+}
+
+/// The beginning of a fork.
+#[derive(Clone, Debug)]
+pub struct Fork {
+    /// The rules of the chain.
+    pub spec: ChainSpec,
+    /// The state that it begins with.
+    pub base: Base,
+    /// Its first block, which is one of the other chain.
+    pub first: ExecutedBlock,
+    /// The chain id of the other chain.
+    pub network: u64,
+    /// How its servers are used.
+    options: UpstreamOptions,
+}
+
+/// The name of the folder with what was fetched, in the data folder of a fork.
+pub const FORK_FOLDER: &str = "fork";
+
+impl Fork {
+    /// Returns whether there is a fork in a data folder.
+    pub fn exists(data_folder: &Path) -> bool {
+        Record::exists(&data_folder.join(FORK_FOLDER))
+    }
+
+    /// Opens the beginning of a fork. `data_folder` is the folder of the chain; `None` for a chain in memory. What was fetched
+    /// before is read from there; the rest, from the servers.
+    ///
+    /// # Errors
+    /// [`OpenForkError`].
+    pub fn open(data_folder: Option<&Path>, source: &ForkSource, context: &Context) -> Result<Self, OpenForkError> {
+        let upstream = match source.urls.is_empty() {
+            true => None,
+            false => Some(Upstream::new(&source.urls, source.upstream.clone())?),
+        };
+        let folder = data_folder.map(|folder| folder.join(FORK_FOLDER));
+        let recorded = folder.as_deref().map(Record::read).transpose()?.flatten();
+        let record = match (&recorded, &upstream) {
+            (Some(recorded), _) => continued(recorded, source)?,
+            (None, Some(upstream)) => begun(upstream, source, context)?,
+            (None, None) => return Err(OpenForkError::NoUrl),
+        };
+        let contents: Arc<dyn Folder> = match &folder {
+            Some(path) => Arc::new(DiskFolder::open(path)?),
+            None => Arc::new(MemoryFolder::default()),
+        };
+        let base = Base::open(contents, upstream, record.block.clone(), source.limits.clone())
+            .map_err(OpenForkError::Contents)?;
+        let first = node_fork::first_block(&base, Arc::new(Secp256k1Recovery))?;
+        if let Some(folder) = folder.filter(|_| recorded.as_ref() != Some(&record)) {
+            // Without the first block, the folder could not be opened offline.
+            base.contents().sync().map_err(OpenForkError::Contents)?;
+            record.write(&folder)?;
+        }
+        Ok(Self { spec: record.spec, base, first, network: record.network, options: source.upstream.clone() })
+    }
+
+    /// Returns the rules with the header of the first block, like a genesis without accounts.
+    pub fn genesis(&self) -> Genesis {
+        let header = self.first.header.header.clone();
+        Genesis { spec: self.spec.clone(), state_root: Some(header.state_root), header, alloc: BTreeMap::new() }
+    }
+}
+
+/// Returns the record of the fork in a folder, which is as `source` says.
+fn continued(recorded: &Record, source: &ForkSource) -> Result<Record, OpenForkError> {
+    let number = recorded.block.header().number;
+    if let Some(point) = source.point.filter(|point| !point.may_be(&recorded.block)) {
+        return Err(OpenForkError::OtherBlock { found: number, hash: recorded.block.hash(), wanted: point });
+    }
+    let relaxations = recorded.spec.relaxations.union(source.relaxations);
+    let spec = ChainSpec { relaxations, ..recorded.spec.clone() };
+    let chosen = |rules: &ForkRules| rules.spec(spec.chain_id, relaxations) == spec;
+    if source.chain_id.is_some_and(|id| id != spec.chain_id) || !source.rules.as_ref().is_none_or(chosen) {
+        return Err(OpenForkError::OtherRules);
+    }
+    Ok(Record { spec, ..recorded.clone() })
+}
+
+/// Finds the block with which a new fork begins, and its rules.
+fn begun(upstream: &Upstream, source: &ForkSource, context: &Context) -> Result<Record, OpenForkError> {
+    // At the same time.
+    let (network, block) = thread::scope(|scope| {
+        let network = scope.spawn(|| source.network.map_or_else(|| upstream.chain_id(context), Ok));
+        let block = source.point.unwrap_or_default().find(upstream, context);
+        (network.join(), block)
+    });
+    let (network, block) = (network.map_err(|_| OpenForkError::Panicked)??, block?);
+    let chain_id = source.chain_id.unwrap_or(network);
+    let relaxations = source.relaxations;
+    let spec = match &source.rules {
+        Some(rules) => rules.spec(chain_id, relaxations),
+        None => match public_network(network) {
+            Some((_, spec)) => ChainSpec { chain_id, relaxations, ..spec },
+            None => ForkRules::Hardfork(Hardfork::default()).spec(chain_id, relaxations),
+        },
+    };
+    Ok(Record { network, block, spec })
+}
+
+impl ForkRules {
+    fn spec(&self, chain_id: u64, relaxations: Relaxations) -> ChainSpec {
+        let spec = match self {
+            Self::Hardfork(hardfork) => hardfork.spec(),
+            Self::Spec(spec) => (**spec).clone(),
+        };
+        ChainSpec { chain_id, relaxations, ..spec }
+    }
+}
+
+impl From<BlockId> for ForkPoint {
+    fn from(block: BlockId) -> Self {
+        Self::Block(block)
+    }
+}
