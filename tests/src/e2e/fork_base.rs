@@ -530,6 +530,18 @@ fn logs_are_requested_in_ranges_that_the_provider_accepts() {
     });
     let fork = fork(&whole, head, &memory(), Some(upstream(&url)));
     check(&fork, &expected, &reads);
+    // Pages of a search that was made are found without the upstream.
+    let searched = |filter: &LogFilter| {
+        let view = fork.view().unwrap();
+        let found = scan(&*view, &Context::unbounded(), filter, start(), 3, PageSize::of_entries(1)).unwrap();
+        let next = found.next.unwrap();
+        remote::reads_of(|| scan(&*view, &Context::unbounded(), filter, next, 3, PageSize::of_entries(1)).unwrap()).1
+    };
+    assert_eq!(searched(&LogFilter::default()).reads, 0);
+}
+
+fn start() -> LogPosition {
+    LogPosition { block: 0, log_index: 0 }
 }
 
 #[test]

@@ -22,6 +22,9 @@ pub(super) const FIRST_SPAN: u64 = 10_000;
 /// Maximum number of blocks of which logs are requested at once.
 const MAX_SPAN: u64 = 100_000;
 
+/// Maximum number of searches with the same filter that are kept for a fork without an upstream.
+const MAX_CLAIMS: usize = 1_000;
+
 /// Number of blocks that are read together.
 const BLOCKS: usize = 32;
 
@@ -83,6 +86,10 @@ impl History {
         from: BlockNumber,
         to: BlockNumber,
     ) -> Result<(BlockNumber, BTreeSet<BlockNumber>), BackendError> {
+        let filter_key = keccak256(params(filter, 0, 0));
+        if let Some(known) = self.searched.get(filter_key, from, to) {
+            return Ok(known);
+        }
         let mut span = self.span.load(Ordering::Relaxed);
         loop {
             context.check()?;
@@ -115,27 +122,32 @@ impl History {
                 self.span.store((span + span.div_ceil(4)).min(MAX_SPAN), Ordering::Relaxed);
             }
             self.keep_claim(filter, from, end, &blocks)?;
+            self.searched.insert(filter_key, from..=end, blocks.clone());
             return Ok((end, blocks));
         }
     }
 
-    /// Returns what an endpoint claimed about the same search: like [`blocks_with_logs`](Self::blocks_with_logs), or
-    /// `None` if none was asked.
+    /// Returns what an endpoint once claimed: like [`blocks_with_logs`](Self::blocks_with_logs), or `None` if none was
+    /// asked about these blocks.
     fn claimed_blocks(
         &self,
         filter: &LogFilter,
         from: BlockNumber,
         to: BlockNumber,
     ) -> Result<Option<(BlockNumber, BTreeSet<BlockNumber>)>, BackendError> {
-        let claimed = self.base.contents().get(Kind::ClaimedLogs, self.search_key(filter, from)).map_err(storage)?;
-        Ok(claimed.and_then(|bytes| {
-            let mut numbers = bytes.as_chunks().0.iter().map(|number| u64::from_be_bytes(*number));
-            let end = numbers.next()?.min(to);
-            Some((end, numbers.filter(|number| *number <= end).collect()))
-        }))
+        let mut longest = None;
+        for start in self.numbers(self.searches_key(filter))?.into_iter().filter(|start| *start <= from) {
+            let claim = self.numbers(self.search_key(filter, start))?;
+            let Some((end, blocks)) = claim.split_first().filter(|(end, _)| **end >= from) else { continue };
+            let end = to.min(*end);
+            if longest.as_ref().is_none_or(|(longest, _)| *longest < end) {
+                longest = Some((end, blocks.iter().copied().filter(|number| (from..=end).contains(number)).collect()));
+            }
+        }
+        Ok(longest)
     }
 
-    /// Keeps what an endpoint claimed, unless a claim about more blocks is known.
+    /// Keeps what an endpoint claimed, unless a claim about more blocks from the same one on is known.
     fn keep_claim(
         &self,
         filter: &LogFilter,
@@ -143,17 +155,39 @@ impl History {
         end: BlockNumber,
         blocks: &BTreeSet<BlockNumber>,
     ) -> Result<(), BackendError> {
-        let known = self.claimed_blocks(filter, from, BlockNumber::MAX)?;
-        if known.is_none_or(|(known, _)| known <= end) {
-            let bytes: Vec<u8> = [&end].into_iter().chain(blocks).flat_map(|number| number.to_be_bytes()).collect();
-            self.base.contents().add(vec![(Kind::ClaimedLogs, self.search_key(filter, from), bytes.into())]);
+        let (key, searches_key) = (self.search_key(filter, from), self.searches_key(filter));
+        if self.numbers(key)?.first().is_some_and(|known| *known > end) {
+            return Ok(());
         }
+        let mut contents = vec![(key, [end].into_iter().chain(blocks.iter().copied()).collect())];
+        let mut starts = self.numbers(searches_key)?;
+        if !starts.contains(&from) {
+            starts.truncate(MAX_CLAIMS - 1);
+            starts.insert(0, from);
+            contents.push((searches_key, starts));
+        }
+        let content = |(key, numbers): (H256, Vec<u64>)| {
+            let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_be_bytes()).collect();
+            (Kind::ClaimedLogs, key, bytes.into())
+        };
+        self.base.contents().add(contents.into_iter().map(content).collect());
         Ok(())
     }
 
-    /// Returns the key of what an endpoint claimed about a search.
+    /// Returns the numbers in a content, none if it is not known.
+    fn numbers(&self, key: H256) -> Result<Vec<u64>, BackendError> {
+        let bytes = self.base.contents().get(Kind::ClaimedLogs, key).map_err(storage)?.unwrap_or_default();
+        Ok(bytes.as_chunks().0.iter().map(|number| u64::from_be_bytes(*number)).collect())
+    }
+
+    /// Returns the key of what an endpoint claimed about a search from a block on.
     fn search_key(&self, filter: &LogFilter, from: BlockNumber) -> H256 {
         keccak256([&self.first.hash.0[..], params(filter, from, from).as_bytes()].concat())
+    }
+
+    /// Returns the key of the blocks where such searches begin.
+    fn searches_key(&self, filter: &LogFilter) -> H256 {
+        keccak256([&self.first.hash.0[..], params(filter, 1, 0).as_bytes()].concat())
     }
 }
 

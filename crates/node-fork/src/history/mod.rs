@@ -4,6 +4,7 @@ mod absent;
 mod ancestors;
 mod encoding;
 mod logs;
+mod searched;
 mod transactions;
 
 pub(crate) use encoding::{check_block, check_receipts};
@@ -24,6 +25,7 @@ use node_types::{Address, BlockNumber, Bytes, H256, U256};
 use node_upstream::{HashedHeader, UpstreamError};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
+use searched::Searched;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::sync::Arc;
@@ -47,6 +49,7 @@ pub(crate) struct History {
     bodies: Cache<H256, Kept<Body>, BySize>,
     receipts: Cache<H256, Kept<Vec<Receipt>>, BySize>,
     absent: Absent,
+    searched: Searched,
     /// The number of blocks of which logs are requested at once.
     span: AtomicU64,
 }
@@ -87,6 +90,7 @@ impl History {
             bodies: Cache::with_weighter((bytes >> 16) as usize, bytes / 8 * 3, BySize),
             receipts: Cache::with_weighter((bytes >> 16) as usize, bytes / 8 * 3, BySize),
             absent: Absent::default(),
+            searched: Searched::default(),
             span: AtomicU64::new(logs::FIRST_SPAN),
         }
     }
