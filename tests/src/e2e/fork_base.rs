@@ -228,7 +228,7 @@ impl Reads {
     /// Everything about blocks of a chain, and some accounts of it.
     fn of(view: &dyn View, numbers: Vec<BlockNumber>, states_to: BlockNumber, addresses: &[Address]) -> Self {
         let head = view.head().number;
-        let mut slots: BTreeSet<H256> = (0..3).map(|slot| H256::from_low_u64_be(slot)).collect();
+        let mut slots: BTreeSet<H256> = (0..3).map(H256::from_low_u64_be).collect();
         let mut filters = vec![LogFilter::default()];
         for number in &numbers {
             let changes = view.changes(*number).unwrap().unwrap_or_default();
@@ -654,4 +654,32 @@ fn hashes_of_ancestors_are_proven_where_the_state_or_the_parents_show_them() {
             assert_eq!(offline.canonical_hash(number).unwrap(), view.canonical_hash(number).unwrap(), "{number}");
         }
     }
+}
+
+#[test]
+fn an_upstream_without_the_state_still_has_the_blocks() {
+    let chain = DevNode::builder().mining(Mining::Manual).spawn().unwrap();
+    chain.producer().unwrap().mine(300, None, Vec::new()).unwrap();
+    let server = serve(Arc::clone(chain.node()), HttpConfig::default());
+    let url = serve_messages(move |message| {
+        let refuse = |request: &Value| {
+            let error =
+                json!({"code": -32000, "message": "missing trie node 00ab (path ) state 0x00ab is not available"});
+            json!({"jsonrpc": "2.0", "id": request["id"], "error": error})
+        };
+        match message {
+            Value::Array(all) if all[0]["method"] == "eth_getProof" => all.iter().map(refuse).collect(),
+            one if one["method"] == "eth_getProof" => refuse(one),
+            other => server.post("/", other.to_string()).body,
+        }
+    });
+    let whole: Arc<dyn StateBackend> = chain.backend().clone();
+    let view = whole.view().unwrap();
+    let fork = fork(&whole, 300, &memory(), Some(upstream(&url)));
+    let forked = fork.view().unwrap();
+    for number in [299, 200, 45, 44, 43, 3] {
+        assert_eq!(forked.body(number.into()).unwrap(), view.body(number.into()).unwrap(), "{number}");
+    }
+    let error = forked.state(200).unwrap().account(Address::zero()).unwrap_err();
+    assert!(matches!(error, BackendError::Upstream(_)), "{error:?}");
 }

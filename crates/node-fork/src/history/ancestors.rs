@@ -3,7 +3,8 @@
 //! In this order:
 //!
 //! 1. what was proven before, and the parent of a block that is known;
-//! 2. the history contract of EIP-2935, which has the last 8,191 hashes in the state that the fork begins with;
+//! 2. the history contract of EIP-2935, which has the last 8,191 hashes in the state that the fork begins with, unless the
+//!    endpoints no longer have that state;
 //! 3. the chain of parents, for the last 256 blocks, whose hashes the EVM can read;
 //! 4. the word of an endpoint. Such a block is right in itself, but nothing shows that it is an ancestor.
 
@@ -13,7 +14,8 @@ use crate::error::{ForkError, Needed, storage};
 use node_core::backend::{BackendError, BaseRead, BaseState};
 use node_types::consensus::Header;
 use node_types::{Address, BlockNumber, Bytes, H160, H256, keccak256};
-use node_upstream::HashedHeader;
+use node_upstream::{HashedHeader, UpstreamError};
+use std::sync::atomic::Ordering;
 
 /// The contract that stores the hashes of blocks (EIP-2935).
 const CONTRACT: Address = H160([
@@ -103,9 +105,18 @@ impl History {
             None if self.base.upstream().is_none() => return Ok(()),
             Some(Some(_)) | None => {}
         }
-        if self.base.upstream().is_some() {
-            self.base.fetch(&[BaseRead { address: CONTRACT, slots: numbers.iter().map(slot).collect() }])?;
+        if self.base.upstream().is_some() && !self.lacks_state.load(Ordering::Relaxed) {
+            let slots = numbers.iter().map(slot).collect();
+            match self.base.fetch(&[BaseRead { address: CONTRACT, slots }]) {
+                Err(error) if is_refusal(&error) => {
+                    self.lacks_state.store(true, Ordering::Relaxed);
+                    let error: &dyn std::error::Error = &error;
+                    tracing::warn!(error, "the hashes of earlier blocks are not proven by the state of the fork");
+                }
+                fetched => fetched?,
+            }
         }
+        // What is known may be enough.
         let Some(Some(account)) = self.base.known_account(CONTRACT)? else { return Ok(()) };
         let mut proven = Vec::new();
         for number in &numbers {
@@ -166,4 +177,10 @@ impl History {
     fn key(&self, number: BlockNumber) -> H256 {
         keccak256([&self.first.hash.0[..], &number.to_be_bytes()].concat())
     }
+}
+
+/// Returns whether the endpoints refused a request, as those do that no longer have a state.
+fn is_refusal(error: &BackendError) -> bool {
+    let BackendError::Upstream(error) = error else { return false };
+    matches!(error.downcast_ref(), Some(ForkError::Upstream(UpstreamError::Refused { .. })))
 }

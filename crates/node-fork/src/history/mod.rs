@@ -29,7 +29,7 @@ use searched::Searched;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
 /// Maximum number of blocks that are fetched at the same time.
@@ -50,6 +50,8 @@ pub(crate) struct History {
     receipts: Cache<H256, Kept<Vec<Receipt>>, BySize>,
     absent: Absent,
     searched: Searched,
+    /// Whether the endpoints no longer have the state that the fork begins with.
+    lacks_state: AtomicBool,
     /// The number of blocks of which logs are requested at once.
     span: AtomicU64,
 }
@@ -91,6 +93,7 @@ impl History {
             receipts: Cache::with_weighter((bytes >> 16) as usize, bytes / 8 * 3, BySize),
             absent: Absent::default(),
             searched: Searched::default(),
+            lacks_state: AtomicBool::new(false),
             span: AtomicU64::new(logs::FIRST_SPAN),
         }
     }
