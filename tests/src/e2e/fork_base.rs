@@ -675,11 +675,16 @@ fn an_upstream_without_the_state_still_has_the_blocks() {
     });
     let whole: Arc<dyn StateBackend> = chain.backend().clone();
     let view = whole.view().unwrap();
-    let fork = fork(&whole, 300, &memory(), Some(upstream(&url)));
+    let folder = memory();
+    let fork = fork(&whole, 300, &folder, Some(upstream(&url)));
     let forked = fork.view().unwrap();
     for number in [299, 200, 45, 44, 43, 3] {
         assert_eq!(forked.body(number.into()).unwrap(), view.body(number.into()).unwrap(), "{number}");
     }
+    // A header is enough for an empty block.
+    let offline = self::fork(&whole, 300, &folder, None).view().unwrap();
+    assert_eq!(offline.receipts(200.into()).unwrap(), view.receipts(200.into()).unwrap());
+    assert_eq!(offline.body(201.into()).unwrap(), view.body(201.into()).unwrap());
     let error = forked.state(200).unwrap().account(Address::zero()).unwrap_err();
     assert!(matches!(error, BackendError::Upstream(_)), "{error:?}");
 }

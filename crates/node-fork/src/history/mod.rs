@@ -19,7 +19,7 @@ use encoding::{SizedBody, decode_block, decode_receipts};
 use node_core::backend::{BackendError, CacheUse};
 use node_core::block::{Body, ExecutedBlock, RecoveredTransaction, SealedHeader};
 use node_core::crypto::{SenderRecovery, SignatureError};
-use node_types::consensus::{Block, Receipt, Transaction};
+use node_types::consensus::{Block, EMPTY_OMMERS_HASH, EMPTY_ROOT, Header, Receipt, Transaction};
 use node_types::wire::{Data, Quantity256};
 use node_types::{Address, BlockNumber, Bytes, H256, U256};
 use node_upstream::{HashedHeader, UpstreamError};
@@ -165,6 +165,7 @@ impl History {
         let known = self.base.contents().get(Kind::Receipts, hash).map_err(storage)?;
         let bytes = match known {
             Some(bytes) => bytes,
+            None if header.header().receipts_root == EMPTY_ROOT => Bytes::from(encoding::encode_receipts(&[])),
             None => {
                 let body = self.sized_body(header)?.value;
                 let transactions: Vec<Transaction> =
@@ -189,7 +190,7 @@ impl History {
         self.prefetch_hashes(numbers)?;
         let lacks = |number: &BlockNumber| {
             let Some(hash) = self.hashes.get(number) else { return true };
-            !self.base.contents().has(Kind::Block, hash) || !self.base.contents().has(Kind::Receipts, hash)
+            self.receipts.peek(&hash).is_none() && !self.base.contents().has(Kind::Receipts, hash)
         };
         let missing: Vec<_> = numbers.iter().copied().filter(lacks).collect();
         if missing.len() < 2 || self.base.upstream().is_none() || !node_core::waiting::is_allowed() {
@@ -265,6 +266,11 @@ impl History {
         let known = self.base.contents().get(Kind::Block, hash).map_err(storage)?;
         let SizedBody { body, size } = match known {
             Some(bytes) => decode_block(&bytes).map_err(storage)?.1,
+            None if is_empty(header.header()) => {
+                let body =
+                    Body { withdrawals: header.header().withdrawals_root.map(|_| Vec::new()), ..Body::default() };
+                SizedBody { size: body.with_header(header.header()).encoded_len() as u64, body }
+            }
             None => {
                 let block =
                     self.base.ask(1, || Needed::Block(hash), |upstream, context| upstream.block(context, header))?;
@@ -360,6 +366,13 @@ pub fn first_block(base: &Base, recovery: Arc<dyn SenderRecovery>) -> Result<Exe
 #[derive(Debug, thiserror::Error)]
 #[error("what was fetched cannot be decoded")]
 struct Undecodable;
+
+/// Returns whether a block consists of its header.
+fn is_empty(header: &Header) -> bool {
+    let Header { transactions_root, ommers_hash, withdrawals_root, .. } = header;
+    let has_withdrawals = withdrawals_root.is_some_and(|root| root != EMPTY_ROOT);
+    *transactions_root == EMPTY_ROOT && *ommers_hash == EMPTY_OMMERS_HASH && !has_withdrawals
+}
 
 /// Converts the absence of something to `None`.
 fn optional<T>(read: Result<T, UpstreamError>) -> Result<Option<T>, UpstreamError> {
