@@ -72,7 +72,8 @@ pub(super) fn get_transaction_of(
     let snapshot = node.snapshot(context)?;
     let view = &*snapshot.view;
     let is_used = |block| Ok::<_, NodeError>(view.state(block)?.account(sender)?.unwrap_or_default().nonce > nonce);
-    let (mut before, mut after) = (view.earliest_state(), view.head().number);
+    // Before the first block of a fork, each state might have to be fetched.
+    let (mut before, mut after) = (view.earliest_state().max(view.first()), view.head().number);
     if !is_used(after)? {
         return Ok(None);
     }
