@@ -33,6 +33,8 @@ pub(crate) struct Caches {
     /// The newest row of an account or slot in a snapshot of the runs, with its block; `None` if there is no row. A
     /// read of the newest state would otherwise search all runs.
     pub(crate) newest: Cached<(SnapshotId, Key), Option<(BlockNumber, Value)>>,
+    /// Accounts and slots of the base, as the values that rows would have. `None` if the chain has no base.
+    pub(crate) base: Option<Cached<Key, Value>>,
 }
 
 impl Caches {
@@ -54,13 +56,21 @@ impl Caches {
             tips: Cached::new(bytes / 16),
             code: Cached::new(bytes / 16),
             newest: Cached::new(bytes / 8),
+            base: None,
         }
     }
 
-    pub(crate) fn usage(&self) -> [CacheUse; 11] {
-        let Self { next: _, next_usage, hashes, headers, bodies, receipts, new_logs, logs, tips, code, newest } = self;
+    /// Creates caches of `bytes` bytes in total for a chain with a base.
+    pub(crate) fn with_base(bytes: u64) -> Self {
+        let of_base = bytes / 8;
+        Self { base: Some(Cached::new(of_base)), ..Self::new(bytes - of_base) }
+    }
+
+    pub(crate) fn usage(&self) -> impl Iterator<Item = CacheUse> {
+        let Self { next: _, next_usage, hashes, headers, bodies, receipts, new_logs, logs, tips, code, newest, base } =
+            self;
         let [nodes, accounts] = *next_usage.lock();
-        [
+        let all = [
             nodes,
             accounts,
             hashes.usage("block_hashes"),
@@ -72,7 +82,8 @@ impl Caches {
             tips.usage("tips"),
             code.usage("code"),
             newest.usage("newest_rows"),
-        ]
+        ];
+        all.into_iter().chain(base.as_ref().map(|base| base.usage("base")))
     }
 }
 
@@ -174,6 +185,12 @@ impl Decoded for BlockLogs {
 impl Decoded for Option<(BlockNumber, Value)> {
     fn bytes(&self, encoded: usize) -> usize {
         size_of::<(SnapshotId, Key)>() + encoded
+    }
+}
+
+impl Decoded for Value {
+    fn bytes(&self, encoded: usize) -> usize {
+        size_of::<Key>() + encoded
     }
 }
 

@@ -39,7 +39,7 @@ pub enum StoreError {
     #[error(transparent)]
     Base(BackendError),
     /// The folder has a chain that continues the state of another one, which is not in the folder.
-    #[error("the chain continues another one from block {0} on, whose state it was not opened with")]
+    #[error("the chain continues the state of another one as of block {0}, with which it must be opened")]
     NeedsBase(BlockNumber),
     /// The folder has a chain that begins with its genesis block.
     #[error("the folder has a chain that begins with its genesis block, not one that continues another chain")]
@@ -152,6 +152,11 @@ impl StoreError {
             cause = error.source();
         }
         None
+    }
+
+    /// Returns the error for a part of the base that cannot be decoded, although it has the right hash.
+    pub(crate) fn malformed_base(error: impl Error + Send + Sync + 'static) -> Self {
+        Self::Base(BackendError::Upstream(Box::new(error)))
     }
 
     /// Returns the error of the operating system that caused this error, or `None` if there is another cause.

@@ -246,6 +246,13 @@ impl Key {
         key
     }
 
+    /// Returns the key by which a slot of the base is cached. No row has it.
+    pub(crate) fn of_base_slot(account: Address, slot_hash: H256) -> Self {
+        let mut key = Self::new(Table::Storage, account.as_bytes());
+        key.extend(slot_hash.as_bytes());
+        key
+    }
+
     /// Returns the key of a position in a trie: the number of nibbles, and the nibbles packed two to a byte.
     pub(crate) fn of_node(trie: TrieId, position: &NibblePath) -> Self {
         let mut key = Self::new(Table::Trie, &[]);

@@ -229,20 +229,45 @@ impl ChainState<'_> {
     fn account_row(&self, address: Address, address_hash: H256) -> Result<Option<AccountRow>, StoreError> {
         match (self.recorded(address_hash)?, &self.chain.rows.base) {
             (Some(account), _) => Ok(account),
-            (None, Some(base)) => base::account(&**base, address),
+            (None, Some(base)) => {
+                let encoded = self.of_base(Key::of_hash(Table::Accounts, address_hash), || {
+                    Ok(base::account(&**base, address)?.map(|account| account.encode()).unwrap_or_default())
+                });
+                Ok(AccountRow::decode(&encoded?)?)
+            }
             (None, None) => Ok(None),
         }
     }
 
     /// Returns a slot of the storage trie of an account.
     fn slot(&self, trie: TrieId, address: Address, slot: H256, slot_hash: H256) -> Result<U256, StoreError> {
-        if let Some(row) = self.newest(&Key::of_slot(trie, slot_hash))? {
-            return Ok(values::decode_word(&row)?);
+        let base = self.chain.rows.base.as_ref().filter(|_| trie.continues_base());
+        let row = match trie {
+            TrieId::UNCHANGED if base.is_some() => None,
+            _ => self.newest(&Key::of_slot(trie, slot_hash))?,
+        };
+        let value = match (row, base) {
+            (Some(row), _) => row,
+            (None, Some(base)) => self.of_base(Key::of_base_slot(address, slot_hash), || {
+                Ok(values::encode_word(base.storage(address, slot).map_err(StoreError::Base)?))
+            })?,
+            (None, None) => return Ok(U256::zero()),
+        };
+        Ok(values::decode_word(&value)?)
+    }
+
+    /// Returns an account or slot of the base, as the value that a row would have, from the cache or from `read`.
+    fn of_base(&self, key: Key, read: impl FnOnce() -> Result<Vec<u8>, StoreError>) -> Result<Value, StoreError> {
+        let cache = self.chain.caches.base.as_ref();
+        if let Some(value) = cache.and_then(|cache| cache.get(key)) {
+            return Ok(value);
         }
-        match self.chain.rows.base.as_ref().filter(|_| trie.continues_base()) {
-            Some(base) => base.storage(address, slot).map_err(StoreError::Base),
-            None => Ok(U256::zero()),
+        let value = Value::from(&*read()?);
+        // What is lacking reads as if it did not exist.
+        if let Some(cache) = cache.filter(|_| !collecting::lacks_something()) {
+            cache.insert(key, value.clone(), value.len());
         }
+        Ok(value)
     }
 
     /// Has the base fetch what a proof needs, if there is a base.
@@ -260,8 +285,13 @@ impl StateView for ChainState<'_> {
     }
 
     fn storage(&self, address: Address, slot: H256) -> Result<U256, BackendError> {
-        match self.account_row(address, keccak256(address))?.and_then(|account| account.storage) {
-            Some((trie, _)) => Ok(self.slot(trie, address, slot, keccak256(slot))?),
+        let trie = match self.recorded(keccak256(address))? {
+            Some(account) => account.and_then(|account| account.storage).map(|(trie, _)| trie),
+            // The account itself need not be known.
+            None => self.chain.rows.base.as_ref().map(|_| TrieId::UNCHANGED),
+        };
+        match trie {
+            Some(trie) => Ok(self.slot(trie, address, slot, keccak256(slot))?),
             None => Ok(U256::zero()),
         }
     }

@@ -14,11 +14,11 @@ use crate::keys::{Key, Table, TrieId};
 use crate::rows::Rows;
 use crate::trie::{self, BaseTrie, Change, NewRow, Planned, Update};
 use crate::values::{AccountRow, encode_word};
-use node_core::backend::{BackendError, BaseState};
+use node_core::backend::BaseState;
 use node_core::state::{AccountChange, StateChanges};
 use node_core::trie::NibblePath;
 use node_types::consensus::EMPTY_ROOT;
-use node_types::{Address, BlockNumber, H256, keccak256_all};
+use node_types::{Address, BlockNumber, H256, U256, keccak256, keccak256_all};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -189,7 +189,7 @@ pub(crate) fn apply(
     let planned = trie::plan(&mut reader, &leaves)?;
     for (path, value) in reader.base.map(BaseTrie::into_used).unwrap_or_default() {
         let hash = H256::from_slice(path.packed());
-        let account = base::account_row(rlp::decode(&value).map_err(malformed)?);
+        let account = base::account_row(rlp::decode(&value).map_err(StoreError::malformed_base)?);
         new.rows.push((Key::of_hash(Table::Accounts, hash), account.encode()));
         new.changed.accounts.push((hash, Some(account)));
     }
@@ -218,11 +218,6 @@ fn fetch(
     if reads.is_empty() { Ok(()) } else { base.fetch(&reads).map_err(StoreError::Base) }
 }
 
-/// A leaf of the base has a value that is none.
-fn malformed(error: rlp::DecoderError) -> StoreError {
-    StoreError::Base(BackendError::Upstream(Box::new(error)))
-}
-
 /// The storage of an account before a change.
 struct StorageBefore {
     address: Address,
@@ -231,6 +226,20 @@ struct StorageBefore {
     before: Option<(TrieId, H256)>,
     /// The block of the change, and the number of the storage trie within it if it gets a new id.
     new: (BlockNumber, u32),
+}
+
+impl StorageBefore {
+    /// Returns whether a slot without a row has the value `value` in the base. Such a slot gets no row: it would have one
+    /// without the nodes above it having any.
+    fn is_as_in_base(&self, rows: &Rows, trie: TrieId, slot: H256, value: U256) -> Result<bool, StoreError> {
+        let (Some(base), Some(at)) = (rows.base.as_ref().filter(|_| trie.continues_base()), self.parent.at()) else {
+            return Ok(false);
+        };
+        if trie != TrieId::UNCHANGED && rows.newest(&Key::of_slot(trie, keccak256(slot)), at)?.is_some() {
+            return Ok(false);
+        }
+        Ok(base.storage(self.address, slot).map_err(StoreError::Base)? == value)
+    }
 }
 
 /// The change of an account's storage trie.
@@ -249,9 +258,18 @@ impl NewState {
         storage: StorageBefore,
         change: &AccountChange,
     ) -> Result<Option<(TrieId, Planned)>, StoreError> {
-        // A new trie has no slots that could be set to zero.
-        let changed = change.storage.iter().filter(|(_, value)| storage.before.is_some() || !value.is_zero());
-        let (names, words): (Vec<&H256>, Vec<_>) = changed.map(|(slot, value)| (slot, encode_word(*value))).unzip();
+        let (mut names, mut words) = (Vec::new(), Vec::new());
+        for (slot, value) in &change.storage {
+            let is_same = match storage.before {
+                // A new trie has no slots that could be set to zero.
+                None => value.is_zero(),
+                Some((trie, _)) => storage.is_as_in_base(rows, trie, *slot, *value)?,
+            };
+            if !is_same {
+                names.push(slot);
+                words.push(encode_word(*value));
+            }
+        }
         self.change_slots(rows, cache, storage, keccak256_all(&names).into_iter().zip(words).collect())
     }
 
@@ -284,7 +302,7 @@ impl NewState {
         let planned = trie::plan(&mut reader, &leaves)?;
         self.rows.extend(slots.into_iter().map(|(hash, word)| (Key::of_slot(trie, hash), word)));
         for (path, value) in reader.base.map(BaseTrie::into_used).unwrap_or_default() {
-            let word = rlp::Rlp::new(&value).data().map_err(malformed)?;
+            let word = rlp::Rlp::new(&value).data().map_err(StoreError::malformed_base)?;
             self.rows.push((Key::of_slot(trie, H256::from_slice(path.packed())), word.to_vec()));
         }
         Ok(Some((trie, planned)))

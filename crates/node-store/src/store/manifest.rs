@@ -229,6 +229,18 @@ mod tests {
         }
     }
 
+    #[test]
+    fn programs_that_know_no_bases_refuse_chains_with_one() {
+        for number in 1..5 {
+            let manifest = manifest(number);
+            let layout = if manifest.meta.base.is_some() { 2 } else { 1 };
+            assert_eq!(manifest.encode()[..10], [b"NODE-MAN", &[layout, 3 * number as u8][..]].concat());
+            let disk = FaultyDisk::new();
+            manifest.write(&*disk.folder()).unwrap();
+            assert_eq!(Manifest::read(&*disk.folder()).unwrap(), Some(manifest));
+        }
+    }
+
     /// Whatever operation fails, and however the power is cut, the newest durable manifest or a later one is found.
     #[test]
     fn survives_failures_and_power_cuts() {

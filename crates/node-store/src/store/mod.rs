@@ -3,6 +3,7 @@
 mod archive;
 mod backup;
 mod flush;
+mod fork;
 mod healing;
 mod manifest;
 mod merger;

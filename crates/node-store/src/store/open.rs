@@ -35,9 +35,9 @@ use std::sync::{Arc, OnceLock};
 
 /// The first block of a new chain.
 pub(super) struct Start<'a> {
-    first: ExecutedBlock,
+    pub(super) first: ExecutedBlock,
     /// Its state in parts, if it is neither in `first` nor in a base.
-    state: Option<&'a mut dyn Iterator<Item = Result<StateChanges, BackendError>>>,
+    pub(super) state: Option<&'a mut dyn Iterator<Item = Result<StateChanges, BackendError>>>,
 }
 
 /// Maximum number of accounts in a genesis state that is written in parts: storage tries are numbered with 24 bits.
@@ -160,78 +160,6 @@ impl Store {
         Self::open_or_begin(Arc::new(folder), None, None, Options { merge: false, ..options })
     }
 
-    /// Opens the chain in `path` that continues another one from block `first` on, or creates it if the folder is empty.
-    /// `base` has the state as of `first`; whatever no later block changes is read from it. `first` must have no changes.
-    ///
-    /// Blocks before `first` are unknown, and their states pruned. The chain cannot be published.
-    ///
-    /// # Errors
-    /// Those of [`Self::open`]; [`BackendError::StateRootMismatch`] unless `base` has the state root of `first`; and
-    /// [`StoreError::NoBase`] if the chain in the folder begins with its genesis block.
-    pub fn open_fork(
-        path: impl AsRef<Path>,
-        first: ExecutedBlock,
-        base: Arc<dyn BaseState>,
-        options: Options,
-    ) -> Result<Self, BackendError> {
-        Self::check_usable(path.as_ref())?;
-        let folder = DiskFolder::open(path.as_ref()).map_err(StoreError::from)?;
-        Self::open_fork_in(Arc::new(folder), first, base, options)
-    }
-
-    /// Like [`Self::open_fork`], in memory.
-    ///
-    /// # Errors
-    /// [`BackendError::StateRootMismatch`], and an error if no thread can be started.
-    pub fn fork_in_memory(
-        first: ExecutedBlock,
-        base: Arc<dyn BaseState>,
-        options: Options,
-    ) -> Result<Self, BackendError> {
-        Self::open_fork_in(Arc::new(MemoryFolder::default()), first, base, options)
-    }
-
-    /// Like [`Self::open_fork`], in any implementation of [`Folder`].
-    ///
-    /// # Errors
-    /// Those of [`Self::open_fork`].
-    pub fn open_fork_in(
-        folder: Arc<dyn Folder>,
-        first: ExecutedBlock,
-        base: Arc<dyn BaseState>,
-        options: Options,
-    ) -> Result<Self, BackendError> {
-        Self::open_or_begin(folder, Some(Start { first, state: None }), Some(base), options)
-    }
-
-    /// Opens the chain in `path` that continues another one. Never creates one.
-    ///
-    /// # Errors
-    /// As [`Self::open_fork`]; also if there is no chain.
-    pub fn open_existing_fork(
-        path: impl AsRef<Path>,
-        base: Arc<dyn BaseState>,
-        options: Options,
-    ) -> Result<Self, BackendError> {
-        require_chain(path.as_ref())?;
-        let folder = DiskFolder::open(path.as_ref()).map_err(StoreError::from)?;
-        Self::open_or_begin(Arc::new(folder), None, Some(base), options)
-    }
-
-    /// Like [`Self::open_snapshot`], of a chain that continues another one.
-    ///
-    /// # Errors
-    /// Those of [`Self::open_snapshot`] and [`Self::open_fork`].
-    pub fn open_fork_snapshot(
-        path: impl AsRef<Path>,
-        base: Arc<dyn BaseState>,
-        options: Options,
-    ) -> Result<Self, BackendError> {
-        require_chain(path.as_ref())?;
-        let folder = SnapshotFolder::open(path.as_ref()).map_err(StoreError::File)?;
-        Self::open_or_begin(Arc::new(folder), None, Some(base), Options { merge: false, ..options })
-    }
-
     /// Checks that the folder `path` has a chain or could get one: that it does not exist, is empty, or has only files
     /// of an interrupted start. Does not change it, unlike [`DiskFolder::open`], which creates a file.
     ///
@@ -302,7 +230,8 @@ impl Store {
         let refused = remove_refused(&*folder, logged, marked.as_ref())?;
         let tables = archive.tables();
         let (side_blocks, records) = (SideBlocks::read(&tables)?, read_records(&tables)?);
-        let caches = Arc::new(Caches::new(options.cache_bytes as u64 - options.run_cache_bytes()));
+        let cache_bytes = options.cache_bytes as u64 - options.run_cache_bytes();
+        let caches = Arc::new(if base.is_some() { Caches::with_base(cache_bytes) } else { Caches::new(cache_bytes) });
         let earliest = meta.map_or(number, |meta| meta.earliest);
         let chain = ChainVersion::in_runs(head, earliest, tables, side_blocks, caches).with_base(number, base);
         if let (Some(_), Some(base)) = (&meta, &chain.rows.base) {

@@ -1,7 +1,7 @@
 //! Power cuts and failing disks: acknowledged changes survive, others are present completely or not at all.
 
 use super::queries::ask;
-use super::{cases, small};
+use super::{TestBase, cases, fork_at, small};
 use crate::files::faults::FaultyDisk;
 use crate::{Options, Store, SyncPolicy};
 use node_core::backend::suite::{Random, TestChain};
@@ -10,6 +10,7 @@ use node_core::block::{BlockRef, ExecutedBlock};
 use node_types::BlockNumber;
 use proptest::prelude::*;
 use std::io::ErrorKind;
+use std::sync::Arc;
 
 /// A state in which a store may be after a crash.
 #[derive(Clone)]
@@ -109,6 +110,8 @@ pub(super) struct Runs {
     pub(super) options: Options,
     pub(super) expected: Expected,
     pub(super) random: Random,
+    /// The base, if the genesis state is one.
+    base: Option<TestBase>,
 }
 
 impl Runs {
@@ -117,11 +120,22 @@ impl Runs {
         let expected = Expected { chain: random.chain(0), record: None, earliest: 0 };
         let genesis = expected.chain.head().clone();
         let options = small(blocks_in_memory, SyncPolicy::Always);
-        Self { disk: FaultyDisk::new(), genesis, options, expected, random }
+        Self { disk: FaultyDisk::new(), genesis, options, expected, random, base: None }
+    }
+
+    /// Like [`new`](Self::new), with the genesis state as a base.
+    fn of_fork(seed: u64, blocks_in_memory: u64) -> Self {
+        let runs = Self::new(seed, blocks_in_memory);
+        let (base, genesis) = fork_at(&runs.expected.chain, 0);
+        Self { genesis, base: Some(base), ..runs }
     }
 
     pub(super) fn open(&self) -> Result<Store, BackendError> {
-        Store::open_in(self.disk.folder(), self.genesis.clone(), self.options)
+        let (folder, first) = (self.disk.folder(), self.genesis.clone());
+        match &self.base {
+            Some(base) => Store::open_fork_in(folder, first, Arc::new(base.clone()), self.options),
+            None => Store::open_in(folder, first, self.options),
+        }
     }
 
     /// Opens the store on a disk without faults, and compares it with the possible states.
@@ -158,26 +172,34 @@ impl Runs {
     }
 }
 
+fn cut_the_power(mut runs: Runs, fail: u64) {
+    let mut unsure = None;
+    for round in 0..4 {
+        let store = runs.recover(unsure.take());
+        runs.disk.fail_operation(fail + 37 * round);
+        unsure = runs.work(&store, 40);
+        runs.end();
+        drop(store);
+        // Recovery fails, or the process ends right after it.
+        let failing = runs.random.below(120);
+        runs.disk.fail_operation(failing);
+        drop(runs.open().inspect(|_| runs.disk.kill()));
+        runs.end();
+    }
+    drop(runs.recover(unsure));
+}
+
 proptest! {
     #![proptest_config(cases(60))]
 
     #[test]
     fn acknowledged_changes_survive_power_cuts(seed: u64, blocks_in_memory in 1u64..20, fail in 0u64..500) {
-        let mut runs = Runs::new(seed, blocks_in_memory);
-        let mut unsure = None;
-        for round in 0..4 {
-            let store = runs.recover(unsure.take());
-            runs.disk.fail_operation(fail + 37 * round);
-            unsure = runs.work(&store, 40);
-            runs.end();
-            drop(store);
-            // Recovery fails, or the process ends right after it.
-            let failing = runs.random.below(120);
-            runs.disk.fail_operation(failing);
-            drop(runs.open().inspect(|_| runs.disk.kill()));
-            runs.end();
-        }
-        drop(runs.recover(unsure));
+        cut_the_power(Runs::new(seed, blocks_in_memory), fail);
+    }
+
+    #[test]
+    fn acknowledged_changes_of_a_fork_survive_power_cuts(seed: u64, blocks_in_memory in 1u64..20, fail in 0u64..500) {
+        cut_the_power(Runs::of_fork(seed, blocks_in_memory), fail);
     }
 
     #[test]

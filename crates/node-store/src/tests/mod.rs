@@ -17,7 +17,7 @@ mod reader;
 mod remote;
 mod suite;
 
-pub(crate) use fork::TestBase;
+pub(crate) use fork::{TestBase, fork_at};
 
 use crate::{Options, SyncPolicy};
 use node_core::backend::suite::SENDER;

@@ -3,7 +3,7 @@
 use super::row::{Branch, Node, Opaque};
 use super::subtrie::Leaf;
 use crate::error::StoreError;
-use node_core::backend::{BackendError, BaseState};
+use node_core::backend::BaseState;
 use node_core::trie::{DecodedNode, MalformedNode, NibblePath, Reference};
 use node_types::consensus::EMPTY_ROOT;
 use node_types::{Address, Bytes, H256};
@@ -100,18 +100,15 @@ impl<'a> BaseTrie<'a> {
 }
 
 fn decode(position: &NibblePath, encoded: &[u8]) -> Result<DecodedNode, StoreError> {
-    DecodedNode::decode(position, encoded).map_err(malformed)
+    DecodedNode::decode(position, encoded).map_err(StoreError::malformed_base)
 }
 
 /// Returns the branch below an extension.
 fn branch(path: NibblePath, decoded: DecodedNode) -> Result<Box<Branch>, StoreError> {
     match decoded {
         DecodedNode::Branch(children) => Ok(Box::new(Branch { path, children: *children })),
-        DecodedNode::Leaf { .. } | DecodedNode::Extension { .. } => Err(malformed(MalformedNode::Shape)),
+        DecodedNode::Leaf { .. } | DecodedNode::Extension { .. } => {
+            Err(StoreError::malformed_base(MalformedNode::Shape))
+        }
     }
-}
-
-/// Nodes are identified by their hashes, so the trie itself has a node that is none.
-fn malformed(error: MalformedNode) -> StoreError {
-    StoreError::Base(BackendError::Upstream(Box::new(error)))
 }

@@ -167,6 +167,29 @@ proptest! {
 }
 
 #[test]
+fn a_branch_of_which_only_the_reference_is_known_has_a_row() {
+    let path = NibblePath::ROOT.child(0xa).child(0xb).child(0xc);
+    let mut branch = Branch::new(path);
+    branch.children[3] = Reference::from(H256::repeat_byte(3));
+    branch.children[9] = Reference::from(H256::repeat_byte(9));
+    let opaque = Opaque { path, branch: Reference::to(&branch.encode()) };
+    assert_eq!(opaque.encode_at(1), Some(branch.encode_at(1)));
+    assert_eq!(opaque.encode_at(3), None);
+    let node = Node::Opaque(Box::new(opaque.clone()));
+    assert!(node.is_same_branch(&Node::Branch(Box::new(branch))));
+    let (row, age) = row::encode(&Stored::NOTHING, &node, 1).unwrap();
+    assert_eq!(
+        (&row[..5], &row[5..], age),
+        (&[5, 3, 0xab, 0xc0, 0xa0][..], opaque.branch.hash().unwrap().as_bytes(), 0)
+    );
+    let mut decoder = Decoder::new(path.prefix(1));
+    assert_eq!(decoder.read(&row).unwrap(), Some(Stored { node, age: 0 }));
+    for length in 0..row.len() {
+        assert!(Decoder::new(path.prefix(1)).read(&row[..length]).is_err(), "{length} bytes");
+    }
+}
+
+#[test]
 fn long_histories_are_read_through_few_rows() {
     let keys: Vec<_> = (0u32..500).map(|index| keccak256(index.to_be_bytes())).collect();
     let mut model = Model::default();

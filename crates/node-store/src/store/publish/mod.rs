@@ -193,9 +193,8 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Volatile`], [`StoreError::Unpublishable`], [`StoreError::OtherGenesis`], [`StoreError::OtherFolder`],
-    /// [`StoreError::Diverged`] and
-    /// [`StoreError::Outdated`], and [`StoreError::Shared`] if the shared store cannot be read and written. The store must
-    /// not be used then.
+    /// [`StoreError::Diverged`] and [`StoreError::Outdated`], and [`StoreError::Shared`] if the shared store cannot be read
+    /// and written. The store must not be used then.
     pub fn publish(&self, objects: Arc<dyn Objects>, options: PublishOptions) -> Result<Vec<RunFault>, BackendError> {
         if self.folder().is_volatile() {
             return Err(StoreError::Volatile.into());

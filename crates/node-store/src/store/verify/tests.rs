@@ -4,7 +4,7 @@ use crate::chain::ChainVersion;
 use crate::files::faults::FaultyDisk;
 use crate::keys::{Key, Table, Term, TrieId};
 use crate::postings;
-use crate::tests::OneSender;
+use crate::tests::{OneSender, fork_at};
 use crate::{Difference, Options, RowFault, Store, SyncPolicy, VerifyOptions};
 use node_core::backend::StateBackend;
 use node_core::backend::suite::{Random, TestChain};
@@ -21,7 +21,8 @@ fn small(blocks_in_memory: u64) -> Options {
 }
 
 fn verify(store: &mut Store) -> Option<Difference> {
-    verify_part(store, VerifyOptions::default(), store.view().unwrap().head().number + 1)
+    let stats = store.stats().unwrap();
+    verify_part(store, VerifyOptions::default(), stats.head.number - stats.first_block + 1)
 }
 
 /// Verifies `blocks` blocks.
@@ -100,11 +101,35 @@ fn key_of(key: &Key, version: u64) -> Vec<u8> {
 
 /// Opens the folder after `change`, with empty caches, and verifies it.
 fn difference_after(change: impl Fn(&Store) -> Rows, floor: u64) -> Difference {
+    let open = |disk: &FaultyDisk, chain: &TestChain| {
+        Store::open_in(disk.folder(), chain.blocks()[0].clone(), small(20)).unwrap()
+    };
+    difference_in(open, 0, change, floor)
+}
+
+/// The first block of the chain with a base.
+const FIRST: u64 = 10;
+
+/// Like [`difference_after`], in a chain with a base.
+fn difference_in_fork(change: impl Fn(&Store) -> Rows, floor: u64) -> Difference {
+    let open = |disk: &FaultyDisk, chain: &TestChain| {
+        let (base, first) = fork_at(chain, FIRST);
+        Store::open_fork_in(disk.folder(), first, Arc::new(base), small(20)).unwrap()
+    };
+    difference_in(open, FIRST, change, floor)
+}
+
+fn difference_in(
+    open: impl Fn(&FaultyDisk, &TestChain) -> Store,
+    first: u64,
+    change: impl Fn(&Store) -> Rows,
+    floor: u64,
+) -> Difference {
     let disk = FaultyDisk::new();
     let chain = Random(11).chain(60);
-    let open = || Store::open_in(disk.folder(), chain.blocks()[0].clone(), small(20)).unwrap();
+    let open = || open(&disk, &chain);
     let store = open();
-    chain.above(0).into_iter().for_each(|block| store.append(block).unwrap());
+    chain.above(first).into_iter().for_each(|block| store.append(block).unwrap());
     store.prune_before(floor).unwrap();
     store.flush().unwrap();
     let rows = change(&store);
@@ -164,6 +189,44 @@ fn finds_changed_bytes_in_every_table() {
             let found = difference_after(|store| changed(store, table, block, flip_last), floor);
             assert_eq!((found.block, found.table), (Some(block), table.name()), "floor {floor}: {found}");
         }
+    }
+}
+
+#[test]
+fn finds_changed_missing_and_surplus_rows_of_a_chain_with_a_base() {
+    let (block, floor) = (rich_block(), FIRST + 8);
+    let of_state = [Table::Accounts, Table::Storage, Table::Trie];
+    for table in
+        [Table::Headers, Table::Bodies, Table::Receipts, Table::Changes, Table::Fees].into_iter().chain(of_state)
+    {
+        for floor in [0, floor] {
+            let found = difference_in_fork(|store| changed(store, table, block, flip_last), floor);
+            assert_eq!((found.block, found.table), (Some(block), table.name()), "floor {floor}: {found}");
+        }
+    }
+    for table in of_state {
+        // Of the earliest state, which is not computed from blocks, as much as differs from the base.
+        let in_floor = |store: &Store| {
+            let is_earliest = |key: &[u8]| crate::keys::version_of(table.suffix(), key).is_some_and(|at| at <= floor);
+            let mut rows = all_rows(store, table).into_iter();
+            let (key, mut value) =
+                rows.find(|(key, value)| is_earliest(key) && !value.is_empty() && *value != [0]).unwrap();
+            flip_last(&mut value);
+            vec![(table, key, Some(value))]
+        };
+        difference_in_fork(in_floor, floor);
+        let missing = |store: &Store| {
+            let rows = changed(store, table, block, |_| {}).into_iter();
+            rows.map(|(table, key, _)| (table, key, None)).collect()
+        };
+        let found = difference_in_fork(missing, 0);
+        assert_eq!((found.block, found.table, found.fault), (Some(block), table.name(), RowFault::Missing));
+    }
+    let surplus = Key::of_hash(Table::Accounts, keccak256("surplus"));
+    for at in [FIRST, block] {
+        let found = difference_in_fork(|_| vec![(Table::Accounts, key_of(&surplus, at), Some(vec![0, 1, 0]))], 0);
+        assert_eq!((found.block, found.table), (Some(at), "accounts"));
+        assert!(matches!(found.fault, RowFault::Surplus { .. }), "{found}");
     }
 }
 

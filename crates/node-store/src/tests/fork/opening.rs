@@ -50,7 +50,7 @@ fn a_folder_is_opened_only_with_its_base() {
     ] {
         assert!(matches!(refused, StoreError::NeedsBase(FIRST)), "{refused:?}");
         let text = refused.to_string();
-        assert_eq!(text, "the chain continues another one from block 10 on, whose state it was not opened with");
+        assert_eq!(text, "the chain continues the state of another one as of block 10, with which it must be opened");
     }
     let genesis = chain.blocks()[0].clone();
     let refused = store_error(Store::open(&path, genesis.clone(), options()));

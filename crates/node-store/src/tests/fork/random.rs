@@ -3,7 +3,7 @@
 use super::{TestBase, fork_at};
 use crate::files::faults::FaultyDisk;
 use crate::tests::{OneSender, small};
-use crate::{Store, SyncPolicy, VerifyOptions};
+use crate::{Store, SyncPolicy, Table, VerifyOptions};
 use node_core::backend::suite::{Content, ModelState, Random, TestChain};
 use node_core::backend::{BackendError, LogFilter, LogSearch, StateBackend, View};
 use node_core::block::{ExecutedBlock, LogPosition};
@@ -245,6 +245,21 @@ impl Play {
         let verified = fork.verify(VerifyOptions::default(), &Context::unbounded(), &OneSender, |_| {}).unwrap();
         assert_eq!(verified.difference.map(|difference| difference.to_string()), None);
     }
+}
+
+/// The random chains have what is special about forks.
+#[test]
+fn some_fetches_fail_and_some_branches_are_opaque() {
+    let (mut failures, mut resolved, mut opaque) = (0, 0, 0);
+    for seed in 0..40 {
+        let mut play = Play::new(seed, 5);
+        (0..20).for_each(|_| play.step());
+        play.fork().flush().unwrap();
+        play.fork().for_each_row(|table, _, value| opaque += u64::from(table == Table::Trie && value[0] == 5));
+        failures += play.base.known().failures;
+        resolved += play.base.known().resolved;
+    }
+    assert!(failures > 50 && resolved > 10 && opaque > 0, "{failures}, {resolved}, {opaque}");
 }
 
 fn compare_block(fork: &dyn View, full: &dyn View, number: BlockNumber) {
