@@ -378,7 +378,7 @@ fn a_fork_shows_the_chain_before_it_also_offline() {
         {
             let online = fork_of(&disk(), Some(upstream(server.url())));
             check(&online, &expected, &reads);
-            check_base(online.base(), &*view, first, &reads.accounts);
+            check_base(&online.base(), &*view, first, &reads.accounts);
             let checked = online.base().contents().check().unwrap();
             assert_eq!((checked.entries, checked.damaged), (online.base().contents().stats().entries, 0));
             let rows = online.view().unwrap().fee_rows(0..=head).unwrap();
@@ -393,7 +393,7 @@ fn a_fork_shows_the_chain_before_it_also_offline() {
         }
         let offline = fork_of(&disk(), None);
         check(&offline, &expected, &reads);
-        check_base(offline.base(), &*view, first, &reads.accounts);
+        check_base(&offline.base(), &*view, first, &reads.accounts);
     }
 }
 
@@ -420,7 +420,7 @@ fn what_was_fetched_is_durable_before_a_block_is_stored() {
             _ => _ = online.switch(head, Vec::new()).unwrap(),
         }
         disk.crash(seed);
-        check_base(fork(&whole, head, &disk.folder(), None).base(), &*view, head, &reads.accounts);
+        check_base(&fork(&whole, head, &disk.folder(), None).base(), &*view, head, &reads.accounts);
     }
 }
 
@@ -576,7 +576,7 @@ fn a_fork_of_the_recorded_chain_shows_what_was_before() {
         let folder = memory();
         let online = fork(&whole, first, &folder, Some(upstream(server.url())));
         check(&online, &expected, &reads);
-        check_base(online.base(), &*view, first, &reads.accounts);
+        check_base(&online.base(), &*view, first, &reads.accounts);
         check(&fork(&whole, first, &folder, None), &expected, &reads);
         println!("block {first} of {head}: {:?}", online.base().contents().stats());
     }
