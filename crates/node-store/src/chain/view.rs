@@ -338,6 +338,8 @@ impl StateView for ChainState<'_> {
         if collecting::lacks_something() {
             return Ok(H256::zero());
         }
+        // Before the lock is taken, because it may take long.
+        state::fetch(&self.chain.rows, None, self.at, changes)?;
         if self.at == self.chain.head.number
             // If the lock is not free, a block is being appended.
             && let Some(mut next) = self.chain.caches.next.try_lock()

@@ -32,6 +32,14 @@ impl ChainVersion {
         self.push(first, bytes, state::NewState { root, ..state::NewState::default() }, false)
     }
 
+    /// Has the base, if there is one, fetch what it must know to append `block` to the head.
+    pub(crate) fn fetch(&self, block: &ExecutedBlock) -> Result<(), StoreError> {
+        match block.header.header.parent_hash == self.head.hash {
+            true => state::fetch(&self.rows, None, self.head.number, &block.changes),
+            false => Ok(()),
+        }
+    }
+
     /// Appends `block` to the head. `bytes` is its encoding.
     pub(crate) fn extend(&mut self, block: &ExecutedBlock, bytes: &BlockBytes) -> Result<(), BackendError> {
         let (reference, parent) = (block.header.block_ref(), self.head);

@@ -14,7 +14,6 @@ use crate::keys::{Key, Table, TrieId};
 use crate::rows::Rows;
 use crate::trie::{self, BaseTrie, Change, NewRow, Planned, Update};
 use crate::values::{AccountRow, encode_word};
-use node_core::backend::BaseState;
 use node_core::state::{AccountChange, StateChanges};
 use node_core::trie::NibblePath;
 use node_types::consensus::EMPTY_ROOT;
@@ -141,8 +140,8 @@ pub(crate) fn apply(
     let mut new = NewState::default();
     let addresses: Vec<&Address> = changes.accounts.keys().collect();
     let hashes = keccak256_all(&addresses);
-    if let (Some(base), Before::Block(at)) = (&rows.base, parent) {
-        fetch(rows, &**base, cache.as_deref_mut(), at, changes, &hashes)?;
+    if let Before::Block(at) = parent {
+        fetch(rows, cache.as_deref_mut(), at, changes)?;
     }
     let mut tries = Vec::new();
     let mut planned = Vec::with_capacity(changes.accounts.len());
@@ -200,18 +199,17 @@ pub(crate) fn apply(
     Ok(new)
 }
 
-/// Fetches what the base must know to apply `changes`, all at once.
-fn fetch(
+/// Has the base, if there is one, fetch what it must know to apply `changes` to the state as of block `at`, all at once.
+pub(crate) fn fetch(
     rows: &Rows,
-    base: &dyn BaseState,
     mut cache: Option<&mut StateParts>,
     at: BlockNumber,
     changes: &StateChanges,
-    hashes: &[H256],
 ) -> Result<(), StoreError> {
+    let Some(base) = &rows.base else { return Ok(()) };
     let mut reads = Vec::new();
-    for ((address, change), hash) in changes.accounts.iter().zip(hashes) {
-        let row = known_account(rows, cache.as_deref_mut(), *hash, at)?;
+    for (address, change) in &changes.accounts {
+        let row = known_account(rows, cache.as_deref_mut(), keccak256(address), at)?;
         let slots = change.storage.keys().filter(|_| !change.clears_storage());
         reads.extend(base::lacking(rows, at, *address, row, slots)?);
     }

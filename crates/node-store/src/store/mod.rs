@@ -392,6 +392,8 @@ impl StateBackend for Store {
     }
 
     fn append_recording(&self, block: ExecutedBlock, writes: &[RecordWrite]) -> Result<(), BackendError> {
+        // Before the chain is locked, because it may take long.
+        self.shared.chain().fetch(&block)?;
         self.shared.change(writes, |chain| append(chain, &block, writes)).map(drop)
     }
 
