@@ -100,6 +100,8 @@ pub(crate) enum CommandError {
     NoForkUrl,
     #[error("a fork cannot be published to a shared store: it does not have the state that it begins with")]
     ForkShared,
+    #[error("{damaged} parts of what was read of the other chain are damaged in {}; a start without --offline reads them again", path.display())]
+    DamagedFork { path: PathBuf, damaged: u64 },
     #[error("a state file cannot be loaded into a fork at its start; send it with anvil_loadState")]
     ForkState,
     #[error(transparent)]
@@ -157,6 +159,8 @@ impl CommandError {
             Self::NoHome | Self::InMemory { .. } | Self::AboveHead { .. } | Self::Genesis { .. } => return true,
             Self::CodeSizeLimit { .. } | Self::NoTxGasLimit => return true,
             Self::NoBlocks { .. } | Self::Tokens { .. } | Self::Tls { .. } | Self::Socket(_) => return true,
+            Self::NoForkUrl | Self::ForkShared | Self::ForkState => return true,
+            Self::Fork(error) => return error.is_mistake(),
             Self::NoFolder { .. } | Self::DataFolder { .. } | Self::Nested { .. } => return true,
             Self::SharedStore { source, .. } => source.as_ref(),
             Self::Dev(DevNodeError::Backend(BackendError::Storage(source))) | Self::Store { source, .. } => {

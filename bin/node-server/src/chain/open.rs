@@ -13,6 +13,7 @@ use node_chain::{Genesis, dev_genesis};
 use node_core::backend::{BackendError, StateBackend, View};
 use node_core::context::Context;
 use node_core::protocol::ChainSpec;
+use node_dev::fork::Fork;
 use node_evm::EvmExecutor;
 use node_store::files::{DiskFolder, Folder, MemoryFolder};
 use node_store::{Options, SharedOptions, Store, StoreError, StoreReader, SyncPolicy};
@@ -405,12 +406,44 @@ fn open_snapshot_with(
         return continued(store, existing, |error| CommandError::shared_store(url, error));
     }
     let path = existing_folder(existing, command)?;
-    continued(Store::open_snapshot(&path, options), existing, |error| CommandError::store(&path, error))
+    let store = match Fork::known_base(&path)? {
+        Some(base) => Store::open_fork_snapshot(&path, Arc::new(base), options),
+        None => Store::open_snapshot(&path, options),
+    };
+    continued(store, existing, |error| CommandError::store(&path, error))
+}
+
+/// Checks what was fetched of the chain that the one in the folder continues, if it is a fork.
+pub(crate) fn check_fetched(chain: &ReadableChain, command: &'static str) -> Result<(), CommandError> {
+    let Some(path) = folder_of(chain, command)? else { return Ok(()) };
+    let Some(base) = Fork::known_base(&path)? else { return Ok(()) };
+    let checked = base.contents().check().map_err(|source| CommandError::Read { path: path.clone(), source })?;
+    match checked.damaged {
+        0 => Ok(()),
+        damaged => Err(CommandError::DamagedFork { path, damaged }),
+    }
+}
+
+/// Copies what was fetched of the chain that the one in the folder continues, if it is a fork.
+pub(crate) fn copy_fetched(chain: &ReadableChain, command: &'static str, dest: &Path) -> Result<(), CommandError> {
+    folder_of(chain, command)?.map_or(Ok(()), |path| Ok(Fork::copy(&path, dest)?))
+}
+
+/// Returns the data folder of a chain; `None` if it is in a shared store.
+fn folder_of(chain: &ReadableChain, command: &'static str) -> Result<Option<PathBuf>, CommandError> {
+    match chain.shared.store {
+        Some(_) => Ok(None),
+        None => existing_folder(&chain.existing, command).map(Some),
+    }
 }
 
 /// Opens the chain in `path` with the options of `chain`.
 pub(crate) fn open_folder(path: &Path, chain: &ExistingChain) -> Result<Store, CommandError> {
-    let store = Store::open_existing(path, store_options(&chain.storage.caches));
+    let options = store_options(&chain.storage.caches);
+    let store = match Fork::known_base(path)? {
+        Some(base) => Store::open_existing_fork(path, Arc::new(base), options),
+        None => Store::open_existing(path, options),
+    };
     continued(store, chain, |error| CommandError::store(path, error))
 }
 

@@ -43,6 +43,9 @@ pub(crate) fn run(options: &BackupOptions) -> Result<(), CommandError> {
         _ if shutdown.context().check().is_err() => CommandError::Interrupted,
         error => error.into(),
     })?;
+    // Releases what was fetched of another chain.
+    drop(store);
+    open::copy_fetched(&options.chain, "backup", dest)?;
     let seconds = report.elapsed().as_secs_f64();
     let shared = if shared_bytes == 0 {
         String::new()

@@ -40,13 +40,15 @@ pub(crate) fn run(options: &VerifyCommandOptions) -> Result<(), CommandError> {
     let json = options.json();
     let shutdown = Shutdown::on_signals()?;
     open::check_runs(&options.inspect.chain, shutdown.context())?;
+    open::check_fetched(&options.inspect.chain, "verify")?;
     let mut store = open::open_snapshot(&options.inspect.chain, "verify", shutdown.context())?;
     let head = store.view()?.head().number;
     if options.from > head {
         return Err(CommandError::AboveHead { option: "--from", block: options.from, head });
     }
     let part = VerifyOptions { from: options.from, sample: options.sample };
-    let mut report = Report::start("verify", json, "verifying".to_owned(), head - options.from + 1);
+    let first = options.from.max(store.view()?.first());
+    let mut report = Report::start("verify", json, "verifying".to_owned(), head - first + 1);
     let verified = store.verify(part, shutdown.context(), &Secp256k1Recovery, |VerifyProgress { blocks, of }| {
         report.bar().set_length(of);
         report.bar().set_position(blocks);

@@ -37,3 +37,14 @@ pub enum OpenForkError {
     #[error("a thread panicked")]
     Panicked,
 }
+
+impl OpenForkError {
+    /// Returns whether the fork cannot be opened with these options at any time.
+    pub fn is_mistake(&self) -> bool {
+        match self {
+            Self::Url(_) | Self::NoUrl | Self::Pending | Self::OtherBlock { .. } | Self::OtherRules => true,
+            Self::BeforeGenesis { .. } | Self::Upstream(_) | Self::Backend(_) | Self::Folder(_) => false,
+            Self::Contents(_) | Self::Record { .. } | Self::Panicked => false,
+        }
+    }
+}

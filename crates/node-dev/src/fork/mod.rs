@@ -113,6 +113,31 @@ impl Fork {
         Ok(Self { spec: record.spec, base, first, network: record.network, options: source.upstream.clone() })
     }
 
+    /// Returns the state that the fork in a data folder begins with, without a server: what was fetched before. Returns `None`
+    /// if there is no fork in the folder.
+    ///
+    /// # Errors
+    /// [`OpenForkError`]. No other process may have opened the fork.
+    pub fn known_base(data_folder: &Path) -> Result<Option<Base>, OpenForkError> {
+        let folder = data_folder.join(FORK_FOLDER);
+        let Some(Record { block, .. }) = Record::read(&folder)? else { return Ok(None) };
+        let contents = Arc::new(DiskFolder::open(&folder)?);
+        Base::open(contents, None, block, ForkOptions::default()).map(Some).map_err(OpenForkError::Contents)
+    }
+
+    /// Copies what the fork in a data folder begins with, and what was fetched of it, to another data folder. Does nothing if
+    /// there is no fork.
+    ///
+    /// # Errors
+    /// [`OpenForkError`]. No other process may have opened the fork.
+    pub fn copy(data_folder: &Path, dest: &Path) -> Result<(), OpenForkError> {
+        let [from, to] = [data_folder, dest].map(|folder| folder.join(FORK_FOLDER));
+        let (Some(base), Some(record)) = (Self::known_base(data_folder)?, Record::read(&from)?) else { return Ok(()) };
+        base.contents().copy_to(&DiskFolder::open(&to)?).map_err(OpenForkError::Contents)?;
+        // Last, because it makes the folder that of a fork.
+        record.write(&to)
+    }
+
     /// Returns the rules with the header of the first block, like a genesis without accounts.
     pub fn genesis(&self) -> Genesis {
         let header = self.first.header.header.clone();
