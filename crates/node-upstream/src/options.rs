@@ -25,7 +25,7 @@ pub struct UpstreamOptions {
     #[cfg_attr(feature = "clap", arg(long, value_name = "COUNT", default_value_t = Self::default().retries))]
     pub retries: u32,
     /// Time limit of each request. Without a unit, in milliseconds
-    #[cfg_attr(feature = "clap", arg(long, value_name = "TIME", value_parser = milliseconds, default_value = values::text(Self::default().timeout)))]
+    #[cfg_attr(feature = "clap", arg(id = "fork_timeout", long = "fork-timeout", visible_alias = "timeout", value_name = "TIME", value_parser = milliseconds, default_value = values::text(Self::default().timeout)))]
     pub timeout: Duration,
     /// Compute units that each URL allows per second, with Alchemy's costs of methods [default: no limit until a URL
     /// refuses a request because of its rate, then 330]
