@@ -74,7 +74,7 @@ pub use codec::Malformed;
 pub use error::StoreError;
 pub use keys::Table;
 pub use store::{
-    Backup, BackupError, BackupProgress, Difference, Options, PublishOptions, Refreshing, RestoreProgress, RowFault,
-    SharedOptions, Stats, Store, StoreReader, SyncPolicy, TableStats, Verified, VerifyOptions, VerifyProgress,
-    check_outside,
+    BASE_FOLDER, Backup, BackupError, BackupProgress, Difference, Options, PublishOptions, Refreshing, RestoreProgress,
+    RowFault, SharedOptions, Stats, Store, StoreReader, SyncPolicy, TableStats, Verified, VerifyOptions,
+    VerifyProgress, check_outside,
 };

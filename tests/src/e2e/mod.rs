@@ -18,6 +18,7 @@ mod events;
 mod examples;
 mod faults;
 mod follow;
+mod fork;
 mod fork_base;
 mod fuzz;
 mod happy;

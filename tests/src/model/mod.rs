@@ -29,7 +29,7 @@ use node_core::edits::{edited_blocks, first_edited_block};
 use node_core::pool::TransactionOrder;
 use node_core::producer::Mining;
 use node_types::{Address, H256, U256};
-use random::Random;
+pub(crate) use random::Random;
 use state::State;
 use std::collections::BTreeSet;
 use std::fmt;

@@ -16,6 +16,7 @@ use node_core::context::Context;
 use node_core::protocol::{ChainSpec, Relaxations};
 use node_evm::Secp256k1Recovery;
 use node_fork::{Base, ForkOptions};
+use node_store::BASE_FOLDER;
 use node_store::files::{DiskFolder, Folder, MemoryFolder};
 use node_types::BlockId;
 use node_upstream::{Upstream, UpstreamOptions};
@@ -72,13 +73,10 @@ pub struct Fork {
     options: UpstreamOptions,
 }
 
-/// The name of the folder with what was fetched, in the data folder of a fork.
-pub const FORK_FOLDER: &str = "fork";
-
 impl Fork {
     /// Returns whether there is a fork in a data folder.
     pub fn exists(data_folder: &Path) -> bool {
-        Record::exists(&data_folder.join(FORK_FOLDER))
+        Record::exists(&data_folder.join(BASE_FOLDER))
     }
 
     /// Opens the beginning of a fork. `data_folder` is the folder of the chain; `None` for a chain in memory. What was fetched
@@ -91,7 +89,7 @@ impl Fork {
             true => None,
             false => Some(Upstream::new(&source.urls, source.upstream.clone())?),
         };
-        let folder = data_folder.map(|folder| folder.join(FORK_FOLDER));
+        let folder = data_folder.map(|folder| folder.join(BASE_FOLDER));
         let recorded = folder.as_deref().map(Record::read).transpose()?.flatten();
         let record = match (&recorded, &upstream) {
             (Some(recorded), _) => continued(recorded, source)?,

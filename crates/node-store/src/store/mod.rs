@@ -25,6 +25,7 @@ pub(crate) use backup::{Failure, Older};
 pub(crate) use manifest::seal as seal_manifest;
 #[cfg(test)]
 pub(crate) use manifest::{Listed, Manifest};
+pub use open::BASE_FOLDER;
 pub use options::{Options, SyncPolicy};
 pub use publish::{PublishOptions, RestoreProgress};
 pub use reader::{Refreshing, SharedOptions, StoreReader};

@@ -46,6 +46,10 @@ const MAX_GENESIS_ACCOUNTS: u32 = 1 << 24;
 /// The folder in which Linux file systems put what they recover. A volume has it from the beginning.
 const LOST_AND_FOUND: &str = "lost+found";
 
+/// The folder in the data folder of a chain that continues another one in which its base may be kept. The store does not use
+/// it, and does not mind it when it creates a chain.
+pub const BASE_FOLDER: &str = "fork";
+
 /// Fails if there is no chain in a folder, or if the folder cannot be read.
 pub(super) fn require_chain(path: &Path) -> Result<(), StoreError> {
     let files = match std::fs::read_dir(path) {
@@ -72,7 +76,7 @@ fn refuse_unlisted_runs(path: &Path) -> Result<(), StoreError> {
 /// of a chain then, but somebody else's, and a chain created there would hide that.
 fn refuse_other_files(names: &[String]) -> Result<(), StoreError> {
     let is_ours = |name: &str| {
-        [LOCK_FILE, PROBE, LOST_AND_FOUND, MARKER_NAME].contains(&name)
+        [LOCK_FILE, PROBE, LOST_AND_FOUND, MARKER_NAME, BASE_FOLDER].contains(&name)
             || wal::is_log_file(name)
             || RunId::of_file_name(name).is_some()
             || manifest::number_of(name).is_some()

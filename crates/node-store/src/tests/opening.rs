@@ -5,7 +5,7 @@ use crate::files::faults::FaultyDisk;
 use crate::journal;
 use crate::store::seal_manifest;
 use crate::wal::WalOptions;
-use crate::{Options, Store, StoreError, SyncPolicy};
+use crate::{BASE_FOLDER, Options, Store, StoreError, SyncPolicy};
 use node_core::backend::suite::{Random, TestChain, check_view};
 use node_core::backend::{BackendError, StateBackend};
 use node_core::sources::Sources;
@@ -50,8 +50,8 @@ fn a_chain_is_not_created_among_other_files() {
         assert_eq!(names(&path), [other], "nothing was created");
         fs::remove_dir_all(&path).unwrap();
     }
-    // A new volume, and what an interrupted start leaves.
-    for name in ["lost+found", "lock", "room"] {
+    // A new volume, what an interrupted start leaves, and where the base of a fork is kept.
+    for name in ["lost+found", "lock", "room", BASE_FOLDER] {
         let path = root.path().join(name);
         fs::create_dir(&path).unwrap();
         fs::create_dir_all(path.join("lost+found")).unwrap();

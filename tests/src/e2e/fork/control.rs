@@ -1,0 +1,164 @@
+//! Control of forks: what tools ask, resets, edits, impersonation, reorganizations.
+
+use super::*;
+use crate::e2e::in_process::serve;
+use node_core::context::Context;
+use node_core::node::TransactionRequest;
+use node_dev::DevNode;
+use node_http::HttpConfig;
+use node_types::{BlockId, U256};
+use std::sync::Arc;
+
+/// 10,000 ether.
+const RICH: &str = "0x21e19e0c9bab2400000";
+
+fn balance(server: &Server, address: &str) -> Value {
+    result(server, "eth_getBalance", json!([address, "latest"]))
+}
+
+fn word(value: u64) -> String {
+    format!("0x{value:064x}")
+}
+
+#[test]
+fn tools_see_the_other_chain() {
+    let folder = tempfile::tempdir().unwrap();
+    let (upstream, _) = World::upstream(folder.path());
+    let first = head(&upstream);
+    let fork = fork(&upstream, ["--fork-retry-backoff", "250"]);
+    result(&fork, "anvil_mine", json!(["0x2"]));
+    let info = result(&fork, "anvil_nodeInfo", json!([]));
+    let expected = json!({"forkUrl": upstream.address(), "forkBlockNumber": first, "forkRetryBackoff": 250});
+    assert_eq!(info["forkConfig"], expected);
+    assert_eq!(info["currentBlockNumber"], first + 2);
+    let metadata = result(&fork, "anvil_metadata", json!([]));
+    let block = result(&upstream, "eth_getBlockByNumber", json!([format!("{first:#x}"), false]));
+    let expected = json!({"chainId": 31337, "forkBlockNumber": first, "forkBlockHash": block["hash"]});
+    assert_eq!(metadata["forkedNetwork"], expected);
+    let plain = result(&upstream, "anvil_nodeInfo", json!([]));
+    assert_eq!(plain["forkConfig"]["forkUrl"], Value::Null);
+    assert!(rpc(&upstream, "anvil_setRpcUrl", json!([fork.url()])).get("error").is_some());
+    let wrong = Server::dev(["--chain-id", "7"]);
+    let (_, text) = failure(&fork, "anvil_setRpcUrl", json!([wrong.url()]));
+    assert!(text.contains("the server has the chain 7"), "{text}");
+    let (_, text) = failure(&fork, "anvil_setRpcUrl", json!([Server::dev(["--timestamp", "5"]).url()]));
+    assert!(text.contains("block"), "{text}");
+    assert_eq!(result(&fork, "anvil_nodeInfo", json!([]))["forkConfig"]["forkUrl"], upstream.address());
+}
+
+#[test]
+fn resets_begin_at_the_first_block_or_at_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let (upstream, mut world) = World::upstream(folder.path());
+    let first = head(&upstream);
+    let fork = fork(&upstream, []);
+    // The upstream has spent some of it.
+    assert_eq!(balance(&fork, &account(7)), RICH);
+    let contract = world.contracts[1].clone();
+    let slot = |block: &str| result(&fork, "eth_getStorageAt", json!([contract, "0x1", block]));
+    let old = slot("latest");
+    result(&fork, "anvil_setStorageAt", json!([contract, word(1), word(99)]));
+    result(&fork, "anvil_mine", json!(["0x3"]));
+    assert_eq!(slot("latest"), word(99));
+    result(&fork, "anvil_reset", json!([]));
+    assert_eq!((head(&fork), slot("latest")), (first, old.clone()));
+    assert_eq!(balance(&fork, &account(7)), RICH);
+
+    // Later blocks of the upstream are seen only after a reset.
+    world.send(&upstream, json!({"to": contract, "data": input(&[(1, 55)]), "gas": "0x4c4b40"}));
+    assert_eq!((head(&fork), slot("latest")), (first, old));
+    result(&fork, "anvil_reset", json!([{"forking": {"jsonRpcUrl": upstream.url()}}]));
+    assert_eq!((head(&fork), slot("latest")), (first + 1, word(55)));
+    assert_eq!(balance(&fork, &account(7)), RICH);
+    result(&fork, "hardhat_reset", json!([{"forking": {"blockNumber": 4}}]));
+    assert_eq!(head(&fork), 4);
+    assert_eq!(result(&fork, "anvil_nodeInfo", json!([]))["forkConfig"]["forkBlockNumber"], 4);
+    assert_eq!(balance(&fork, &account(7)), RICH);
+    result(&fork, "anvil_mine", json!(["0x2"]));
+    let parent = |number: u64| result(&fork, "eth_getBlockByNumber", json!([format!("{number:#x}"), false]));
+    assert_eq!(parent(5)["parentHash"], parent(4)["hash"]);
+
+    // What cannot be done changes nothing.
+    let dead = "http://127.0.0.1:9";
+    for options in [
+        json!({"forking": {"blockNumber": 1_000_000}}),
+        json!({"forking": {"jsonRpcUrl": "nowhere"}}),
+        json!({"forking": {"jsonRpcUrl": Server::dev(["--chain-id", "7"]).url()}}),
+    ] {
+        failure(&fork, "anvil_reset", json!([options]));
+        assert_eq!(head(&fork), 6, "{options}");
+    }
+    assert!(failure(&upstream, "anvil_reset", json!([{"forking": {"jsonRpcUrl": dead}}])).1.contains("fork"));
+}
+
+#[test]
+fn everything_of_the_other_chain_can_be_changed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (upstream, world) = World::upstream(folder.path());
+    let first = head(&upstream);
+    let fork = fork(&upstream, ["--accounts", "2"]);
+    // An account of the other chain, whose key this one does not have.
+    let whale = account(9);
+    let send = json!([{"from": whale, "to": format!("0x{:040x}", 0x77), "value": "0xde0b6b3a7640000"}]);
+    failure(&fork, "eth_sendTransaction", send.clone());
+    result(&fork, "anvil_impersonateAccount", json!([whale]));
+    let hash = result(&fork, "eth_sendTransaction", send);
+    assert_eq!(result(&fork, "eth_getTransactionReceipt", json!([hash]))["status"], "0x1");
+    let nonce = result(&upstream, "eth_getTransactionCount", json!([whale, "latest"]));
+    let expected = format!("{:#x}", number(&nonce) + 1);
+    assert_eq!(result(&fork, "eth_getTransactionCount", json!([whale, "latest"])), expected);
+
+    let contract = &world.contracts[6];
+    let of_first = proof(&fork, contract, first);
+    assert_eq!(of_first, proof(&upstream, contract, first));
+    let snapshot = result(&fork, "evm_snapshot", json!([]));
+    for slot in 0..SLOTS {
+        result(&fork, "anvil_setStorageAt", json!([contract, word(slot), word(slot % 3)]));
+    }
+    result(&fork, "anvil_setCode", json!([contract, "0x5f"]));
+    result(&fork, "anvil_setBalance", json!([contract, "0x9"]));
+    result(&fork, "anvil_mine", json!(["0x2"]));
+    assert_eq!(result(&fork, "eth_getCode", json!([contract, "latest"])), "0x5f");
+    let edited = proof(&fork, contract, first + 3);
+    assert_eq!(edited["balance"], "0x9");
+    assert_eq!(edited["storageProof"][5]["value"], "0x2");
+    assert_eq!(proof(&fork, contract, first), of_first);
+    assert_eq!(result(&fork, "evm_revert", json!([snapshot])), true);
+    assert_eq!(head(&fork), first + 1);
+    assert_eq!(proof(&fork, contract, first + 1), of_first);
+
+    // Down to the first block, and no further.
+    result(&fork, "anvil_mine", json!(["0x3"]));
+    failure(&fork, "anvil_reorg", json!([5, []]));
+    assert_eq!(head(&fork), first + 4);
+    result(&fork, "anvil_reorg", json!([4, []]));
+    assert_eq!(head(&fork), first + 4);
+    assert_eq!(result(&fork, "eth_getTransactionReceipt", json!([hash])), Value::Null);
+    result(&fork, "anvil_rollback", json!([4]));
+    assert_eq!(head(&fork), first);
+    assert_eq!(proof(&fork, contract, first), of_first);
+}
+
+#[test]
+fn a_fork_in_a_test_needs_one_line() {
+    let context = Context::unbounded();
+    let original = DevNode::spawn().unwrap();
+    let [alice, bob] = [0, 1].map(|index| original.accounts()[index].address());
+    let send = |chain: &DevNode, wei: u64| {
+        let request = TransactionRequest { from: alice, to: Some(bob), value: wei.into(), ..Default::default() };
+        chain.send_transaction(&context, request).unwrap();
+    };
+    send(&original, 5);
+    send(&original, 7);
+    let server = serve(Arc::clone(original.node()), HttpConfig::default());
+    let rich = U256::exp10(22);
+    let of_bob = |chain: &DevNode, block| chain.get_balance(&context, bob, block).unwrap();
+    let fork = DevNode::builder().fork(server.url()).at(BlockId::number(1)).spawn().unwrap();
+    assert_eq!(of_bob(&fork, BlockId::number(1)), rich + 5);
+    send(&fork, 9);
+    // It is funded again.
+    assert_eq!(of_bob(&fork, BlockId::latest()), rich + 9);
+    assert_eq!(of_bob(&original, BlockId::latest()), rich + 12);
+    let newest = DevNode::builder().fork(server.url()).spawn().unwrap();
+    assert_eq!(newest.backend().view().unwrap().head().number, 2);
+}
