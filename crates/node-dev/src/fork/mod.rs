@@ -117,7 +117,7 @@ impl Fork {
     /// # Errors
     /// [`OpenForkError`]. No other process may have opened the fork.
     pub fn known_base(data_folder: &Path) -> Result<Option<Base>, OpenForkError> {
-        let folder = data_folder.join(FORK_FOLDER);
+        let folder = data_folder.join(BASE_FOLDER);
         let Some(Record { block, .. }) = Record::read(&folder)? else { return Ok(None) };
         let contents = Arc::new(DiskFolder::open(&folder)?);
         Base::open(contents, None, block, ForkOptions::default()).map(Some).map_err(OpenForkError::Contents)
@@ -129,7 +129,7 @@ impl Fork {
     /// # Errors
     /// [`OpenForkError`]. No other process may have opened the fork.
     pub fn copy(data_folder: &Path, dest: &Path) -> Result<(), OpenForkError> {
-        let [from, to] = [data_folder, dest].map(|folder| folder.join(FORK_FOLDER));
+        let [from, to] = [data_folder, dest].map(|folder| folder.join(BASE_FOLDER));
         let (Some(base), Some(record)) = (Self::known_base(data_folder)?, Record::read(&from)?) else { return Ok(()) };
         base.contents().copy_to(&DiskFolder::open(&to)?).map_err(OpenForkError::Contents)?;
         // Last, because it makes the folder that of a fork.
