@@ -9,6 +9,7 @@ use node_chain::Genesis;
 use node_core::context::Context;
 use node_core::producer::{Producer, ProducerError};
 use node_dev::fork::{Fork, ForkPoint, ForkRules, ForkSource, ForkUrl};
+use node_dev::{Accounts, DevNodeError};
 use node_fork::ForkOptions;
 use node_store::{Options, Store};
 use node_upstream::UpstreamOptions;
@@ -71,6 +72,7 @@ impl ForkArguments {
                 contents_bytes: self.fork_cache_mb.saturating_mul(1 << 20),
                 ..ForkOptions::default()
             },
+            accounts: Accounts::derive(&options.accounts()).map_err(DevNodeError::from)?.addresses().collect(),
             network: self.fork_chain_id,
             chain_id: options.chain.chain_id,
             rules,

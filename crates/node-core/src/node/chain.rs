@@ -61,7 +61,9 @@ impl Node {
     /// minimum.
     fn suggested_tip(&self, snapshot: &RequestView) -> Result<U256, NodeError> {
         let latest = snapshot.latest();
-        let rows = snapshot.view.fee_rows(latest.saturating_sub(SAMPLED_BLOCKS - 1)..=latest)?;
+        // Not blocks before a fork: they are other traffic, and would all have to be fetched.
+        let first = latest.saturating_sub(SAMPLED_BLOCKS - 1).max(snapshot.view.first());
+        let rows = snapshot.view.fee_rows(first..=latest)?;
         let mut medians: Vec<U256> =
             rows.iter().filter_map(|row| row.tips.get(row.tips.len() / 2)).map(|(tip, _)| *tip).collect();
         medians.sort_unstable();

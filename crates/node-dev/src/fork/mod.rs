@@ -11,6 +11,7 @@ pub use point::{ForkPoint, ForkUrl, InvalidForkUrl};
 use crate::Hardfork;
 use node_chain::Genesis;
 use node_chain::genesis::public_network;
+use node_core::backend::{BaseRead, BaseState};
 use node_core::block::ExecutedBlock;
 use node_core::context::Context;
 use node_core::protocol::{ChainSpec, Relaxations};
@@ -18,7 +19,7 @@ use node_evm::Secp256k1Recovery;
 use node_fork::{Base, ForkOptions};
 use node_store::BASE_FOLDER;
 use node_store::files::{DiskFolder, Folder, MemoryFolder};
-use node_types::BlockId;
+use node_types::{Address, BlockId};
 use node_upstream::{Upstream, UpstreamOptions};
 use record::Record;
 use std::collections::BTreeMap;
@@ -38,6 +39,8 @@ pub struct ForkSource {
     pub upstream: UpstreamOptions,
     /// How much is kept.
     pub limits: ForkOptions,
+    /// Accounts that will be read first.
+    pub accounts: Vec<Address>,
     /// The chain id of the other chain. `None` if it is not known.
     pub network: Option<u64>,
     /// The chain id of the fork. `None` for that of the other chain.
@@ -102,7 +105,17 @@ impl Fork {
         };
         let base = Base::open(contents, upstream, record.block.clone(), source.limits.clone())
             .map_err(OpenForkError::Contents)?;
-        let first = node_fork::first_block(&base, Arc::new(Secp256k1Recovery))?;
+        // A folder already has them.
+        let accounts = if recorded.is_none() { &source.accounts[..] } else { &[] };
+        let read = |address: &Address| BaseRead { address: *address, slots: Vec::new() };
+        let reads: Vec<_> = accounts.iter().map(read).collect();
+        // At the same time.
+        let (first, fetched) = thread::scope(|scope| {
+            let fetched = scope.spawn(|| base.fetch(&reads));
+            (node_fork::first_block(&base, Arc::new(Secp256k1Recovery)), fetched.join())
+        });
+        let first = first?;
+        fetched.map_err(|_| OpenForkError::Panicked)??;
         if let Some(folder) = folder.filter(|_| recorded.as_ref() != Some(&record)) {
             // Without the first block, the folder could not be opened offline.
             base.contents().sync().map_err(OpenForkError::Contents)?;

@@ -408,6 +408,7 @@ impl DevNodeBuilder {
             }
             #[cfg(feature = "store")]
             FirstBlock::Fork(source) => {
+                let source = ForkSource { accounts: accounts.addresses().collect(), ..*source };
                 let opened = Fork::open(self.backend.folder(), &source, &Context::unbounded())?;
                 let beginning = (opened.first.clone(), opened.genesis());
                 fork = Some((opened, self.backend.folder().is_some()));
