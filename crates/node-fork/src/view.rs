@@ -136,6 +136,10 @@ impl View for ForkView {
         }
     }
 
+    fn own_transaction_position(&self, hash: H256) -> Result<Option<TransactionPosition>, BackendError> {
+        self.inner.transaction_position(hash)
+    }
+
     fn log_candidates(&self, context: &Context, search: LogSearch<'_>) -> Result<Vec<LogPosition>, BackendError> {
         context.check()?;
         self.check(search.to)?;

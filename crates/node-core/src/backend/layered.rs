@@ -128,6 +128,22 @@ impl LayeredView {
     }
 }
 
+impl LayeredView {
+    /// Returns the position of a transaction in the layers, or the one `below` them.
+    fn position(
+        &self,
+        hash: H256,
+        below: impl FnOnce(&dyn View) -> Result<Option<TransactionPosition>, BackendError>,
+    ) -> Result<Option<TransactionPosition>, BackendError> {
+        for layer in &self.layers {
+            if let Some(index) = layer.body.transactions.iter().position(|transaction| transaction.hash == hash) {
+                return Ok(Some(TransactionPosition { block: layer.header.header.number, index }));
+            }
+        }
+        Ok(below(&*self.base)?.filter(|position| position.block <= self.ancestor))
+    }
+}
+
 impl View for LayeredView {
     fn first(&self) -> BlockNumber {
         self.base.first()
@@ -200,12 +216,11 @@ impl View for LayeredView {
     }
 
     fn transaction_position(&self, hash: H256) -> Result<Option<TransactionPosition>, BackendError> {
-        for layer in &self.layers {
-            if let Some(index) = layer.body.transactions.iter().position(|transaction| transaction.hash == hash) {
-                return Ok(Some(TransactionPosition { block: layer.header.header.number, index }));
-            }
-        }
-        Ok(self.base.transaction_position(hash)?.filter(|position| position.block <= self.ancestor))
+        self.position(hash, |base| base.transaction_position(hash))
+    }
+
+    fn own_transaction_position(&self, hash: H256) -> Result<Option<TransactionPosition>, BackendError> {
+        self.position(hash, |base| base.own_transaction_position(hash))
     }
 
     fn log_candidates(&self, context: &Context, search: LogSearch<'_>) -> Result<Vec<LogPosition>, BackendError> {

@@ -88,6 +88,12 @@ pub trait View: Send + Sync {
     /// Returns the position of a transaction on the canonical chain, or `None` if no canonical block contains it.
     fn transaction_position(&self, hash: H256) -> Result<Option<TransactionPosition>, BackendError>;
 
+    /// Like [`Self::transaction_position`], but never waits for blocks before [`Self::first`], in which a transaction may be
+    /// overlooked.
+    fn own_transaction_position(&self, hash: H256) -> Result<Option<TransactionPosition>, BackendError> {
+        self.transaction_position(hash)
+    }
+
     /// Returns the positions of logs that `search` may be for, ascending.
     ///
     /// The result includes every matching log between `from` and the last returned position. Fewer than `limit`

@@ -61,7 +61,7 @@ pub(super) fn send_transaction(
         NewTransaction::Unsigned(request) => node.add_request(context, request, false)?,
     };
     if let Some(producer) = &node.producer {
-        producer.transactions_changed(Some(hash));
+        producer.transaction_added(hash)?;
     }
     // Sealing a block also makes its transactions durable.
     if node.pool.get(hash).is_some() {

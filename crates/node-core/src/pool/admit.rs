@@ -78,7 +78,7 @@ impl Pool {
         let PooledTransaction { transaction, sidecar } = pooled;
         let signed = sender.is_none();
         let view = self.parts.backend.view()?;
-        if self.contents.read().get(hash).is_some() || view.transaction_position(hash)?.is_some() {
+        if self.contents.read().get(hash).is_some() || view.own_transaction_position(hash)?.is_some() {
             return Ok(None);
         }
         self.catch_up()?;
@@ -162,7 +162,7 @@ impl Pool {
         let victims;
         {
             let contents = self.contents.read();
-            if contents.get(hash).is_some() || view.transaction_position(hash)?.is_some() {
+            if contents.get(hash).is_some() || view.own_transaction_position(hash)?.is_some() {
                 return Ok(false);
             }
             // The head may have changed since the transaction was checked.

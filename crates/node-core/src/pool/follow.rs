@@ -53,7 +53,7 @@ impl Pool {
         for record in self.parts.backend.records(RecordKind::PoolTransaction)? {
             match record::decode(&record) {
                 // The nonce does not always show this, because an edit may have lowered the account's nonce.
-                Ok(transaction) if view.transaction_position(transaction.hash())?.is_some() => {
+                Ok(transaction) if view.own_transaction_position(transaction.hash())?.is_some() => {
                     unusable.push(RecordWrite::Delete(RecordKind::PoolTransaction, record.key));
                 }
                 Ok(transaction) => transactions.push(transaction),
@@ -95,7 +95,7 @@ impl Pool {
                 if returning.len() >= self.limits.transactions {
                     return Ok(returning);
                 }
-                if view.transaction_position(recovered.hash)?.is_some() {
+                if view.own_transaction_position(recovered.hash)?.is_some() {
                     continue;
                 }
                 if let Some((_, reason)) = limited.filter(|(returning, _)| !returning.contains(&recovered.hash)) {
@@ -183,7 +183,7 @@ impl Pool {
                 }
                 let Some(queue) = contents.sender(sender) else { continue };
                 for used in queue.pending().chain(queue.queued()).take_while(|used| used.nonce() < account.nonce) {
-                    if view.transaction_position(used.hash())?.is_some() {
+                    if view.own_transaction_position(used.hash())?.is_some() {
                         mined.insert(used.hash());
                     }
                 }

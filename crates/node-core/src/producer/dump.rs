@@ -158,7 +158,7 @@ impl Producer {
             self.settings.continue_after(&parent);
             self.refresh_pool();
         }
-        self.transactions_changed(None);
+        self.transactions_changed();
         Ok(())
     }
 

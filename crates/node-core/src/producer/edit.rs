@@ -101,7 +101,7 @@ impl Producer {
             })?;
             self.refresh_pool();
         }
-        self.transactions_changed(None);
+        self.transactions_changed();
         Ok(())
     }
 }

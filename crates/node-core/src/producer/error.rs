@@ -114,6 +114,15 @@ fn because_of_states(earliest: Option<BlockNumber>) -> String {
 }
 
 impl ProducerError {
+    /// Returns whether something of the chain that this one continues could not be read.
+    pub(crate) fn is_unreadable(&self) -> bool {
+        matches!(
+            self,
+            Self::Backend(BackendError::Upstream(_))
+                | Self::Execution(ExecutionError::Backend(BackendError::Upstream(_)))
+        )
+    }
+
     /// The highest timestamp that a block may have, in Unix seconds: the limit of JavaScript's dates.
     pub const LAST_TIMESTAMP: u64 = 8_640_000_000_000;
 }

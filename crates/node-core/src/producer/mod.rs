@@ -122,7 +122,7 @@ impl Producer {
         });
         producer.check_start()?;
         producer.switch_mining(mining)?;
-        producer.transactions_changed(None);
+        producer.transactions_changed();
         Ok(producer)
     }
 
@@ -236,14 +236,32 @@ impl Producer {
         Ok(())
     }
 
-    /// Called when the transaction `awaited` has entered the pool, or with `None` when other transactions may have
-    /// become pending.
-    pub(crate) fn transactions_changed(&self, awaited: Option<H256>) {
-        if self.miner.mining().is_instant()
-            && let Err(error) = self.mine_waiting(awaited)
-        {
-            log_failure(&error);
+    /// Called when transactions may have become pending.
+    pub(crate) fn transactions_changed(&self) {
+        self.mine_at_once(None).unwrap_or_else(|error| log_failure(&error));
+    }
+
+    /// Called when a transaction has entered the pool. If it cannot be mined because something of the chain that this one
+    /// continues cannot be read, it leaves the pool again, where it would be in the way of all others.
+    ///
+    /// # Errors
+    /// [`BackendError::Upstream`] in that case, and failures to remove it.
+    pub(crate) fn transaction_added(&self, hash: H256) -> Result<(), ProducerError> {
+        match self.mine_at_once(Some(hash)) {
+            Err(error) if error.is_unreadable() && self.parts.pool.get(hash).is_some() => {
+                self.parts.pool.remove(hash)?;
+                Err(error)
+            }
+            mined => {
+                mined.unwrap_or_else(|error| log_failure(&error));
+                Ok(())
+            }
         }
+    }
+
+    /// Mines what is pending, unless that waits for something else.
+    fn mine_at_once(&self, awaited: Option<H256>) -> Result<(), ProducerError> {
+        if self.miner.mining().is_instant() { self.mine_waiting(awaited) } else { Ok(()) }
     }
 
     /// Runs `change` while no block is being produced.
@@ -327,6 +345,10 @@ impl Producer {
 
     /// Refuses a genesis block that no block can follow.
     fn check_start(&self) -> Result<(), BackendError> {
+        // A fork is useful even if what its next block needs cannot be read.
+        if self.parts.backend.view()?.is_partial() {
+            return Ok(());
+        }
         let head = self.head()?;
         match self.try_empty_block() {
             Err(ExecutionError::Backend(error)) => Err(error),
@@ -513,7 +535,7 @@ impl Producer {
             self.settings.set_gas_limit(gas_limit)?;
             self.refresh_pool();
         }
-        self.transactions_changed(None);
+        self.transactions_changed();
         Ok(())
     }
 

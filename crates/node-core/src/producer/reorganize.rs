@@ -29,7 +29,7 @@ impl Producer {
             let _sealing = context.lock(&self.sealing).map_err(BackendError::from)?;
             self.replace(context, blocks, &[], |_| true)?
         };
-        self.transactions_changed(None);
+        self.transactions_changed();
         Ok(change)
     }
 
@@ -68,7 +68,7 @@ impl Producer {
             let effects = Effects { returning, dropped: Vec::new() };
             self.parts.pool.change_chain(effects, || self.replace(context, blocks, &transactions, |_| false))?
         };
-        self.transactions_changed(None);
+        self.transactions_changed();
         Ok(change)
     }
 
@@ -102,7 +102,7 @@ impl Producer {
                 let of_block = |(_, (block, _)): &(usize, &(u64, _))| *block == number - ancestor;
                 for (index, (_, transaction)) in transactions.iter().enumerate().filter(of_block) {
                     // It may already be mined if the nonce was lowered since.
-                    let mined = view.transaction_position(transaction.hash)?;
+                    let mined = view.own_transaction_position(transaction.hash)?;
                     if let Some(position) = mined {
                         let reason = TransactionError::Other(format!("already known: in block {}", position.block));
                         refused = Some(ProducerError::NotIncluded { index, block: number + 1, reason });
