@@ -171,7 +171,7 @@ class World:
         elif kind < 5:
             self.send(connection, to=f"0x{0x1000 + chance.randrange(1 << 30):040x}", value="0x1")
         elif kind == 5:
-            self.send(connection, to=chance.choice(ACCOUNTS), value="0x7")
+            self.send(connection, to=chance.choice(self.senders), value="0x7")
         else:
             # Some transactions mostly delete.
             deletions = 0.9 if kind < 12 else 0.4

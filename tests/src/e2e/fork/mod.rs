@@ -9,7 +9,9 @@ mod options;
 use crate::model::Random;
 use crate::server::{Response, Server};
 use crate::wallet::accounts;
+use node_chain::genesis::GenesisAccount;
 use node_dev::{AccountOptions, Accounts, DevGenesis};
+use node_types::{Address, keccak256};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
@@ -52,6 +54,10 @@ fn number(value: &Value) -> u64 {
     u64::from_str_radix(value.as_str().unwrap().trim_start_matches("0x"), 16).unwrap()
 }
 
+fn word(value: u64) -> String {
+    format!("0x{value:064x}")
+}
+
 fn head(server: &Server) -> u64 {
     number(&result(server, "eth_blockNumber", json!([])))
 }
@@ -60,10 +66,13 @@ fn account(index: usize) -> String {
     format!("{:#x}", accounts()[index].address())
 }
 
-/// Writes the genesis that funds the accounts, and returns the arguments that specify it.
+/// Writes a genesis that funds the accounts, and returns the arguments that specify it.
 fn genesis(folder: &Path) -> [String; 2] {
     let funded = Accounts::derive(&AccountOptions::default()).unwrap();
-    let genesis = DevGenesis::default().build(funded.addresses()).unwrap();
+    let mut genesis = DevGenesis::default().build(funded.addresses()).unwrap();
+    // So many that a proof does not show the others.
+    let others = (0..1_000u32).map(|n| Address::from(keccak256(n.to_be_bytes())));
+    genesis.alloc.extend(others.map(|address| (address, GenesisAccount { nonce: 1, ..Default::default() })));
     let path = folder.join("genesis.json");
     fs::write(&path, genesis.to_json()).unwrap();
     ["--genesis".to_owned(), path.display().to_string()]
@@ -114,7 +123,7 @@ impl World {
                 self.send(server, json!({"to": to, "value": "0x1"}));
             }
             5 => {
-                let to = account(self.random.below(10) as usize);
+                let to = self.random.pick(&self.senders).clone();
                 self.send(server, json!({"to": to, "value": "0x7"}));
             }
             kind => {
@@ -160,7 +169,7 @@ fn input(pairs: &[(u64, u64)]) -> String {
 }
 
 /// Starts a fork of the chain of `upstream`.
-fn fork<'a>(upstream: &Server, arguments: impl IntoIterator<Item = &'a str>) -> Server {
+fn fork<'a>(upstream: &'a Server, arguments: impl IntoIterator<Item = &'a str>) -> Server {
     Server::dev(["--fork-url", upstream.url()].into_iter().chain(arguments))
 }
 
