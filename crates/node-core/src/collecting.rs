@@ -5,6 +5,7 @@
 //! execution is discarded, and everything that it lacked is fetched together. This is repeated until nothing is lacking.
 
 use crate::backend::{BackendError, BaseRead, BaseState};
+use crate::executor::Call;
 use crate::waiting;
 use node_types::{Address, H256};
 use std::cell::RefCell;
@@ -13,6 +14,10 @@ use std::sync::Arc;
 
 /// Maximum number of executions whose results are discarded. Afterwards, whatever is lacking is fetched when it is read.
 const MAX_ROUNDS: usize = 32;
+
+/// Number of executions that lack something before the state is asked what a call reads. Simple calls lack something twice:
+/// accounts, and then slots.
+const PATIENCE: usize = 2;
 
 /// What one piece of work lacks in one state.
 struct Lacking {
@@ -40,16 +45,34 @@ impl Drop for Restore {
 ///
 /// # Errors
 /// Those of the last run, and failures to fetch what a run lacked.
-pub fn gather<T, E: From<BackendError>>(mut work: impl FnMut() -> Result<T, E>) -> Result<T, E> {
+pub fn gather<T, E: From<BackendError>>(work: impl FnMut() -> Result<T, E>) -> Result<T, E> {
+    gather_for(None, work)
+}
+
+/// Like [`gather`], for work that executes `call`. If that lacks something again and again, because what it reads depends on
+/// what it has read, the state is [asked](BaseState::reads_of) what the call reads.
+///
+/// # Errors
+/// Those of [`gather`].
+pub fn gather_call<T, E: From<BackendError>>(call: &Call, work: impl FnMut() -> Result<T, E>) -> Result<T, E> {
+    gather_for(Some(call), work)
+}
+
+fn gather_for<T, E: From<BackendError>>(call: Option<&Call>, mut work: impl FnMut() -> Result<T, E>) -> Result<T, E> {
     if is_collecting() {
         return work();
     }
-    for _ in 0..MAX_ROUNDS {
+    for round in 0..MAX_ROUNDS {
         let (result, lacking) = collect(&mut work);
         if lacking.is_empty() {
             return result;
         }
-        for Lacking { state, reads, .. } in lacking {
+        for Lacking { state, mut reads, .. } in lacking {
+            if let Some(call) = call.filter(|_| round == PATIENCE) {
+                for BaseRead { address, slots } in state.reads_of(call) {
+                    reads.entry(address).or_default().extend(slots);
+                }
+            }
             let read = |(address, slots): (_, BTreeSet<_>)| BaseRead { address, slots: slots.into_iter().collect() };
             state.fetch(&reads.into_iter().map(read).collect::<Vec<_>>())?;
         }
@@ -157,6 +180,11 @@ mod tests {
             Ok(None)
         }
 
+        fn reads_of(&self, call: &Call) -> Vec<BaseRead> {
+            assert_eq!(call.from, address(7));
+            vec![BaseRead { address: address(1), slots: (0..30).map(slot).collect() }]
+        }
+
         fn resolve(&self, _: Option<Address>, _: &NibblePath, _: H256) -> Result<Bytes, BackendError> {
             Ok(Bytes::new())
         }
@@ -196,6 +224,20 @@ mod tests {
         assert_eq!(gather(work).unwrap(), 15);
         assert_eq!(state.0.lock().fetched.len(), 3);
         assert!(!is_collecting() && !lacks_something());
+    }
+
+    #[test]
+    fn a_call_whose_reads_depend_on_each_other_asks_what_it_reads() {
+        let state = Distant::default();
+        let call = Call { from: address(7), ..Call::default() };
+        let read = gather_call(&call, || {
+            (0..20).try_fold(U256::one(), |slot, _| {
+                state.storage(address(1), H256(slot.to_big_endian())).map(|value| value + 1)
+            })
+        });
+        assert_eq!(read.unwrap(), U256::from(21));
+        // The third time, it asks for all of them.
+        assert_eq!(state.0.lock().fetched.len(), 3);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The port to the state that a chain begins with, if most of it is elsewhere.
 
 use super::BackendError;
+use crate::executor::Call;
 use node_types::consensus::Account;
 use node_types::trie::NibblePath;
 use node_types::{Address, Bytes, H256, U256};
@@ -35,6 +36,12 @@ pub trait BaseState: Send + Sync + Debug {
 
     /// Returns the RLP of the trie node with this hash, or `None` if it is not known. Fetches nothing.
     fn node(&self, hash: H256) -> Result<Option<Bytes>, BackendError>;
+
+    /// Returns what a call probably reads, as somebody says who has the whole state; empty if nobody does. It may be wrong,
+    /// and serves only to fetch things together.
+    fn reads_of(&self, _call: &Call) -> Vec<BaseRead> {
+        Vec::new()
+    }
 
     /// Fetches the trie node with this hash, which is at `position` in the account trie, or in the storage trie of
     /// `account`. Returns its RLP. No key below the position is known, so this may take long, or be impossible.

@@ -1,7 +1,7 @@
 //! Calls and gas estimates.
 
 use super::{Field, Node, NodeError};
-use crate::collecting::gather;
+use crate::collecting::gather_call;
 use crate::context::Context;
 use crate::executor::{Call, CallOutcome, EstimateOutcome};
 use node_types::{BlockId, Bytes};
@@ -10,7 +10,7 @@ pub(super) fn call(node: &Node, context: &Context, call: &Call, block: BlockId) 
     let snapshot = node.snapshot_for(context, block)?;
     let header = snapshot.header(snapshot.state(block, Field::BlockNumber)?)?;
     let context = node.call_context(context);
-    let outcome = gather(|| node.executor.call(&context, &*snapshot.view, &header.header, call))
+    let outcome = gather_call(call, || node.executor.call(&context, &*snapshot.view, &header.header, call))
         .map_err(|error| NodeError::of_call(error, &context))?;
     node.observed(call, block);
     match outcome {
@@ -45,7 +45,7 @@ impl Node {
         let snapshot = self.snapshot_for(context, block)?;
         let header = snapshot.header(snapshot.state(block, Field::BlockNumber)?)?;
         let context = self.call_context(context);
-        gather(|| self.executor.estimate(&context, &*snapshot.view, &header.header, call))
+        gather_call(call, || self.executor.estimate(&context, &*snapshot.view, &header.header, call))
             .map_err(|error| NodeError::of_call(error, &context))
     }
 

@@ -4,7 +4,7 @@ use super::resolve::RequestView;
 use super::{Field, Node, NodeError};
 use crate::backend::View;
 use crate::block::{BlockRef, Body, SealedHeader};
-use crate::collecting::gather;
+use crate::collecting::{gather, gather_call};
 use crate::context::{Context, Interrupted};
 use crate::edits::as_edited;
 use crate::executor::{AccessListOutcome, BlockExecution, Call, TraceError, TracerJson, Tracing, WriteTrace};
@@ -129,7 +129,7 @@ pub(super) fn trace_call(
     let Some(index) = index else {
         let header = snapshot.header(snapshot.state(block, Field::BlockNumber)?)?;
         let start = out.len();
-        let trace = gather(|| {
+        let trace = gather_call(call, || {
             out.truncate(start);
             node.executor.trace_call(&context, &*snapshot.view, &header.header, call, &tracing, out)
         });
@@ -158,7 +158,7 @@ pub(super) fn create_access_list(
         return Err(NodeError::invalid(Field::BlockNumber, message));
     }
     let context = node.call_context(context);
-    gather(|| node.executor.access_list(&context, &*snapshot.view, &header.header, call))
+    gather_call(call, || node.executor.access_list(&context, &*snapshot.view, &header.header, call))
         .map_err(|error| NodeError::of_call(error, &context))
 }
 

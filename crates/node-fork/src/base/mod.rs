@@ -1,5 +1,6 @@
 //! The state as of a block of another chain.
 
+mod access;
 mod decoded;
 mod fetch;
 mod resolve;
@@ -11,6 +12,7 @@ use crate::options::ForkOptions;
 use decoded::Decoded;
 use node_core::backend::{BackendError, BaseRead, BaseState};
 use node_core::collecting::record;
+use node_core::executor::Call;
 use node_core::trie::{Found, MalformedNode, find};
 use node_store::files::Folder;
 use node_types::consensus::{Account, EMPTY_ROOT};
@@ -21,6 +23,7 @@ use parking_lot::{Mutex, RwLock};
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// The state as of a block of another chain: what was fetched of it, and the upstream that has the rest.
 ///
@@ -64,6 +67,8 @@ struct Source {
     /// `None` if the fork is offline.
     upstream: RwLock<Option<Upstream>>,
     options: ForkOptions,
+    /// Whether the upstream does not say what calls read.
+    lists_no_reads: AtomicBool,
     /// Accounts with code that were read, by the hashes of their codes.
     owners: Mutex<HashMap<H256, Address>>,
     /// Hashes of codes that collected work has read and that are not known.
@@ -90,8 +95,14 @@ impl Base {
     pub fn new(contents: Arc<Contents>, upstream: Option<Upstream>, block: HashedHeader, options: ForkOptions) -> Self {
         let decoded = Some(Decoded::new(options.state_bytes));
         let upstream = RwLock::new(upstream);
-        let source =
-            Arc::new(Source { contents, upstream, options, owners: Mutex::default(), wanted_codes: Mutex::default() });
+        let source = Arc::new(Source {
+            contents,
+            upstream,
+            options,
+            lists_no_reads: AtomicBool::default(),
+            owners: Mutex::default(),
+            wanted_codes: Mutex::default(),
+        });
         Self(Arc::new(Inner { source, block, decoded }))
     }
 
@@ -278,6 +289,10 @@ impl BaseState for Base {
 
     fn node(&self, hash: H256) -> Result<Option<Bytes>, BackendError> {
         self.contents().get(Kind::Node, hash).map_err(storage)
+    }
+
+    fn reads_of(&self, call: &Call) -> Vec<BaseRead> {
+        self.ask_reads_of(call)
     }
 
     fn resolve(&self, account: Option<Address>, position: &NibblePath, hash: H256) -> Result<Bytes, BackendError> {

@@ -4,12 +4,13 @@ use super::server::{Server, upstream};
 use crate::{Base, ForkError, ForkOptions, Needed};
 use node_core::backend::suite::Random;
 use node_core::backend::{BackendError, BaseRead, BaseState, MemoryBackend, StateBackend};
+use node_core::executor::Call;
 use node_core::{collecting, remote, waiting};
 use node_store::files::{Folder, MemoryFolder};
 use node_types::consensus::EMPTY_ROOT;
 use node_types::{Address, H256, KECCAK_EMPTY, U256};
 use node_upstream::{HashedHeader, Upstream, UpstreamError};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -288,4 +289,31 @@ fn the_empty_state_needs_nothing() {
     let base = Base::open(memory(), None, HashedHeader::new(header), ForkOptions::default()).unwrap();
     assert_eq!(base.account(Address::repeat_byte(1)).unwrap(), None);
     assert_eq!(base.storage(Address::repeat_byte(1), H256::zero()).unwrap(), U256::zero());
+}
+
+#[test]
+fn an_upstream_says_what_a_call_reads_or_is_not_asked_again() {
+    let world = world(5);
+    let [first, second] =
+        [1, 2].map(|n| BaseRead { address: Address::repeat_byte(n), slots: vec![H256::repeat_byte(n)] });
+    let item = |read: &BaseRead| json!({"address": format!("{:#x}", read.address), "storageKeys": [format!("{:#x}", read.slots[0])]});
+    let list = json!({"accessList": [item(&first), item(&second)], "gasUsed": "0x1", "error": "reverted"});
+    let listing = Server::start(move |request| {
+        assert_eq!(request["method"], "eth_createAccessList");
+        assert_eq!(request["params"][0]["input"], "0x07");
+        assert_eq!(request["params"][1], "0x14");
+        Ok(list.clone())
+    });
+    let call = Call { to: Some(Address::repeat_byte(1)), input: vec![7].into(), ..Call::default() };
+    let base = world.base(20, &memory(), Some(listing.upstream()));
+    assert_eq!(base.reads_of(&call), [first, second]);
+    // One does not have the method, and what the other returns is no list.
+    for server in [Server::of(&world.chain, |_, _| {}), Server::start(|_| Ok(json!({"accessList": 7})))] {
+        let base = world.base(20, &memory(), Some(server.upstream()));
+        for _ in 0..2 {
+            assert_eq!(base.reads_of(&call), []);
+        }
+        assert_eq!(server.messages().len(), 1);
+    }
+    assert_eq!(world.base(20, &memory(), None).reads_of(&call), []);
 }
