@@ -135,6 +135,7 @@ pub(crate) fn recorded_genesis(folder: &Path, caches: &CacheOptions) -> Result<O
     // The log remains as it is, in case the chain will be published.
     let options = Options { publish: true, ..store_options(caches) };
     let store = Store::open_existing(folder, options).map_err(failed)?;
+    log_removed(&store, folder);
     genesis_of(&store).map_err(failed)
 }
 
@@ -270,6 +271,15 @@ pub(crate) fn create_store(
         Ok(store)
     };
     let store = open().map_err(|error| CommandError::store(path, error))?;
+    log_removed(&store, path);
+    if let Some(target) = target {
+        publish::publish(&store, path, target, context)?;
+    }
+    Ok(store)
+}
+
+/// Logs how many changes the store has removed when it was opened, because they had been refused.
+fn log_removed(store: &Store, path: &Path) {
     let removed = store.removed_refused();
     if removed > 0 {
         tracing::warn!(
@@ -278,10 +288,6 @@ pub(crate) fn create_store(
             path.display()
         );
     }
-    if let Some(target) = target {
-        publish::publish(&store, path, target, context)?;
-    }
-    Ok(store)
 }
 
 /// Opens the chain in a folder for reading, while another process may write it. Returns it with its genesis: that of

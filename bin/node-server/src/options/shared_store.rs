@@ -5,7 +5,7 @@ use clap::Args;
 use node_core::values;
 use node_store::Store;
 use node_store::shared::{self, Objects};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -73,6 +73,14 @@ pub(crate) fn check_apart(url: &str, path: &Path) -> Result<(), CommandError> {
 /// Returns the absolute path without the symbolic links of the part that exists.
 fn resolved(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    // Where a folder does not exist, `..` leads back from it.
+    let path = path.components().fold(PathBuf::new(), |mut folded, component| {
+        match component {
+            Component::ParentDir if !folded.exists() => drop(folded.pop()),
+            component => folded.push(component),
+        }
+        folded
+    });
     let existing = path.ancestors().find_map(|ancestor| Some((ancestor, ancestor.canonicalize().ok()?)));
     let resolved = existing.and_then(|(ancestor, real)| Some(real.join(path.strip_prefix(ancestor).ok()?)));
     resolved.unwrap_or(path)
@@ -92,9 +100,14 @@ mod tests {
             let url = format!("file://{}", root.join(store).display());
             check_apart(&url, &root.join(path)).is_ok()
         };
-        for (store, path) in
-            [("data", "data"), ("data/store/a", "data"), ("a", "a/b/c"), ("link/store", "data"), ("data", "link/sub/x")]
-        {
+        for (store, path) in [
+            ("none/../data/x", "data"),
+            ("data", "data"),
+            ("data/store/a", "data"),
+            ("a", "a/b/c"),
+            ("link/store", "data"),
+            ("data", "link/sub/x"),
+        ] {
             assert!(!check(store, path), "{store} {path}");
         }
         for (store, path) in [("store", "data"), ("data-store", "data"), ("link", "other"), ("data/a", "data/b")] {

@@ -173,7 +173,10 @@ impl NodeBuilder {
             clock: clock.clone(),
         };
         let pool = Arc::new(Pool::open(pool_parts, self.pool_limits)?);
-        backend.subscribe(Arc::new(Arc::downgrade(&pool)));
+        if !self.is_read_only {
+            // Otherwise transactions of removed blocks return to the pool of the process that writes the chain.
+            backend.subscribe(Arc::new(Arc::downgrade(&pool)));
+        }
         // Subscribed after the pool, so that listeners see the pool as of the new head.
         let head_listeners = Arc::new(Listeners::<dyn HeadListener>::default());
         backend.subscribe(head_listeners.clone());

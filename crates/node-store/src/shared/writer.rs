@@ -249,6 +249,18 @@ impl Writer {
         self.last.end().previous()
     }
 
+    /// Checks that the last object of the log is still there: if it is not, the store is an older copy of this one.
+    ///
+    /// # Errors
+    /// [`SharedError::Vanished`] if it is not, and if the medium fails.
+    pub fn check_last(&self) -> Result<(), SharedError> {
+        let number = self.last.number;
+        match self.objects.size(&number.object())? {
+            Some(_) => Ok(()),
+            None => Err(SharedError::Vanished(number)),
+        }
+    }
+
     /// Returns the position after the last object of the log.
     pub fn position(&self) -> Position {
         self.last.position()
@@ -290,6 +302,14 @@ impl Writer {
     /// If the medium fails.
     pub fn is_claimed(&self) -> Result<bool, SharedError> {
         Ok(self.objects.size(&self.epoch.claim())?.is_some())
+    }
+
+    /// Returns whether another server has created the next object of the log.
+    ///
+    /// # Errors
+    /// If the medium fails.
+    pub fn was_followed(&self) -> Result<bool, SharedError> {
+        Ok(self.objects.size(&self.last.number.next().object())?.is_some())
     }
 
     /// Forgets that a server wanted to become the writer. It may no longer exist, and otherwise asks again.

@@ -141,6 +141,7 @@ impl Publication {
         };
         if is_due {
             self.witness.check(&*self.objects)?;
+            self.writer.lock().check_last()?;
             *checked = Instant::now();
         }
         committed
@@ -151,8 +152,18 @@ impl Publication {
         // If this fails, the next commit probably does, too, and is repeated.
         let is_claimed = self.writer.lock().is_claimed().unwrap_or(false);
         if is_claimed {
-            let (mut state, until) = (self.state.lock(), Instant::now() + YIELD);
-            while state.end.is_none() && !state.closing && !self.entries.wait_until(&mut state, until).timed_out() {}
+            let until = Instant::now() + YIELD;
+            self.state.lock().yields = true;
+            // Whoever wants to become the writer creates the next object of the log, which ends this pause.
+            while Instant::now() < until && !self.writer.lock().was_followed().unwrap_or(false) {
+                let mut state = self.state.lock();
+                if state.end.is_some() || state.closing {
+                    break;
+                }
+                self.entries.wait_for(&mut state, YIELD / 50);
+            }
+            self.state.lock().yields = false;
+            self.progress.notify_all();
         }
         is_claimed
     }

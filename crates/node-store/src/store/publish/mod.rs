@@ -140,6 +140,8 @@ struct State {
     end: Option<End>,
     /// Whether publishing ends as soon as all durable entries are published.
     closing: bool,
+    /// Whether nothing is published for a moment, so that another server can become the writer.
+    yields: bool,
     /// When publishing must have ended, because the process should.
     deadline: Option<Instant>,
     /// Whether a change was refused whose entry is in the log, so that memory lacks it.
@@ -345,12 +347,13 @@ impl Publication {
         state.end
     }
 
-    /// Waits as long as too much is not published. A first upload of runs is not waited for.
+    /// Waits as long as too much is not published, or nothing is published because another server becomes the writer, which
+    /// would then lack the change. A first upload of runs is not waited for.
     pub(super) fn wait_for_room(&self, log: &Wal) {
         let synced = log.synced_bytes();
         let mut state = self.state.lock();
         while !state.needs_runs
-            && state.lag_bytes(synced) > self.options.max_unpublished
+            && (state.yields || state.lag_bytes(synced) > self.options.max_unpublished)
             && self.ended(&mut state).is_none()
         {
             self.progress.wait_for(&mut state, CHECK);
