@@ -189,3 +189,21 @@ fn a_reader_reports_that_its_folder_is_gone() {
         assert!(output.status.code() == Some(status) && text.contains(named), "{arguments:?}: {text}");
     }
 }
+
+#[test]
+fn transactions_of_removed_blocks_do_not_return_to_a_reader() {
+    let root = tempfile::tempdir().unwrap();
+    let path = text(&root.path().join("data"));
+    let writer = Server::dev(["--data-dir", &path]);
+    let reader = Server::start(["--data-dir", &path, "--read-only"]);
+    let sender = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
+    let sent = call(&writer, "eth_sendTransaction", json!([{"from": sender, "to": sender}]));
+    let hash = sent["result"].as_str().unwrap();
+    wait_for_head(&reader, 1);
+    assert!(call(&reader, "eth_getTransactionByHash", json!([hash]))["result"].is_object());
+    call(&writer, "anvil_rollback", json!([1]));
+    wait_for_head(&reader, 0);
+    assert_eq!(call(&writer, "eth_getTransactionByHash", json!([hash]))["result"], Value::Null);
+    assert_eq!(call(&reader, "eth_getTransactionByHash", json!([hash]))["result"], Value::Null);
+    assert_eq!(call(&reader, "eth_getTransactionCount", json!([sender, "pending"]))["result"], "0x0");
+}

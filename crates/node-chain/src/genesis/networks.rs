@@ -23,11 +23,14 @@ mod tests {
     use node_core::protocol::fork_id::fork_id;
     use node_types::H256;
 
+    /// Number and timestamp of a block, and the checksum of the forks until then.
+    type Expected = (u64, u64, &'static str);
+
     #[test]
     fn fork_identifiers_are_those_of_the_networks() {
         // Name, chain id, hash of the genesis block, and the last forks: the number or time of a block under their rules,
         // with the checksum that other nodes announce (EIP-2124), into which every earlier fork enters.
-        let networks: [(&str, u64, &str, &[(u64, u64, &str)]); 4] = [
+        let networks: [(&str, u64, &str, &[Expected]); 4] = [
             (
                 "mainnet",
                 1,

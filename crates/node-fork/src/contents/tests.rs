@@ -5,7 +5,6 @@ use crate::history::{encode_block, encode_receipts};
 use node_core::backend::suite::Random;
 use node_store::files::faults::FaultyDisk;
 use node_store::files::{DiskFolder, MemoryFolder};
-use std::time::Instant;
 
 fn options() -> ForkOptions {
     ForkOptions::default()
@@ -217,24 +216,4 @@ fn failed_writes_and_syncs_lose_nothing_that_was_promised() {
     assert!(contents.sync().is_err());
     // The operating system may report success now, although the bytes are lost.
     assert!(contents.sync().is_err());
-}
-
-#[test]
-#[ignore = "measures time: run it alone, with --release"]
-fn many_entries_are_opened_quickly() {
-    let temporary = tempfile::tempdir().unwrap();
-    let open = || Contents::open(Arc::new(DiskFolder::open(temporary.path()).unwrap()), &options()).unwrap();
-    let contents = open();
-    for start in 0..100 {
-        let node = |n: u64| {
-            let bytes = n.to_be_bytes().repeat(40);
-            (Kind::Node, keccak256(&bytes), bytes.into())
-        };
-        contents.add((start * 1_000..(start + 1) * 1_000).map(node).collect());
-    }
-    drop(contents);
-    let start = Instant::now();
-    let contents = open();
-    println!("{:?} for {:?}", start.elapsed(), contents.stats());
-    assert!(start.elapsed().as_millis() < 300);
 }
