@@ -354,7 +354,7 @@ fn what_waits_for_a_store_ends_on_a_signal() {
 fn a_store_within_a_folder_of_the_server_is_refused() {
     let place = Place::new();
     let path = |name: &str| place.path(name);
-    let first = place.dev("data", "--publish", &[]);
+    let first = place.dev("data", "--publish", &["--publish-sync"]);
     assert!(send(&first)["result"].is_string());
     first.end("TERM");
     symlink(path("data"), path("link")).unwrap();

@@ -58,6 +58,7 @@ fn sample(row: &Row) -> String {
         ("base-path", "/node"),
         ("writer", "http://node:8545"),
         ("store", "file:///some/store"),
+        ("fork-header", "Some-Name: a value"),
         ("trusted-proxies", "10.0.0.0/8"),
         ("public-url", "https://node.example"),
         ("mnemonic", "legal winner thank year wave sausage worth useful legal winner thank yellow"),
