@@ -84,7 +84,7 @@ pub(crate) fn run(options: &VerifyCommandOptions) -> Result<(), CommandError> {
             count => format!("; {count} edits are pending for the next block"),
         };
         let noun = if blocks == 1 { "block" } else { "blocks" };
-        let correct = if blocks > head.number {
+        let correct = if blocks > head.number - store.view()?.first() {
             "all rows are correct"
         } else {
             "their rows are correct; other blocks, and rows that belong to no block, were not checked"
