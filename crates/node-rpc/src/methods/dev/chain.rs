@@ -174,11 +174,12 @@ pub(super) fn methods() -> Vec<Method> {
             |scope, (options,): (Option<Object<ResetOptions>>,)| match options
                 .and_then(|Object(options)| options.forking)
             {
-                Some(Forking { json_rpc_url, block_number }) => {
+                // viem sends an object without either.
+                Some(Forking { json_rpc_url, block_number }) if json_rpc_url.is_some() || block_number.is_some() => {
                     let block = block_number.map(|number| number.0);
                     Ok(scope.node.fork_again(scope.context, json_rpc_url.as_deref(), block).map(drop)?)
                 }
-                None => scope.control()?.reset().map(drop).map_err(RpcError::from),
+                _ => scope.control()?.reset().map(drop).map_err(RpcError::from),
             },
         ),
         named(
