@@ -36,6 +36,13 @@ impl HashedHeader {
     pub fn header(&self) -> &Header {
         &self.header
     }
+
+    /// Returns whether the block consists of its header: it has no transactions, ommers or withdrawals.
+    pub fn is_whole_block(&self) -> bool {
+        let Header { transactions_root, ommers_hash, withdrawals_root, .. } = self.header;
+        let has_withdrawals = withdrawals_root.is_some_and(|root| root != EMPTY_ROOT);
+        transactions_root == EMPTY_ROOT && ommers_hash == EMPTY_OMMERS_HASH && !has_withdrawals
+    }
 }
 
 impl Upstream {
@@ -87,9 +94,8 @@ impl Upstream {
     /// # Errors
     /// [`UpstreamError::Unsupported`] if it has a transaction of an unknown type.
     pub fn block(&self, context: &Context, header: &HashedHeader) -> Result<Block, UpstreamError> {
-        let Header { transactions_root, ommers_hash, withdrawals_root, .. } = header.header;
-        let has_withdrawals = withdrawals_root.is_some_and(|root| root != EMPTY_ROOT);
-        if transactions_root == EMPTY_ROOT && ommers_hash == EMPTY_OMMERS_HASH && !has_withdrawals {
+        let Header { ommers_hash, withdrawals_root, .. } = header.header;
+        if header.is_whole_block() {
             let withdrawals = withdrawals_root.map(|_| Vec::new());
             return Ok(Block { header: header.header.clone(), withdrawals, ..Block::default() });
         }

@@ -76,6 +76,20 @@ impl LayeredView {
         Self { floor, ..self }
     }
 
+    /// Returns the position of a transaction in the layers, or the one `below` them.
+    fn position(
+        &self,
+        hash: H256,
+        below: impl FnOnce(&dyn View) -> Result<Option<TransactionPosition>, BackendError>,
+    ) -> Result<Option<TransactionPosition>, BackendError> {
+        for layer in &self.layers {
+            if let Some(index) = layer.body.transactions.iter().position(|transaction| transaction.hash == hash) {
+                return Ok(Some(TransactionPosition { block: layer.header.header.number, index }));
+            }
+        }
+        Ok(below(&*self.base)?.filter(|position| position.block <= self.ancestor))
+    }
+
     fn layer(&self, number: BlockNumber) -> Option<&ExecutedBlock> {
         let above = number.checked_sub(self.ancestor)?.checked_sub(1)?;
         self.layers.get(usize::try_from(above).ok()?)
@@ -125,22 +139,6 @@ impl LayeredView {
     /// Returns an error for blocks above the head.
     fn check(&self, number: BlockNumber) -> Result<(), BackendError> {
         if number > self.head.number { Err(BackendError::UnknownBlock(number)) } else { Ok(()) }
-    }
-}
-
-impl LayeredView {
-    /// Returns the position of a transaction in the layers, or the one `below` them.
-    fn position(
-        &self,
-        hash: H256,
-        below: impl FnOnce(&dyn View) -> Result<Option<TransactionPosition>, BackendError>,
-    ) -> Result<Option<TransactionPosition>, BackendError> {
-        for layer in &self.layers {
-            if let Some(index) = layer.body.transactions.iter().position(|transaction| transaction.hash == hash) {
-                return Ok(Some(TransactionPosition { block: layer.header.header.number, index }));
-            }
-        }
-        Ok(below(&*self.base)?.filter(|position| position.block <= self.ancestor))
     }
 }
 

@@ -12,7 +12,7 @@ use std::str::FromStr;
 pub enum ForkPoint {
     /// The block with this number, hash or tag.
     Block(BlockId),
-    /// The block so many blocks before the newest one.
+    /// The block this many blocks before the newest one.
     Back(u64),
 }
 

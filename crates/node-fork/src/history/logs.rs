@@ -174,7 +174,7 @@ impl History {
         Ok(())
     }
 
-    /// Returns the numbers in a content, none if it is not known.
+    /// Returns the numbers that were kept under a key, or no numbers if the key is not known.
     fn numbers(&self, key: H256) -> Result<Vec<u64>, BackendError> {
         let bytes = self.base.contents().get(Kind::ClaimedLogs, key).map_err(storage)?.unwrap_or_default();
         Ok(bytes.as_chunks().0.iter().map(|number| u64::from_be_bytes(*number)).collect())

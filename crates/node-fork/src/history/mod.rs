@@ -19,7 +19,7 @@ use encoding::{SizedBody, decode_block, decode_receipts};
 use node_core::backend::{BackendError, CacheUse};
 use node_core::block::{Body, ExecutedBlock, RecoveredTransaction, SealedHeader};
 use node_core::crypto::{SenderRecovery, SignatureError};
-use node_types::consensus::{Block, EMPTY_OMMERS_HASH, EMPTY_ROOT, Header, Receipt, Transaction};
+use node_types::consensus::{Block, EMPTY_ROOT, Receipt, Transaction};
 use node_types::wire::{Data, Quantity256};
 use node_types::{Address, BlockNumber, Bytes, H256, U256};
 use node_upstream::{HashedHeader, UpstreamError};
@@ -266,7 +266,7 @@ impl History {
         let known = self.base.contents().get(Kind::Block, hash).map_err(storage)?;
         let SizedBody { body, size } = match known {
             Some(bytes) => decode_block(&bytes).map_err(storage)?.1,
-            None if is_empty(header.header()) => {
+            None if header.is_whole_block() => {
                 let body =
                     Body { withdrawals: header.header().withdrawals_root.map(|_| Vec::new()), ..Body::default() };
                 SizedBody { size: body.with_header(header.header()).encoded_len() as u64, body }
@@ -366,13 +366,6 @@ pub fn first_block(base: &Base, recovery: Arc<dyn SenderRecovery>) -> Result<Exe
 #[derive(Debug, thiserror::Error)]
 #[error("what was fetched cannot be decoded")]
 struct Undecodable;
-
-/// Returns whether a block consists of its header.
-fn is_empty(header: &Header) -> bool {
-    let Header { transactions_root, ommers_hash, withdrawals_root, .. } = header;
-    let has_withdrawals = withdrawals_root.is_some_and(|root| root != EMPTY_ROOT);
-    *transactions_root == EMPTY_ROOT && *ommers_hash == EMPTY_OMMERS_HASH && !has_withdrawals
-}
 
 /// Converts the absence of something to `None`.
 fn optional<T>(read: Result<T, UpstreamError>) -> Result<Option<T>, UpstreamError> {

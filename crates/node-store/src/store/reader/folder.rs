@@ -131,7 +131,7 @@ impl FolderSource {
         while let Some(entry) = log.read(&*self.folder, through)? {
             newer.apply(&entry.payload)?;
             count += 1;
-            // A chain that was just read from runs may still lag behind the visible one.
+            // A chain that was just read from runs can be older than the visible one.
             if count % STEP == 0 && newer.chain.head.number > head {
                 newer.publish(visible)?;
             }

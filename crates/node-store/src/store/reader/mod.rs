@@ -162,7 +162,7 @@ impl StoreReader {
         match &refreshed {
             Ok(()) => (looks.complete, looks.failure, looks.is_counted) = (begun, None, false),
             Err(error) => {
-                // A failed look is repeated until one succeeds. That is one failure, or none if it succeeds soon.
+                // A failed refresh is retried until it succeeds. All of its retries count as one failure, or as none if one soon succeeds.
                 let is_stale = looks.complete.elapsed() > STALE;
                 looks.failures += u64::from(is_stale && !looks.is_counted);
                 looks.is_counted |= is_stale;
