@@ -1,7 +1,7 @@
 //! The chain as the model sees it: the content and the effects of each block.
 
 use super::filters::Filter;
-use super::pool::{Pool, Status, Waiting};
+use super::pool::{Pool, Status, Waiting, may_not_sign};
 use super::state::{Outcome, State};
 use super::transaction::Sent;
 use crate::oracle::{self, Departures};
@@ -270,15 +270,11 @@ impl Model {
             let body = sent.body();
             let count = body.blob_versioned_hashes().len() as u64;
             let account = state.account(sent.sender);
-            let has_own_code = matches!(
-                super::code::behaviour(&account.code),
-                super::code::Behaviour::Store | super::code::Behaviour::Fail
-            );
             let refused = body.gas_limit() > header.gas_limit - gas
                 || blobs + count > BlobParams::bpo2().max_blob_count
                 || account.nonce != body.nonce()
                 || sent.cost().is_none_or(|cost| cost > account.balance)
-                || (has_own_code && !sent.unsigned);
+                || may_not_sign(&sent, &account);
             if refused {
                 run.clear();
                 continue;
@@ -404,6 +400,7 @@ impl Model {
         for (sent, has_blobs) in returning {
             self.pool.add_again(sent, &self.state, has_blobs);
         }
+        self.pool.drop_signed(&self.state);
         self.pool.enforce(&self.state);
     }
 

@@ -188,6 +188,15 @@ impl Pool {
         }
     }
 
+    /// Drops the signed transactions of senders that have become contracts (EIP-3607).
+    pub(super) fn drop_signed(&mut self, state: &State) {
+        let all: Vec<_> = self.all().map(|waiting| waiting.sent.clone()).collect();
+        for sent in all.into_iter().filter(|sent| may_not_sign(sent, &state.account(sent.sender))) {
+            let reason = TransactionError::SenderHasCode(sent.sender);
+            self.drop(sent.sender, sent.body().nonce(), DropReason::Invalid(reason.into()));
+        }
+    }
+
     /// Drops queued transactions above the limit of an account.
     pub(super) fn enforce(&mut self, state: &State) {
         for sender in self.senders() {
@@ -246,8 +255,7 @@ impl Pool {
         if nonce < account.nonce {
             reasons.push(TransactionError::NonceTooLow { got: nonce, expected: account.nonce }.into());
         }
-        let behaviour = code::behaviour(&account.code);
-        if !sent.unsigned && !matches!(behaviour, Behaviour::Nothing | Behaviour::Delegate(_)) {
+        if may_not_sign(sent, &account) {
             reasons.push(TransactionError::SenderHasCode(sender).into());
         }
         let pending = self.pending(sender, &account);
@@ -260,7 +268,7 @@ impl Pool {
         }
         // An account with a delegation, or an authorization in the pool, may have only one transaction, the next one.
         let about_to = self.all().any(|waiting| waiting.binding.contains(&sender));
-        if matches!(behaviour, Behaviour::Delegate(_)) || about_to {
+        if matches!(code::behaviour(&account.code), Behaviour::Delegate(_)) || about_to {
             if pending.is_empty() {
                 if nonce != account.nonce {
                     reasons.push(PoolError::DelegatedOutOfOrder { sender, got: nonce, expected: account.nonce });
@@ -292,6 +300,11 @@ fn binding(sent: &Sent, state: &State) -> Vec<Address> {
             && authorization.nonce >= state.account(**signer).nonce
     });
     can_come.map(|(_, signer)| *signer).collect()
+}
+
+/// Whether a transaction is signed although its sender is a contract (EIP-3607). Delegations are no contracts.
+pub(super) fn may_not_sign(sent: &Sent, sender: &Account) -> bool {
+    !sent.unsigned && !matches!(code::behaviour(&sender.code), Behaviour::Nothing | Behaviour::Delegate(_))
 }
 
 /// The reason why a transaction can never be mined after a state.
