@@ -367,16 +367,21 @@ TOOLS = {
 
 def install(options, name, packages):
     """Returns a folder with packages of npm and the programs of clients/compatibility."""
-    need("npm", "node")
     folder = options.work / name
     shutil.copytree(CHECKS, folder, dirs_exist_ok=True)
+    npm_install(folder, packages, "module" if name == "hardhat3" else "commonjs")
+    return folder
+
+
+def npm_install(folder, packages, kind="module"):
+    """Installs packages of npm in a folder, unless this was done before."""
+    need("npm", "node")
     if not (folder / "package.json").exists():
-        (folder / "package.json").write_text(json.dumps({"private": True, "type": "module" if name == "hardhat3" else "commonjs"}))
+        (folder / "package.json").write_text(json.dumps({"private": True, "type": kind}))
         environment = {**os.environ, "PATH": f"{folder / 'node_modules/.bin'}{os.pathsep}{os.environ['PATH']}"}
         # A Node.js of its own comes first: npm leaves out optional packages that do not fit the one that it runs with.
         for wave in filter(None, ([name for name in packages if name.startswith("node@")], packages)):
             run("npm", "install", "--no-audit", "--no-fund", "--silent", *wave, cwd=folder, env=environment)
-    return folder
 
 
 def beside(options, find):
