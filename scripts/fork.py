@@ -195,6 +195,8 @@ SYSTEM = [
     "0x000f3df6d732807ef1319fb7b8bb8522d0beac02", "0x0000f90827f1c53a10cb7a02335b175320002935", "0x00000961ef480eb55e80d19ad83579a64c007002",
     "0x0000bbddc7ce488642fb579f8b00f3a590007251",
 ]
+# What a fork of anvil's chain needs: it has no contracts of EIP-7002 and EIP-7251, which blocks need from Prague on.
+OF_ANVIL = ["--hardfork", "cancun"]
 # The newest rules, which forks of unknown networks have as well.
 RULES = {
     "chainId": 31337, "terminalTotalDifficulty": 0,

@@ -17,6 +17,9 @@ from web3 import AsyncWeb3, Web3, WebSocketProvider
 from web3.exceptions import ContractCustomError, ContractLogicError, TransactionNotFound, Web3RPCError
 from web3.utils.subscriptions import LogsSubscription, NewHeadsSubscription, PendingTxSubscription
 
+sys.path.append(str(Path(__file__).parent.parent))
+from proofs import prove
+
 URL = os.environ["NODE_RPC_URL"]
 CONTRACT = json.loads((Path(__file__).parent.parent / "contract" / "Store.json").read_text())
 STRANGER = Web3.to_checksum_address("0x00000000000000000000000000000000000a11ce")
@@ -231,37 +234,6 @@ def _():
         {"from": bob.address, "to": store.address, "data": store.encode_abi("set", [1, 13]), "gas": 100_000}
     )
     assert w3.eth.wait_for_transaction_receipt(sent, timeout=30)["status"] == 0
-
-
-def prove(root, key, nodes):
-    """Returns the value that a Merkle Patricia proof proves, or None if it proves absence."""
-    nodes = list(map(bytes, nodes))
-    path = keccak(key).hex()
-    expected = root
-    while True:
-        if isinstance(expected, list):
-            node = expected
-        else:
-            assert nodes, "the proof ends too early"
-            raw = nodes.pop(0)
-            assert keccak(raw) == expected, "a node is not the one that is committed to"
-            node = rlp.decode(raw)
-        if len(node) == 17:
-            expected, path = node[int(path[0], 16)], path[1:]
-        else:
-            encoded, expected = node[0].hex(), node[1]
-            flags = int(encoded[0], 16)
-            part = encoded[1:] if flags & 1 else encoded[2:]
-            if not path.startswith(part):
-                break
-            path = path[len(part):]
-            if flags & 2:
-                assert not nodes, "the proof has nodes too many"
-                return expected if not path else None
-        if expected == b"":
-            break
-    assert not nodes, "the proof has nodes too many"
-    return None
 
 
 @step("proof")
