@@ -5,7 +5,8 @@
 
 --list lists the chains. At the fork's first block, 200 random accounts, slots and codes must be those of the other chain. Then the fork executes 50
 random transactions, among them calls that the chain itself had, and the proofs of its new head must verify. At last it starts without the other
-chain, and everything that was touched must be there. Needs ../shared, rlp and eth-utils, anvil 1.7.1 for `anvil`, and reth for `reth`.
+chain, and everything that was touched must be there. `answers` sends recorded requests to a fork. Needs ../shared, rlp and eth-utils, anvil 1.7.1 for
+`anvil`, and reth for `reth`.
 """
 
 import contextlib
@@ -33,6 +34,11 @@ SHARED = Path(os.environ.get("NODE_SHARED", ROOT.parent / "shared"))
 SAMPLES, TRANSACTIONS, TRACED = 200, 50, 100
 # Accounts of `generated`.
 ACCOUNTS = 100_000
+# Recorded requests that a development chain answers otherwise: what is about the pool or makes blocks, the tags, and a range beyond the head.
+OTHERWISE = {
+    "eth_sendRawTransaction", "testing_buildBlockV1", "txpool_content", "txpool_contentFrom", "txpool_status", "eth_getBlockByNumber/get-safe",
+    "eth_getBlockByNumber/get-finalized", "eth_getLogs/filter-error-future-block-range",
+}
 TRACER = {"tracer": "prestateTracer"}
 GAS = 2_000_000
 
@@ -300,7 +306,27 @@ def part(begin):
     return play
 
 
-PARTS = {begin.__name__: part(begin) for begin in (recorded, dev20k, generated, reth, anvil)}
+def answers(options):
+    """all recorded requests to a fork of the recorded chain, and to the chain itself"""
+    # The state of a simulation must be that of the chain, so the fork's accounts get their balances back.
+    with forks.folder() as work, recorded(options, work) as chain, forks.dev(options, "--fork-url", chain.server.url, *chain.options) as fork:
+        for account in fork.rpc("eth_accounts"):
+            fork.rpc("anvil_setBalance", account, chain.server.rpc("eth_getBalance", account, "latest"))
+        asked, different = 0, []
+        for file in sorted((SHARED / "conformance/rpc").glob("*/*.io")):
+            if f"{file.parent.name}/{file.stem}" in OTHERWISE or file.parent.name in OTHERWISE:
+                continue
+            for request in (line[2:].strip() for line in file.read_text().splitlines() if line.startswith(">>")):
+                results = [json.loads(nodes.fetch(server.url, body=request.encode())[1]) for server in (fork, chain.server)]
+                asked += 1
+                if results[0] != results[1]:
+                    different.append(file)
+                    print(f"       {file.parent.name}/{file.stem}: {request[:120]}\n         fork {json.dumps(results[0])[:300]}\n"
+                          f"         chain {json.dumps(results[1])[:300]}", flush=True)
+        nodes.check(not different, f"{asked} requests, {len(different)} responses differ")
+
+
+PARTS = {"answers": answers} | {begin.__name__: part(begin) for begin in (recorded, dev20k, generated, reth, anvil)}
 
 
 def arguments(parser):
