@@ -12,6 +12,21 @@ pub struct RemoteReads {
     pub steps: u64,
 }
 
+/// How an endpoint on another machine was used so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EndpointUse {
+    /// Its host and port. The rest of its URL may be secret.
+    pub name: String,
+    /// Number of requests that were sent, also those that were repeated.
+    pub requests: u64,
+    /// Number of messages, of one or more requests, without a proper response.
+    pub failures: u64,
+    /// Length of all responses in bytes, after decompression.
+    pub bytes: u64,
+    /// Why the last message has no proper response. `None` if it has one, or nothing was sent yet.
+    pub last_failure: Option<String>,
+}
+
 impl AddAssign for RemoteReads {
     fn add_assign(&mut self, other: Self) {
         self.reads += other.reads;

@@ -7,8 +7,9 @@ use crate::upstream::{Question, Rejection, Upstream, read};
 use node_core::context::Context;
 use node_core::trie::ordered_root;
 use node_types::consensus::{Block, EMPTY_OMMERS_HASH, EMPTY_ROOT, Header, Receipt, Transaction, Withdrawal};
-use node_types::wire::Data;
+use node_types::wire::{Data, HashData};
 use node_types::{BlockId, BlockNumberOrTag, H256, keccak256};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 /// Number of headers that are read at once when following parents.
@@ -54,6 +55,27 @@ impl Upstream {
     /// which also happens if it has fields that are not known.
     pub fn header(&self, context: &Context, block: BlockId) -> Result<HashedHeader, UpstreamError> {
         self.ask_one(context, header_question(block), |result| check_header(result, block))
+    }
+
+    /// Returns the hash of the block that contains a transaction, `None` if none does. It is the word of an endpoint.
+    ///
+    /// # Errors
+    /// If no endpoint responds.
+    pub fn block_of(&self, context: &Context, transaction: H256) -> Result<Option<H256>, UpstreamError> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Position {
+            block_hash: Option<HashData>,
+        }
+
+        let method = "eth_getTransactionByHash";
+        let needed = Needed::Result { method: method.to_owned() };
+        let question = Question::new(needed, method, format!("[\"{}\"]", Data(transaction)));
+        match self.ask_one(context, question, |result| Ok(read::<Position>(result)?.block_hash)) {
+            Ok(block) => Ok(block.map(|block| block.0)),
+            Err(UpstreamError::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Returns the headers of up to `count` ancestors of a block, beginning with its parent. They are proven by the

@@ -8,7 +8,7 @@ use crate::pace;
 use parking_lot::{Condvar, Mutex};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -29,6 +29,10 @@ pub(crate) struct Dispatcher {
     /// Number of requests that may still be sent at once.
     free: Mutex<usize>,
     freed: Condvar,
+    /// Number of rounds after the first one of all messages.
+    pub(crate) retries: AtomicU64,
+    /// Whether no endpoint has eth_getMultiProof.
+    pub(crate) lacks_multi_proofs: AtomicBool,
 }
 
 /// The attempts to settle some flights.
@@ -54,9 +58,16 @@ impl Drop for Landing<'_> {
 
 impl Dispatcher {
     pub(crate) fn new(endpoints: Vec<Endpoint>, options: UpstreamOptions) -> Self {
-        let free = Mutex::new(options.connections.max(1));
-        let (flights, turn) = (Flights::default(), AtomicUsize::new(0));
-        Self { endpoints, options, flights, turn, free, freed: Condvar::new() }
+        Self {
+            endpoints,
+            free: Mutex::new(options.connections.max(1)),
+            options,
+            flights: Flights::default(),
+            turn: AtomicUsize::new(0),
+            freed: Condvar::new(),
+            retries: AtomicU64::new(0),
+            lacks_multi_proofs: AtomicBool::new(false),
+        }
     }
 
     /// Sends calls that are not under way yet, and returns a passenger for each call. They are sent on a thread of
@@ -176,6 +187,7 @@ impl Dispatcher {
         }
         self.pause(self.backoff(attempts.rounds), piece);
         attempts.rounds += 1;
+        self.retries.fetch_add(1, Ordering::Relaxed);
         attempts.failed = Endpoints::default();
         true
     }

@@ -3,24 +3,27 @@
 use crate::message::{self, Fault, Meaning, Reply, Unexpected};
 use crate::options::UpstreamOptions;
 use crate::pace::Pace;
+use crate::socket::Sockets;
+use node_core::remote::EndpointUse;
 use parking_lot::Mutex;
+use std::fmt;
 use std::io::Read;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use ureq::http::{HeaderMap, Uri};
+use ureq::http::{HeaderMap, HeaderValue, Uri};
 use ureq::{Agent, Body};
 
 /// The maximum time for which an endpoint is left alone.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 
+const USER_AGENT: &str = concat!("node-upstream/", env!("CARGO_PKG_VERSION"));
+
 /// An endpoint.
 #[derive(Debug)]
 pub(crate) struct Endpoint {
-    url: Uri,
+    transport: Transport,
     /// Host and port, without what may be secret: user, password, path and query.
     name: String,
-    agent: Agent,
-    headers: HeaderMap,
     response_bytes: usize,
     pub(crate) pace: Pace,
     /// The maximum number of requests in a batch; 1 if batches are refused.
@@ -29,6 +32,18 @@ pub(crate) struct Endpoint {
     /// When the endpoint may be asked again.
     rests_until: Mutex<Instant>,
     reputation: Mutex<Reputation>,
+    requests: AtomicU64,
+    failures: AtomicU64,
+    bytes: AtomicU64,
+    /// Why the last exchange failed; `None` if it did not.
+    last_failure: Mutex<Option<String>>,
+}
+
+/// How messages are exchanged.
+#[derive(Debug)]
+enum Transport {
+    Http { url: Uri, agent: Agent, headers: HeaderMap },
+    WebSocket(Sockets),
 }
 
 /// Whether other endpoints are preferred.
@@ -51,43 +66,58 @@ pub(crate) enum Broken {
 }
 
 impl Endpoint {
-    /// Creates an endpoint at an HTTP URL.
+    /// Creates an endpoint at a URL of HTTP or WebSocket.
     ///
     /// # Errors
     /// If the text is not such a URL.
     pub(crate) fn new(url: &str, options: &UpstreamOptions) -> Result<Self, InvalidUrl> {
         let uri: Uri = url.parse().map_err(|_| InvalidUrl::Url)?;
-        match uri.scheme_str() {
-            Some("http") => {}
-            Some("https") if cfg!(feature = "tls") => {}
-            Some("https") => return Err(InvalidUrl::NoTls),
+        let is_socket = match uri.scheme_str() {
+            Some("http") => false,
+            Some("https") if cfg!(feature = "tls") => false,
+            Some("ws") => true,
+            Some("wss") if cfg!(feature = "tls") => true,
+            Some("https" | "wss") => return Err(InvalidUrl::NoTls),
             _ => return Err(InvalidUrl::Scheme),
-        }
+        };
         let authority = uri.authority().ok_or(InvalidUrl::Url)?.as_str();
         let name = authority.rsplit('@').next().unwrap_or_default().to_owned();
-        let config = Agent::config_builder()
-            .http_status_as_error(false)
-            // A redirected POST may become a GET, and headers with secrets must not be sent elsewhere.
-            .max_redirects(0)
-            .max_redirects_will_error(false)
-            .max_idle_connections_per_host(options.connections)
-            .timeout_global(Some(options.timeout))
-            .user_agent(concat!("node-upstream/", env!("CARGO_PKG_VERSION")))
-            .build();
+        let has_user = authority.contains('@');
         let mut headers: HeaderMap =
             options.headers.iter().map(|header| (header.name.clone(), header.value.clone())).collect();
-        headers.insert("content-type", ureq::http::HeaderValue::from_static("application/json"));
+        let transport = if is_socket {
+            if has_user {
+                return Err(InvalidUrl::User);
+            }
+            headers.insert("user-agent", HeaderValue::from_static(USER_AGENT));
+            let UpstreamOptions { timeout, response_bytes, connections, .. } = *options;
+            Transport::WebSocket(Sockets::new(uri, headers, timeout, response_bytes, connections))
+        } else {
+            let config = Agent::config_builder()
+                .http_status_as_error(false)
+                // A redirected POST may become a GET, and headers with secrets must not be sent elsewhere.
+                .max_redirects(0)
+                .max_redirects_will_error(false)
+                .max_idle_connections_per_host(options.connections)
+                .timeout_global(Some(options.timeout))
+                .user_agent(USER_AGENT)
+                .build();
+            headers.insert("content-type", HeaderValue::from_static("application/json"));
+            Transport::Http { url: uri, agent: config.new_agent(), headers }
+        };
         Ok(Self {
-            url: uri,
+            transport,
             name,
-            agent: config.new_agent(),
-            headers,
             response_bytes: options.response_bytes,
             pace: Pace::new(options.compute_units_per_second, options.no_rate_limit),
             batch: AtomicUsize::new(options.batch.max(1)),
             refuses_hashes: AtomicBool::new(false),
             rests_until: Mutex::new(Instant::now()),
             reputation: Mutex::new(Reputation { failures: 0, avoided_until: Instant::now() }),
+            requests: AtomicU64::default(),
+            failures: AtomicU64::default(),
+            bytes: AtomicU64::default(),
+            last_failure: Mutex::default(),
         })
     }
 
@@ -163,15 +193,73 @@ impl Endpoint {
 
     /// Sends `body`, which consists of `count` requests, and returns the replies in their order.
     pub(crate) fn exchange(&self, body: &str, count: usize) -> Result<Vec<Reply>, Broken> {
+        self.requests.fetch_add(count as u64, Ordering::Relaxed);
+        let exchanged = match &self.transport {
+            Transport::Http { url, agent, headers } => self.exchange_over_http(url, agent, headers, body, count),
+            Transport::WebSocket(sockets) => self.exchange_over_socket(sockets, body, count),
+        };
+        let failure = match &exchanged {
+            Err(Broken::Failed { reason, .. }) => {
+                self.failures.fetch_add(1, Ordering::Relaxed);
+                Some(reason.clone())
+            }
+            Ok(_) | Err(Broken::TooLarge | Broken::Batch(_)) => None,
+        };
+        *self.last_failure.lock() = failure;
+        exchanged
+    }
+
+    /// Returns how the endpoint was used so far.
+    pub(crate) fn usage(&self) -> EndpointUse {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        EndpointUse {
+            name: self.name.clone(),
+            requests: count(&self.requests),
+            failures: count(&self.failures),
+            bytes: count(&self.bytes),
+            last_failure: self.last_failure.lock().clone(),
+        }
+    }
+
+    fn exchange_over_socket(&self, sockets: &Sockets, body: &str, count: usize) -> Result<Vec<Reply>, Broken> {
+        let failed =
+            |reason: &dyn fmt::Display, wait| Broken::Failed { reason: format!("{}: {reason}", self.name), wait };
+        let received = sockets.exchange(body).map_err(|error| match error {
+            tungstenite::Error::Capacity(_) => Broken::TooLarge,
+            // The server refuses the connection.
+            tungstenite::Error::Http(response) => {
+                let status = response.status().as_u16();
+                if status == 429 {
+                    self.pace.slow_down();
+                }
+                failed(&format_args!("HTTP status {status}"), stated_wait(response.headers()))
+            }
+            error => failed(&error, None),
+        })?;
+        self.bytes.fetch_add(received.len() as u64, Ordering::Relaxed);
+        message::replies(&received, count).map_err(|unexpected| match unexpected {
+            Unexpected::Batch(fault) => Broken::Batch(fault),
+            Unexpected::Garbage(reason) => failed(&reason, None),
+        })
+    }
+
+    fn exchange_over_http(
+        &self,
+        url: &Uri,
+        agent: &Agent,
+        headers: &HeaderMap,
+        body: &str,
+        count: usize,
+    ) -> Result<Vec<Reply>, Broken> {
         let failed = |error: ureq::Error| Broken::Failed { reason: format!("{}: {error}", self.name), wait: None };
-        let mut request = self.agent.post(&self.url);
-        if let Some(headers) = request.headers_mut() {
-            headers.extend(self.headers.clone());
+        let mut request = agent.post(url);
+        if let Some(all) = request.headers_mut() {
+            all.extend(headers.clone());
         }
         let (head, response) = request.send(body).map_err(failed)?.into_parts();
         let status = head.status.as_u16();
-        let wait = head.headers.get("retry-after").and_then(|value| value.to_str().ok()?.trim().parse().ok());
-        let failed = |reason| Broken::Failed { reason, wait: wait.map(Duration::from_secs) };
+        let wait = stated_wait(&head.headers);
+        let failed = |reason| Broken::Failed { reason, wait };
         match status {
             429 => {
                 self.pace.slow_down();
@@ -201,8 +289,15 @@ impl Endpoint {
         let mut reader = body.into_reader().take(self.response_bytes as u64 + 1);
         let read = reader.read_to_end(&mut bytes);
         read.map_err(|error| Broken::Failed { reason: format!("{}: {error}", self.name), wait: None })?;
+        self.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         if bytes.len() > self.response_bytes { Err(Broken::TooLarge) } else { Ok(bytes) }
     }
+}
+
+/// Returns the time after which the endpoint wants to be asked again, if it states one.
+fn stated_wait(headers: &HeaderMap) -> Option<Duration> {
+    let seconds = headers.get("retry-after")?.to_str().ok()?.trim().parse().ok()?;
+    Some(Duration::from_secs(seconds))
 }
 
 /// Why a URL cannot be that of an endpoint. The error does not repeat the URL, which may contain a secret.
@@ -211,10 +306,12 @@ impl Endpoint {
 pub enum InvalidUrl {
     #[error("the text is not a URL")]
     Url,
-    #[error("expected a URL that starts with http:// or https://")]
+    #[error("expected a URL that starts with http://, https://, ws:// or wss://")]
     Scheme,
-    #[error("https needs a program that was built with the feature tls")]
+    #[error("https and wss need a program that was built with the feature tls")]
     NoTls,
+    #[error("a URL of a WebSocket cannot contain a user; send a header with the credentials")]
+    User,
     #[error("expected 1 to {} URLs", crate::flight::Endpoints::MAX)]
     Count,
 }
@@ -239,10 +336,14 @@ mod tests {
     }
 
     #[test]
-    fn urls_are_of_http() {
-        for url in ["", "host", "ws://host", "/path", "file:///x"] {
+    fn urls_are_of_http_or_websocket() {
+        for url in ["", "host", "ftp://host", "/path", "file:///x", "wsx://host"] {
             assert!(matches!(endpoint(url), Err(InvalidUrl::Url | InvalidUrl::Scheme)), "{url}");
         }
-        assert_eq!(endpoint("https://host").is_ok(), cfg!(feature = "tls"));
+        assert!(endpoint("ws://host/path").is_ok());
+        assert_eq!(endpoint("ws://name:word@host").err(), Some(InvalidUrl::User));
+        for url in ["https://host", "wss://host"] {
+            assert_eq!(endpoint(url).err(), (!cfg!(feature = "tls")).then_some(InvalidUrl::NoTls));
+        }
     }
 }

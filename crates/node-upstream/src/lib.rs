@@ -1,6 +1,6 @@
 //! Reads a chain and its state from other nodes over JSON-RPC, and verifies what they return.
 //!
-//! An [`Upstream`] is a chain that one or more endpoints serve over HTTP. [`ProvenState`] reads the state as of a block
+//! An [`Upstream`] is a chain that one or more endpoints serve over HTTP or WebSocket. [`ProvenState`] reads the state as of a block
 //! whose hash is trusted: each account and slot comes with a Merkle proof (EIP-1186), and each code has the hash that its
 //! account commits to. [`Upstream::block`], [`Upstream::receipts`] and [`Upstream::ancestors`] read what a header commits
 //! to. What is wrong is asked of the other endpoints, and never returned; [`Wrong`] says what it was.
@@ -16,7 +16,7 @@
 //!
 //! # Features
 //! * `clap`, off by default: [`UpstreamOptions`] is a group of command-line options.
-//! * `tls`, off by default: URLs with https.
+//! * `tls`, off by default: URLs with https and wss.
 //!
 //! # Examples
 //! ```no_run
@@ -49,6 +49,7 @@ mod format;
 mod message;
 mod options;
 mod pace;
+mod socket;
 mod state;
 #[cfg(test)]
 mod tests;

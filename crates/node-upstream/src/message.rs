@@ -146,6 +146,11 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
 }
 
 impl Response<'_> {
+    /// Returns the id if it is a number, or one as text.
+    fn id(&self) -> Option<usize> {
+        self.id?.get().trim_matches('"').parse().ok()
+    }
+
     fn read(&self) -> Result<Reply, Unexpected> {
         match (self.error, self.result) {
             (Some(error), _) => Ok(Reply::Error(fault(error))),
@@ -178,8 +183,12 @@ pub(crate) fn replies(body: &[u8], count: usize) -> Result<Vec<Reply>, Unexpecte
     // serde_json does not check the UTF-8 of skipped values in a slice.
     let text = str::from_utf8(body).map_err(|error| garbage(&error))?;
     if !text.trim_start().starts_with('[') {
-        let reply = serde_json::from_str::<Response<'_>>(text).map_err(|error| garbage(&error))?.read()?;
-        return match reply {
+        let response = serde_json::from_str::<Response<'_>>(text).map_err(|error| garbage(&error))?;
+        // Without an id, it is an error about the message.
+        if response.id().is_some_and(|id| id >= count) {
+            return Err(Unexpected::Garbage("a response with an id that was not sent".to_owned()));
+        }
+        return match response.read()? {
             reply if count == 1 => Ok(vec![reply]),
             Reply::Error(fault) => Err(Unexpected::Batch(fault)),
             _ => Err(Unexpected::Garbage("a single result in response to a batch".to_owned())),
@@ -191,8 +200,7 @@ pub(crate) fn replies(body: &[u8], count: usize) -> Result<Vec<Reply>, Unexpecte
     let responses = responses.map_err(|error| garbage(&error))?;
     let mut replies: Vec<_> = (0..count).map(|_| Reply::Missing).collect();
     for response in &responses {
-        let id = response.id.and_then(|id| id.get().trim_matches('"').parse::<usize>().ok());
-        match id.and_then(|id| replies.get_mut(id)) {
+        match response.id().and_then(|id| replies.get_mut(id)) {
             Some(reply @ Reply::Missing) => *reply = response.read()?,
             Some(_) => return Err(Unexpected::Garbage("two responses with the same id".to_owned())),
             // An endpoint that refuses a whole batch may say so in a list of one error, without an id.

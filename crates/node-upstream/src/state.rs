@@ -17,6 +17,9 @@ use std::ops::Range;
 /// Maximum number of slots in a request for a proof, which is what other nodes allow.
 const MAX_SLOTS: usize = 1_024;
 
+/// Maximum number of accounts in a request for several proofs.
+const MAX_ACCOUNTS: usize = 64;
+
 /// An account to read, and slots of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccountRead {
@@ -43,7 +46,8 @@ impl ProvenState {
     }
 
     /// Returns accounts and slots with the trie nodes that prove them, in the order of the request. The slots of an
-    /// account are read in one request, unless they are many, and all accounts in as few messages as possible.
+    /// account are read in one request, unless they are many, and all accounts in as few messages as possible. Where no
+    /// endpoint accepts batches, eth_getMultiProof is tried, which reth has.
     ///
     /// Endpoints are asked by the hash of the block, or by its number if they refuse hashes, which is as good because
     /// the proof leads to the state root.
@@ -69,7 +73,11 @@ impl ProvenState {
         let most = self.upstream.options().slots.clamp(1, MAX_SLOTS);
         let mut parts: Vec<Part> =
             reads.iter().enumerate().flat_map(|(index, read)| Part::all(index, read, most)).collect();
-        let mut read: Vec<(Part, AccountProof)> = Vec::new();
+        let mut read: Vec<ReadPart> = Vec::new();
+        if parts.len() > 1 && self.upstream.prefers_multi_proofs() {
+            (read, claims) = self.multi_proofs(context, reads, &mut parts, codes_of)?;
+            codes_of = &[];
+        }
         while !parts.is_empty() {
             let proofs = parts.iter().map(|part| self.proof_question(part.address, part.slots(reads)));
             let codes = codes_of.iter().map(|address| code_question(&self.block, *address));
@@ -79,10 +87,7 @@ impl ProvenState {
                 None => Ok(Read::Code(self::read::<BytesData>(result)?.0)),
             });
             let codes = results.split_off(parts.len());
-            claims.extend(codes.into_iter().map(|code| match code {
-                Ok(Read::Code(code)) => Some(code),
-                _ => None,
-            }));
+            claims.extend(codes.into_iter().map(claim));
             // What was too large is asked for again, the codes are not.
             codes_of = &[];
             let mut smaller = Vec::new();
@@ -90,7 +95,7 @@ impl ProvenState {
                 match result {
                     Ok(Read::Proof(proof)) => read.push((part, proof)),
                     // Parts are asked for proofs.
-                    Ok(Read::Code(_)) => {}
+                    Ok(Read::Code(_) | Read::Proofs(_)) => {}
                     Err(UpstreamError::TooLarge { .. }) if part.range.len() > 1 => smaller.extend(part.halves()),
                     Err(error) => return Err(error),
                 }
@@ -106,6 +111,59 @@ impl ProvenState {
             }
         }
         Ok((proofs, claims))
+    }
+
+    /// Reads parts with eth_getMultiProof, which proves several accounts in one request, and removes them from `parts`.
+    /// Those that endpoints do not return in this way are left. Codes are requested at the same time, and not checked.
+    fn multi_proofs(
+        &self,
+        context: &Context,
+        reads: &[AccountRead],
+        parts: &mut Vec<Part>,
+        codes_of: &[Address],
+    ) -> Result<(Vec<ReadPart>, Vec<Option<Bytes>>), UpstreamError> {
+        let root = self.block.header().state_root;
+        let groups: Vec<&[Part]> = parts.chunks(MAX_ACCOUNTS).collect();
+        let question = |group: &&[Part]| {
+            let targets: Vec<_> =
+                group.iter().map(|part| format!("[{}]", proof_params(part.address, part.slots(reads)))).collect();
+            let slots = group.iter().map(|part| part.range.len()).sum();
+            let needed = Needed::Account { address: group[0].address, slots, block: self.block.hash() };
+            state_question(needed, "eth_getMultiProof", &format!("[{}]", targets.join(",")), &self.block)
+        };
+        let codes = codes_of.iter().map(|address| code_question(&self.block, *address));
+        let questions = groups.iter().map(question).chain(codes).collect();
+        let mut results = self.upstream.ask(context, questions, |index, result| {
+            let Some(group) = groups.get(index) else { return Ok(Read::Code(read::<BytesData>(result)?.0)) };
+            let proofs = read::<Vec<Box<RawValue>>>(result)?;
+            if proofs.len() != group.len() {
+                let count = format!("{} proofs instead of {}", proofs.len(), group.len());
+                return Err(Wrong::Malformed(count).into());
+            }
+            let both = group.iter().zip(proofs);
+            let check =
+                |(part, proof): (&Part, Box<RawValue>)| check_proof(&proof, root, part.address, part.slots(reads));
+            both.map(check).collect::<Result<_, _>>().map(Read::Proofs)
+        });
+        let claims = results.split_off(groups.len()).into_iter().map(claim).collect();
+        let mut all = std::mem::take(parts).into_iter();
+        let mut done = Vec::new();
+        for result in results {
+            let group = all.by_ref().take(MAX_ACCOUNTS);
+            match result {
+                Ok(Read::Proofs(proofs)) => done.extend(group.zip(proofs)),
+                // Groups are asked for proofs.
+                Ok(Read::Proof(_) | Read::Code(_)) => {}
+                Err(error @ (UpstreamError::Interrupted(_) | UpstreamError::MayNotWait)) => return Err(error),
+                Err(error) => {
+                    if matches!(error, UpstreamError::Refused { .. }) {
+                        self.upstream.record_that_it_lacks_multi_proofs();
+                    }
+                    parts.extend(group);
+                }
+            }
+        }
+        Ok((done, claims))
     }
 
     /// Returns the codes of accounts, whose hashes are known from [`Self::accounts`]. Empty code is not requested.
@@ -162,17 +220,34 @@ impl ProvenState {
     }
 
     fn proof_question(&self, address: Address, slots: &[H256]) -> Question {
-        let keys: Vec<_> = slots.iter().map(|slot| format!("\"{}\"", Data(*slot))).collect();
         let needed = Needed::Account { address, slots: slots.len(), block: self.block.hash() };
-        state_question(needed, "eth_getProof", &format!("\"{}\",[{}]", Data(address), keys.join(",")), &self.block)
+        state_question(needed, "eth_getProof", &proof_params(address, slots), &self.block)
     }
+}
+
+/// Returns an account and its slots as JSON.
+fn proof_params(address: Address, slots: &[H256]) -> String {
+    let keys: Vec<_> = slots.iter().map(|slot| format!("\"{}\"", Data(*slot))).collect();
+    format!("\"{}\",[{}]", Data(address), keys.join(","))
 }
 
 /// What is read in the same messages.
 enum Read {
     Proof(AccountProof),
+    Proofs(Vec<AccountProof>),
     Code(Bytes),
 }
+
+/// Returns the code that an endpoint claims an account to have, if it returned one.
+fn claim(read: Result<Read, UpstreamError>) -> Option<Bytes> {
+    match read {
+        Ok(Read::Code(code)) => Some(code),
+        _ => None,
+    }
+}
+
+/// A part with its proof.
+type ReadPart = (Part, AccountProof);
 
 /// Some of the slots of an account, which are read at once.
 struct Part {

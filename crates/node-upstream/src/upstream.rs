@@ -6,10 +6,12 @@ use crate::error::{Needed, UpstreamError, Wrong};
 use crate::flight::{Call, Endpoints, Failure};
 use crate::options::UpstreamOptions;
 use node_core::context::Context;
+use node_core::remote::EndpointUse;
 use node_core::waiting;
 use node_types::wire::Quantity64;
 use serde_json::value::RawValue;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// A chain that one or more endpoints serve over JSON-RPC: see the [crate](crate) documentation.
 ///
@@ -68,6 +70,28 @@ impl Upstream {
     /// Returns host and port of each endpoint. The rest of a URL may be secret.
     pub fn endpoints(&self) -> impl Iterator<Item = &str> {
         self.dispatcher.endpoints.iter().map(Endpoint::name)
+    }
+
+    /// Returns how each endpoint was used so far.
+    pub fn usage(&self) -> Vec<EndpointUse> {
+        self.dispatcher.endpoints.iter().map(Endpoint::usage).collect()
+    }
+
+    /// Returns how often a message was repeated so far because it had failed at every endpoint.
+    pub fn retries(&self) -> u64 {
+        self.dispatcher.retries.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether several proofs should be requested with one request: no endpoint accepts batches, which bring as much
+    /// in one message, and none has refused eth_getMultiProof yet.
+    pub(crate) fn prefers_multi_proofs(&self) -> bool {
+        let lacks = self.dispatcher.lacks_multi_proofs.load(Ordering::Relaxed);
+        !lacks && self.dispatcher.endpoints.iter().all(|endpoint| endpoint.batch() == 1)
+    }
+
+    /// Records that no endpoint has eth_getMultiProof.
+    pub(crate) fn record_that_it_lacks_multi_proofs(&self) {
+        self.dispatcher.lacks_multi_proofs.store(true, Ordering::Relaxed);
     }
 
     /// Returns the chain id. It is the word of an endpoint.

@@ -3,6 +3,7 @@
 mod proving;
 mod sending;
 mod server;
+mod socket;
 
 use crate::{Upstream, UpstreamOptions};
 use node_core::context::Context;

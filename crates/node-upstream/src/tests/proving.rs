@@ -182,6 +182,42 @@ fn slots_are_read_in_parts_that_the_endpoint_accepts() {
 }
 
 #[test]
+fn several_accounts_are_proven_in_one_request_where_batches_are_refused() {
+    let world = world();
+    let reads: Vec<_> = (1..4)
+        .map(|index| AccountRead { address: Address::from_low_u64_be(index), slots: Vec::new() })
+        .chain([AccountRead { address: CONTRACT, slots: vec![StorageKey::from(3).0, StorageKey::from(4).0] }])
+        .collect();
+    for (multi, expected) in [(Some(0), 1), (Some(1), 5), (None, 6)] {
+        let of_world = Arc::clone(&world);
+        let server = Server::of(move |request| match (request["method"].as_str().unwrap(), multi) {
+            ("eth_getMultiProof", Some(missing)) => {
+                let targets = request["params"][0].as_array().unwrap();
+                Ok(targets[missing..].iter().map(|target| of_world.proof(target)).collect())
+            }
+            _ => of_world.respond(request),
+        });
+        let upstream = upstream(&[&server], UpstreamOptions { batch: 1, ..options() });
+        let state = ProvenState::new(upstream, world.header.clone());
+        let (proofs, codes) = state.accounts_and_codes(&context(), &reads, &[CONTRACT]).unwrap();
+        let balances: Vec<_> = proofs.iter().map(|proof| proof.account.unwrap().balance.as_u64()).collect();
+        assert_eq!(balances, [1, 2, 3, 0]);
+        let slots: Vec<_> = proofs[3].storage.iter().map(|slot| slot.value.as_u64()).collect();
+        assert_eq!((slots, codes), (vec![4, 5], vec![Bytes::from(CODE)]));
+        let proving = |server: &Server| {
+            server.messages().iter().filter(|message| message["method"].as_str().unwrap().ends_with("Proof")).count()
+        };
+        assert_eq!(proving(&server), expected);
+        // An endpoint that refuses the method, with the hash and with the number of the block, is not asked for it again.
+        state.accounts(&context(), &reads[..2]).unwrap();
+        assert_eq!(
+            proving(&server) - expected,
+            [1, 3, 2][usize::from(multi != Some(0)) + usize::from(multi.is_none())]
+        );
+    }
+}
+
+#[test]
 fn nodes_that_proofs_do_not_need_are_left_out() {
     let world = world();
     // What other clients return for accounts without storage, and after embedded nodes.

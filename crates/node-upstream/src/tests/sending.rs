@@ -84,6 +84,26 @@ fn failures_are_repeated() {
 }
 
 #[test]
+fn use_is_counted() {
+    let server = Server::start(|count, message| match count {
+        1 | 2 => Script::Raw(""),
+        _ => respond(message, parameter),
+    });
+    let upstream = upstream(&[&server], options());
+    assert_eq!(ask_for_many(&upstream, 7), 7);
+    let usage = upstream.usage().remove(0);
+    assert_eq!((usage.requests, usage.failures, usage.last_failure.as_deref(), upstream.retries()), (7, 0, None, 0));
+    assert!(server.url().contains(&usage.name) && usage.bytes > 7 * 10, "{usage:?}");
+    assert_eq!(ask_for_many(&upstream, 1), 1);
+    let usage = upstream.usage().remove(0);
+    assert_eq!((usage.requests, usage.failures, usage.last_failure.as_deref(), upstream.retries()), (10, 2, None, 2));
+    let nobody = Upstream::new(&["http://127.0.0.1:1"], UpstreamOptions { retries: 0, ..options() }).unwrap();
+    let error = forward(&nobody, "eth_a").unwrap_err();
+    let failure = nobody.usage().remove(0).last_failure.unwrap();
+    assert!(error.ends_with(&failure), "{error}, {failure}");
+}
+
+#[test]
 fn retry_after_is_honoured() {
     let server = Server::start(|count, message| match count {
         0 => Script::Status(429, "Retry-After: 1\r\n", Vec::new()),
