@@ -46,6 +46,8 @@ pub struct Reader {
     logged: Sequence,
     /// The newest manifest that is known. It is deleted before any object of the log from `next` on.
     witness: Option<ManifestName>,
+    /// The newest manifest before the object `next`. `None` also if it is not known.
+    manifest: Option<ManifestName>,
     fetched: VecDeque<Vec<u8>>,
     /// Number of objects to fetch next.
     ahead: usize,
@@ -87,6 +89,7 @@ impl Reader {
             read: None,
             logged: manifest.map_or(Sequence(0), |manifest| manifest.content.logged),
             witness: manifest.map(|manifest| manifest.name),
+            manifest: manifest.map(|manifest| manifest.name),
             fetched: VecDeque::new(),
             ahead: 1,
             idle: 0,
@@ -94,13 +97,14 @@ impl Reader {
     }
 
     /// Continues after `position`, which may be before the objects that the manifest needs. Nothing may have been read.
-    /// [`poll`](Self::poll) fails with [`SharedError::Discontinuous`] if the log does not continue this position, or if
-    /// entries are only in runs.
+    /// [`poll`](Self::poll) fails with [`SharedError::Discontinuous`] if the log does not continue this position. The manifest
+    /// that the first object announces may also have been announced before.
     pub fn move_to(&mut self, position: Position) {
         self.next = position.number.next();
         self.previous = position.sum;
         self.read = None;
         self.logged = position.last;
+        self.manifest = None;
         self.fetched.clear();
     }
 
@@ -203,17 +207,15 @@ impl Reader {
 
     fn accept(&mut self, mut object: LogObject) -> Result<Step, SharedError> {
         let header = object.header;
-        let announced = header.manifest.filter(|name| self.witness.is_none_or(|witness| *name > witness));
-        let mut skips = false;
-        let continues = header.previous == self.previous
-            && match self.read {
-                Some((epoch, sequence)) => {
-                    skips = announced.is_some() && header.count == 0 && header.first > sequence;
-                    let epoch_continues = if header.is_fence { header.epoch > epoch } else { header.epoch == epoch };
-                    epoch_continues && (header.first == sequence || skips)
-                }
-                None => header.first <= self.logged.next(),
-            };
+        let announced = header.manifest.filter(|name| self.manifest.is_none_or(|known| *name > known));
+        let (epoch_continues, expected) = match self.read {
+            Some((epoch, end)) if header.is_fence => (header.epoch > epoch, end),
+            Some((epoch, end)) => (header.epoch == epoch, end),
+            // The first entries may be in the runs of the manifest.
+            None => (true, self.logged.next().min(header.first)),
+        };
+        let skips = announced.is_some() && header.count == 0 && header.first > expected;
+        let continues = header.previous == self.previous && epoch_continues && (header.first == expected || skips);
         if !continues {
             return Err(SharedError::Discontinuous(self.next));
         }
@@ -222,6 +224,7 @@ impl Reader {
         self.next = self.next.next();
         self.previous = header.sum();
         self.read = Some((header.epoch, header.end()));
+        self.manifest = self.manifest.max(header.manifest);
         self.witness = self.witness.max(header.manifest);
         Ok(Step { object, announced, skips })
     }

@@ -412,6 +412,31 @@ fn a_folder_that_is_far_behind_is_not_taken_for_a_damaged_store() {
     assert!(matches!(reader.poll(), Err(SharedError::Collected(number)) if number == position.number.next()));
 }
 
+/// Nothing shows that it has different entries: it only lacks some.
+#[test]
+fn a_folder_that_lacks_entries_of_runs_is_not_taken_for_another_one() {
+    let objects: Arc<dyn Objects> = Arc::new(MemoryObjects::default());
+    let mut writer = acquire(&objects);
+    writer.commit(&entries(1..2)).unwrap();
+    let at_once = writer.position();
+    writer.commit(&entries(2..3)).unwrap();
+    let later = writer.position();
+    publish(&*objects, &mut writer, 5, 1);
+    writer.commit(&entries(6..7)).unwrap();
+    publish(&*objects, &mut writer, 6, 2);
+    for (position, before) in [(at_once, 1), (later, 0)] {
+        // The newest manifest is not the one whose runs have the entries.
+        let (mut reader, _) = Reader::open(Arc::clone(&objects)).unwrap().unwrap();
+        reader.move_to(position);
+        for _ in 0..before {
+            assert!(!reader.poll().unwrap().unwrap().skips);
+        }
+        let step = reader.poll().unwrap().unwrap();
+        assert!(step.skips && step.object.header.first == Sequence(6));
+        assert_eq!(visible(&mut reader), [6]);
+    }
+}
+
 #[test]
 fn what_readers_of_replaced_manifests_need_is_kept_for_a_while() {
     let objects: Arc<dyn Objects> = Arc::new(MemoryObjects::default());
