@@ -1,11 +1,14 @@
 //! The state as of a block before the fork, as a backend returns states.
 
 use crate::base::Base;
-use node_core::backend::{AccountProof, BackendError, BaseRead, BaseState, StateView, StorageProof};
+use node_core::backend::{AccountProof, BackendError, BaseRead, BaseState, StateBackend, StateView, StorageProof};
+use node_core::block::{ExecutedBlock, SealedHeader};
 use node_core::state::{AccountState, StateChanges};
 use node_core::trie::Found;
+use node_store::{Options, Store};
 use node_types::consensus::EMPTY_ROOT;
 use node_types::{Address, Bytes, H256, KECCAK_EMPTY, U256, keccak256};
+use std::sync::Arc;
 
 /// Reads a [`Base`] as the state of a block that no block of this chain changes.
 pub(crate) struct ReadOnlyState(pub(crate) Base);
@@ -60,7 +63,17 @@ impl StateView for ReadOnlyState {
         Ok(AccountProof { account, proof, storage: storage.collect::<Result<_, BackendError>>()? })
     }
 
-    fn root_after(&self, _changes: &StateChanges) -> Result<H256, BackendError> {
-        Err(BackendError::NoProofs(self.0.block().header().number))
+    /// A chain in memory that begins with this state knows how tries change.
+    fn root_after(&self, changes: &StateChanges) -> Result<H256, BackendError> {
+        let block = self.0.block();
+        let (header, number) = (block.header().clone(), block.header().number);
+        let first = ExecutedBlock {
+            header: Arc::new(SealedHeader { hash: block.hash(), header, total_difficulty: U256::zero(), size: 0 }),
+            body: Arc::default(),
+            receipts: Arc::default(),
+            changes: Arc::default(),
+        };
+        let chain = Store::fork_in_memory(first, Arc::new(self.0.clone()), Options::in_memory())?;
+        chain.view()?.state(number)?.root_after(changes)
     }
 }

@@ -1,9 +1,10 @@
 //! Reads of accounts, slots and code.
 
 use super::server::{Server, upstream};
+use crate::state::ReadOnlyState;
 use crate::{Base, ForkError, ForkOptions, Needed};
 use node_core::backend::suite::Random;
-use node_core::backend::{BackendError, BaseRead, BaseState, MemoryBackend, StateBackend};
+use node_core::backend::{BackendError, BaseRead, BaseState, MemoryBackend, StateBackend, StateView};
 use node_core::executor::Call;
 use node_core::{collecting, remote, waiting};
 use node_store::files::{Folder, MemoryFolder};
@@ -105,6 +106,20 @@ fn states_are_those_of_the_chain_and_known_afterwards() {
             (base.contents().check().unwrap(), base.contents().stats())
         };
         assert_eq!((checked.entries, checked.damaged), (stats.entries, 0));
+    }
+}
+
+/// Simulations on blocks before the fork and receipts from before Byzantium have such roots.
+#[test]
+fn the_root_after_changes_to_a_state_before_the_fork_is_that_of_the_chain() {
+    for seed in 0..3 {
+        let world = world(seed);
+        let base = world.base(30, &memory(), Some(honest(&world).upstream()));
+        for number in [0, 7, 15, 29] {
+            let changes = world.chain.view().unwrap().changes(number + 1).unwrap().unwrap();
+            let root = ReadOnlyState(base.at(world.header(number))).root_after(&changes).unwrap();
+            assert_eq!(root, world.header(number + 1).header().state_root);
+        }
     }
 }
 
