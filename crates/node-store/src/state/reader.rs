@@ -105,7 +105,8 @@ impl Source for TrieReader<'_> {
             return Ok(account.leaf().encode().into());
         }
         match self.rows.newest(&Key::of_slot(self.trie, hash), at)? {
-            Some((_, word)) if !word.is_empty() => Ok(trie::encode_word_leaf(&word)),
+            // A base may have leaves of slots that are zero: anvil keeps them.
+            Some((_, word)) if !word.is_empty() || self.trie.continues_base() => Ok(trie::encode_word_leaf(&word)),
             _ => Err(StoreError::Missing { table: Table::Storage.name() }),
         }
     }
