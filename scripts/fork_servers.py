@@ -3,10 +3,10 @@
 
     scripts/fork_servers.py [--bin FOLDER] [--reth PROGRAM] [--seed SEED] [UPSTREAM…]
 
---list lists the chains. At the fork's first block, 200 random accounts, slots and codes must be those of the other chain. Then the fork executes 50
-random transactions, among them calls that the chain itself had, and the proofs of its new head must verify. At last it starts without the other
-chain, and everything that was touched must be there. `answers` sends recorded requests to a fork. Needs ../shared, rlp and eth-utils, anvil 1.7.1 for
-`anvil`, and reth for `reth`.
+--list lists the chains. At the fork's first block, 200 random accounts, slots and codes must be those of the other chain, and 40 as of earlier blocks.
+Then the fork executes 50 random transactions, among them calls that the chain itself had, and the proofs of its new head must verify. At last it starts
+without the other chain, and everything that was touched must be there. `answers` sends recorded requests to a fork. Needs ../shared, rlp and eth-utils,
+anvil 1.7.1 for `anvil`, and reth for `reth`.
 """
 
 import contextlib
@@ -32,6 +32,8 @@ except ImportError:
 
 SHARED = Path(os.environ.get("NODE_SHARED", ROOT.parent / "shared"))
 SAMPLES, TRANSACTIONS, TRACED = 200, 50, 100
+# Reads as of blocks before the fork.
+EARLIER = 40
 # Accounts of `generated`.
 ACCOUNTS = 100_000
 # Recorded requests that a development chain answers otherwise: what is about the pool or makes blocks, the tags, and a range beyond the head.
@@ -251,16 +253,20 @@ def compare(options, chain, work):
     block = hex(head)
     with forks.Proxy(chain.server.url) as proxy:
         with forks.dev(options, "--fork-url", proxy.url, "--fork-block-number", head, "--data-dir", data, *chain.options) as fork:
-            started, connection = fork.seconds, fork.connect()
+            started = fork.seconds
             # Their balances are edits of the fork.
             funded = set(forks.ACCOUNTS)
             asked = [request for request in reads(names, chance, block) if request[1] not in funded]
             truth = [chain.server.rpc(*request) for request in asked]
             proxy.reset()
-            began = time.monotonic()
+            # A connection that sends nothing at first is closed after a while.
+            began, connection = time.monotonic(), fork.connect()
             for request, value in zip(asked, truth):
                 expect(f"{request}", connection.rpc(*request), value)
             read, requests = time.monotonic() - began, proxy.requests
+            earlier = chance.sample(reads(names, chance, None), EARLIER)
+            for request in [(*request[:-1], hex(chance.randrange(1, head))) for request in earlier]:
+                expect(f"{request}", connection.rpc(*request), chain.server.rpc(*request))
             began = time.monotonic()
             hashes = [transact(fork, names, chance) for _ in range(TRANSACTIONS)]
             receipts = [fork.rpc("eth_getTransactionReceipt", hash) for hash in hashes]
