@@ -80,6 +80,11 @@ pub(crate) enum CommandError {
         "block {block} was edited by hand, so other nodes would reject it; use --to to export the blocks before it"
     )]
     Edited { block: BlockRef },
+    #[error(
+        "block {block} has no state root, because trie nodes of the other chain could not be had, so other nodes would reject it; \
+        use --to to export the blocks before it"
+    )]
+    NoStateRoot { block: BlockNumber },
     #[error("other clients would reject the chain: its rules allow {0}")]
     Relaxed(Relaxations),
     #[error(

@@ -142,7 +142,8 @@ pub fn commit_to(header: &mut Header, withdrawals: Vec<Withdrawal>) -> Option<Ve
     withdrawals
 }
 
-/// Fills the fields of `header` that depend on `outcome`, and assembles the block on top of the head of `view`.
+/// Fills the fields of `header` that depend on `outcome`, and assembles the block on top of the head of `view`. The state
+/// root stays zero if the head [has none](SealedHeader::has_state_root), or if the backend cannot compute it.
 ///
 /// # Errors
 /// If execution fails, or the backend cannot be read.
@@ -155,7 +156,9 @@ pub fn complete(
 ) -> Result<Assembled, ExecutionError> {
     let head = view.head().number;
     let parent = view.header(head.into())?.ok_or(BackendError::UnknownBlock(head))?;
-    header.state_root = view.state(head)?.root_after(&outcome.changes)?;
+    if parent.has_state_root() {
+        header.state_root = view.state(head)?.root_after(&outcome.changes)?;
+    }
     header.transactions_root = root(&transactions, |recovered| recovered.transaction.encode());
     header.receipts_root = root(&outcome.receipts, |receipt| receipt.encode());
     header.logs_bloom = outcome.receipts.iter().map(|receipt| &receipt.logs_bloom).collect::<Bloom>();

@@ -2,7 +2,8 @@
 //!
 //! Code that is executed on a [`BaseState`] finds out only step by step what it reads. [`gather`] executes it first on
 //! what is known: an account that is not known does not exist then, and a slot has the value zero. The result of that
-//! execution is discarded, and everything that it lacked is fetched together. This is repeated until nothing is lacking.
+//! execution is discarded, and everything that it lacked is fetched together. This is repeated until nothing is lacking. If
+//! something [cannot be had](BackendError::Unobtainable), the code is executed for the last time, and its reads fail.
 
 use crate::backend::{BackendError, BaseRead, BaseState};
 use crate::executor::Call;
@@ -74,7 +75,11 @@ fn gather_for<T, E: From<BackendError>>(call: Option<&Call>, mut work: impl FnMu
                 }
             }
             let read = |(address, slots): (_, BTreeSet<_>)| BaseRead { address, slots: slots.into_iter().collect() };
-            state.fetch(&reads.into_iter().map(read).collect::<Vec<_>>())?;
+            match state.fetch(&reads.into_iter().map(read).collect::<Vec<_>>()) {
+                // Each read that needs it fails for itself, and the work may go on without it.
+                Err(BackendError::Unobtainable(_)) => return work(),
+                fetched => fetched?,
+            }
         }
     }
     work()

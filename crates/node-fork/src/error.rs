@@ -6,7 +6,8 @@ use node_types::{Address, BlockNumber, H256};
 use node_upstream::UpstreamError;
 use std::fmt;
 
-/// Why something that a fork needs is not available. [`BackendError::Upstream`] contains this error.
+/// Why something that a fork needs is not available. [`BackendError::Upstream`] and [`BackendError::Unobtainable`] contain
+/// this error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ForkError {
@@ -110,6 +111,9 @@ impl From<ForkError> for BackendError {
     fn from(error: ForkError) -> Self {
         match error {
             ForkError::Upstream(UpstreamError::Interrupted(interrupted)) => Self::Interrupted(interrupted),
+            // Neither would change if the read was repeated. What the endpoints refuse, they may return later: behind one
+            // URL may be servers of which some are behind.
+            error @ (ForkError::Offline { .. } | ForkError::NoKey { .. }) => Self::Unobtainable(Box::new(error)),
             error => Self::Upstream(Box::new(error)),
         }
     }

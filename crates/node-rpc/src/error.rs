@@ -70,6 +70,7 @@ impl RpcError {
             | ErrorKind::TransactionNotFound
             | ErrorKind::FilterNotFound
             | ErrorKind::StatePruned
+            | ErrorKind::NoStateRoot
             | ErrorKind::AccountEdited
             | ErrorKind::ExecutionFailed
             | ErrorKind::ControlRefused

@@ -7,7 +7,7 @@ use crate::files::{self, Access};
 use crate::options::{OutputOptions, ReadableChain, check_apart};
 use clap::Args;
 use node_chain::{ExportError, export_blocks};
-use node_core::backend::{StateBackend, View};
+use node_core::backend::{StateBackend, View, first_without_state_root};
 use node_core::context::Context;
 use node_core::edits::first_edited_block;
 use node_http::Shutdown;
@@ -68,6 +68,9 @@ pub(crate) fn run(options: &ExportOptions) -> Result<(), CommandError> {
     let range = range(options, view.head().number)?;
     if let Some(block) = first_edited_block(&store, *range.end())? {
         return Err(CommandError::Edited { block });
+    }
+    if let Some(block) = first_without_state_root(&*view, *range.end())? {
+        return Err(CommandError::NoStateRoot { block });
     }
     let title = format!("exporting to {}", options.file.display());
     let mut report = Report::start("export", json, title, 1 + range.end() - range.start());

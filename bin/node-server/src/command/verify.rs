@@ -64,7 +64,7 @@ pub(crate) fn run(options: &VerifyCommandOptions) -> Result<(), CommandError> {
         report.progress(text, || json!({"blocks": blocks, "of": of, "seconds_left": left}));
     });
     report.finish();
-    let Verified { head, edited, blocks, difference, .. } = match verified {
+    let Verified { head, edited, first_without_state_root, blocks, difference, .. } = match verified {
         Err(BackendError::Interrupted(_)) => return Err(CommandError::Interrupted),
         verified => verified?,
     };
@@ -83,6 +83,11 @@ pub(crate) fn run(options: &VerifyCommandOptions) -> Result<(), CommandError> {
             1 => "; an edit is pending for the next block".to_owned(),
             count => format!("; {count} edits are pending for the next block"),
         };
+        let unproven = match first_without_state_root {
+            None => String::new(),
+            Some(first) if first == head.number => format!("; block {first} has no state root"),
+            Some(first) => format!("; {} blocks have no state root, the first one is {first}", head.number - first + 1),
+        };
         let noun = if blocks == 1 { "block" } else { "blocks" };
         let correct = if blocks > head.number - store.view()?.first() {
             "all rows are correct"
@@ -90,11 +95,12 @@ pub(crate) fn run(options: &VerifyCommandOptions) -> Result<(), CommandError> {
             "their rows are correct; other blocks, and rows that belong to no block, were not checked"
         };
         let text = format!(
-            "verified {blocks} {noun} in {seconds:.2} s: {correct}; states from block {earliest_state} on; head {head}{by_hand}{waiting_text}"
+            "verified {blocks} {noun} in {seconds:.2} s: {correct}; states from block {earliest_state} on; head {head}{by_hand}{unproven}{waiting_text}"
         );
         let value = json!({
             "ok": difference.is_none(), "difference": difference.as_ref().map(difference_value), "blocks": blocks,
-            "head": report::block(head), "earliest_state": earliest_state, "edited": edited, "waiting_edits": waiting, "seconds": seconds,
+            "head": report::block(head), "earliest_state": earliest_state, "edited": edited, "first_without_state_root": first_without_state_root,
+            "waiting_edits": waiting, "seconds": seconds,
         });
         written = report::result("verify", json, text, value);
     }

@@ -61,6 +61,7 @@ impl ForkArguments {
             (None, Some(hardfork)) => Some(ForkRules::Hardfork(hardfork)),
             (None, None) => None,
         };
+        let accounts = Accounts::derive(&options.accounts()).map_err(DevNodeError::from)?;
         Ok(Some(ForkSource {
             urls: match self.offline {
                 true => Vec::new(),
@@ -72,7 +73,7 @@ impl ForkArguments {
                 contents_bytes: self.fork_cache_mb.saturating_mul(1 << 20),
                 ..ForkOptions::default()
             },
-            accounts: Accounts::derive(&options.accounts()).map_err(DevNodeError::from)?.addresses().collect(),
+            accounts: accounts.addresses().chain([options.chain.coinbase.0]).collect(),
             network: self.fork_chain_id,
             chain_id: options.chain.chain_id,
             rules,

@@ -14,8 +14,9 @@ use std::fmt::Debug;
 /// not matter for which block it was fetched. If keys of the trie are known, so are all nodes on the paths to them.
 ///
 /// # Errors
-/// All methods fail with [`BackendError::Upstream`] if something is not known and cannot be fetched, and with any error
-/// if it is not known and this thread [must not wait](crate::waiting).
+/// All methods fail with [`BackendError::Upstream`] if something is not known and cannot be fetched at present, with
+/// [`BackendError::Unobtainable`] if it cannot be fetched at all, and with any error if it is not known and this thread
+/// [must not wait](crate::waiting).
 #[expect(clippy::missing_errors_doc, reason = "stated once for all methods")]
 pub trait BaseState: Send + Sync + Debug {
     /// Returns the root of the state.

@@ -2,6 +2,7 @@
 
 use crate::block::BlockRef;
 use crate::context::Interrupted;
+use crate::sources::Sources;
 use node_types::{BlockNumber, H256};
 use std::io;
 use std::path::PathBuf;
@@ -41,6 +42,22 @@ pub enum BackendError {
     /// Something that is not stored here cannot be read from the chain that this one continues.
     #[error("the upstream cannot be read")]
     Upstream(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// Something that is not stored here cannot be read from the chain that this one continues, and neither could it be if
+    /// the read was repeated: there is no upstream, or it answers and the thing cannot be asked for.
+    #[error("the upstream cannot be read")]
+    Unobtainable(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The block has no [state root](crate::block::SealedHeader::has_state_root), so nothing can be proven about the state after it.
+    #[error(
+        "there are no proofs for block {block}: the blocks from {first} on have no state root, because {}",
+        Sources(&**reason)
+    )]
+    NoStateRoot {
+        block: BlockNumber,
+        /// The first block without a state root.
+        first: BlockNumber,
+        /// What was needed for the state root of that block.
+        reason: Box<dyn std::error::Error + Send + Sync>,
+    },
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
     /// This process no longer writes the chain: another one does, or the store for which it wrote has disappeared.

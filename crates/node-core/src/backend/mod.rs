@@ -41,7 +41,10 @@ pub use layered::LayeredView;
 pub use memory::MemoryBackend;
 pub use record::{Record, RecordKind, RecordValues, RecordWrite, records_of_kind};
 pub use state_cache::StateCache;
-pub use view::{AccountProof, FeeRow, LogFilter, LogSearch, StateView, StorageProof, View, fee_row, has_storage_after};
+pub use view::{
+    AccountProof, FeeRow, LogFilter, LogSearch, StateView, StorageProof, View, fee_row, first_without_state_root,
+    has_storage_after,
+};
 
 use crate::block::{BlockRef, ExecutedBlock};
 use node_types::BlockNumber;

@@ -135,12 +135,34 @@ pub trait StateView: Send + Sync {
     /// Returns an account with Merkle proofs of the account and of `slots`.
     ///
     /// # Errors
-    /// [`BackendError::NoProofs`] or [`BackendError::Uncommitted`] if no header of a stored block commits to the
-    /// account.
+    /// [`BackendError::NoProofs`], [`BackendError::Uncommitted`] or [`BackendError::NoStateRoot`] if no header of a stored
+    /// block commits to the account.
     fn proof(&self, address: Address, slots: &[H256]) -> Result<AccountProof, BackendError>;
 
-    /// Returns the root of the state after `changes` are applied to it.
+    /// Returns the root of the state after `changes` are applied to it. Zero if the block of this state has no state root,
+    /// or if trie nodes are needed that [cannot be had](BackendError::Unobtainable).
     fn root_after(&self, changes: &StateChanges) -> Result<H256, BackendError>;
+}
+
+/// Returns the number of the first canonical block at or below `upto` that has no
+/// [state root](SealedHeader::has_state_root), or `None` if there is none.
+///
+/// # Errors
+/// Failures of the backend.
+pub fn first_without_state_root(view: &dyn View, upto: BlockNumber) -> Result<Option<BlockNumber>, BackendError> {
+    let lacks = |number: BlockNumber| -> Result<bool, BackendError> {
+        Ok(!view.header(number.into())?.ok_or(BackendError::UnknownBlock(number))?.has_state_root())
+    };
+    let (mut rooted, mut found) = (view.first(), upto);
+    if upto <= rooted || !lacks(upto)? {
+        return Ok(None);
+    }
+    // All blocks after the first one lack it as well.
+    while found - rooted > 1 {
+        let middle = rooted + (found - rooted) / 2;
+        if lacks(middle)? { found = middle } else { rooted = middle }
+    }
+    Ok(Some(found))
 }
 
 /// Returns whether any storage slot of the account is nonzero after `change` is applied to `state`.
@@ -167,7 +189,9 @@ pub fn has_storage_after(
         state.root_after(&StateChanges { accounts, ..StateChanges::default() })
     };
     let cleared = AccountChange { storage_cleared: true, ..change.clone() };
-    Ok(root(change.clone())? != root(cleared)?)
+    let (left, cleared) = (root(change.clone())?, root(cleared)?);
+    // Without a root, it is not known. Storage that was there is then considered to be still there.
+    if left.is_zero() { state.has_storage(address) } else { Ok(left != cleared) }
 }
 
 /// A search for logs: those that match `filter`, from `from` up to the last log of block `to` (both inclusive), at most

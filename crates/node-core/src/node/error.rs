@@ -128,6 +128,9 @@ pub enum NodeError {
     /// Something that the chain does not store cannot be read from the one that it continues.
     #[error("{}", Sources(&**.0))]
     Upstream(Box<dyn std::error::Error + Send + Sync>),
+    /// Nothing can be proven about the state, because the header of its block has no state root.
+    #[error(transparent)]
+    NoStateRoot(BackendError),
     #[error("the backend failed")]
     Backend(#[source] BackendError),
     #[error("internal error")]
@@ -198,6 +201,7 @@ impl NodeError {
             | Self::UnknownAccount(_)
             | Self::GenesisNotTraceable
             | Self::Upstream(_)
+            | Self::NoStateRoot(_)
             | Self::Backend(_)
             | Self::Internal(_)
             | Self::PendingBlock(_)
@@ -234,7 +238,8 @@ impl From<BackendError> for NodeError {
             BackendError::Interrupted(interrupted) => Self::Interrupted(interrupted),
             BackendError::Uncommitted(block) => Self::Edited(block),
             BackendError::NotWriter(reason) => Self::NotWriter(reason.to_string()),
-            BackendError::Upstream(source) => Self::Upstream(source),
+            BackendError::Upstream(source) | BackendError::Unobtainable(source) => Self::Upstream(source),
+            BackendError::NoStateRoot { .. } => Self::NoStateRoot(error),
             other => Self::Backend(other),
         }
     }

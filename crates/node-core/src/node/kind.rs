@@ -83,6 +83,8 @@ kinds! {
     Cancelled = "cancelled",
     /// The chain continues another one, from which something that is not known here cannot be read.
     UpstreamUnavailable = "upstream-unavailable",
+    /// Nothing can be proven about the state, because trie nodes of the chain that this one continues could not be had.
+    NoStateRoot = "no-state-root",
     /// The backend failed, or the node has a bug.
     Internal = "internal",
 }
@@ -135,6 +137,7 @@ impl NodeError {
             Self::Interrupted(Interrupted::Cancelled) => ErrorKind::Cancelled,
             Self::NotWriter(_) => ErrorKind::NotWriter,
             Self::Upstream(_) => ErrorKind::UpstreamUnavailable,
+            Self::NoStateRoot(_) => ErrorKind::NoStateRoot,
             Self::Backend(_) | Self::Internal(_) | Self::PendingBlock(_) | Self::Proof { .. } => ErrorKind::Internal,
         }
     }

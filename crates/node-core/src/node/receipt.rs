@@ -2,6 +2,7 @@
 
 use super::block::FoundBlock;
 use super::resolve::RequestView;
+use super::transaction::position_of;
 use super::{Field, Node, NodeError};
 use crate::backend::BackendError;
 use crate::block::{Body, RecoveredTransaction};
@@ -72,8 +73,10 @@ fn receipts_in_block<'a>(body: &'a Body, receipts: &'a [Receipt]) -> impl Iterat
 }
 
 pub(super) fn get_receipt(node: &Node, context: &Context, hash: H256) -> Result<Option<FoundReceipt>, NodeError> {
+    // Clients poll for receipts of transactions in the pool, which need not be looked for elsewhere.
+    let in_pool = node.pool.status(hash);
     let snapshot = node.snapshot(context)?;
-    let Some(position) = snapshot.view.transaction_position(hash)? else { return Ok(None) };
+    let Some(position) = position_of(&*snapshot.view, hash, &in_pool)? else { return Ok(None) };
     let receipts = FoundReceipts::read(context, &snapshot, position.block)?;
     Ok(Some(FoundReceipt { receipts, index: position.index }))
 }

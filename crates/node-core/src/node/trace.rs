@@ -1,6 +1,7 @@
 //! Traces of transactions, blocks and calls, and access lists.
 
 use super::resolve::RequestView;
+use super::transaction::position_of;
 use super::{Field, Node, NodeError};
 use crate::backend::View;
 use crate::block::{BlockRef, Body, SealedHeader};
@@ -70,8 +71,9 @@ pub(super) fn trace_transaction(
     options: &TraceOptions,
     out: &mut JsonBuffer,
 ) -> Result<(), NodeError> {
+    let in_pool = node.pool.status(hash);
     let snapshot = node.snapshot(context)?;
-    let position = snapshot.view.transaction_position(hash)?.ok_or(NodeError::TransactionNotFound { hash })?;
+    let position = position_of(&*snapshot.view, hash, &in_pool)?.ok_or(NodeError::TransactionNotFound { hash })?;
     let replay = Replay::of(node, &snapshot, position.block)?;
     let transaction = replay.body.transactions.get(position.index).ok_or(NodeError::TransactionNotFound { hash })?;
     let context = node.trace_context(context, options);

@@ -2,7 +2,8 @@
 
 use super::block::FoundBlock;
 use super::{Node, NodeError};
-use crate::block::RecoveredTransaction;
+use crate::backend::{BackendError, View};
+use crate::block::{RecoveredTransaction, TransactionPosition};
 use crate::context::Context;
 use crate::pool::{PoolStatus, PoolTransaction};
 use node_types::{Address, BlockId, H256};
@@ -42,15 +43,28 @@ pub enum TransactionStatus {
     Pool(PoolStatus),
 }
 
+/// Returns the position of a transaction on the canonical chain, or `None` if no block contains it. `in_pool` is its status
+/// in the pool before the view was opened: the chain that this one continues does not have what the pool knows.
+pub(super) fn position_of(
+    view: &dyn View,
+    hash: H256,
+    in_pool: &PoolStatus,
+) -> Result<Option<TransactionPosition>, BackendError> {
+    match in_pool {
+        PoolStatus::Unknown => view.transaction_position(hash),
+        PoolStatus::Pending | PoolStatus::Queued | PoolStatus::Dropped(_) => view.own_transaction_position(hash),
+    }
+}
+
 pub(super) fn get_transaction(
     node: &Node,
     context: &Context,
     hash: H256,
 ) -> Result<Option<FoundTransaction>, NodeError> {
     // The pool is read before the view is opened: a transaction that leaves it in between is in the view.
-    let pooled = node.pool.get(hash);
+    let (pooled, in_pool) = (node.pool.get(hash), node.pool.status(hash));
     let snapshot = node.snapshot(context)?;
-    match snapshot.view.transaction_position(hash)? {
+    match position_of(&*snapshot.view, hash, &in_pool)? {
         Some(position) => {
             let block = FoundBlock::read(context, &snapshot, position.block.into())?;
             Ok(block.and_then(|block| FoundTransaction::of_block(block, position.index)))
@@ -110,7 +124,7 @@ pub(super) fn get_transaction_status(
     hash: H256,
 ) -> Result<TransactionStatus, NodeError> {
     let in_pool = node.pool.status(hash);
-    let mined = node.snapshot(context)?.view.transaction_position(hash)?.is_some();
+    let mined = position_of(&*node.snapshot(context)?.view, hash, &in_pool)?.is_some();
     Ok(if mined { TransactionStatus::Mined } else { TransactionStatus::Pool(in_pool) })
 }
 

@@ -116,11 +116,8 @@ fn because_of_states(earliest: Option<BlockNumber>) -> String {
 impl ProducerError {
     /// Returns whether something of the chain that this one continues could not be read.
     pub(crate) fn is_unreadable(&self) -> bool {
-        matches!(
-            self,
-            Self::Backend(BackendError::Upstream(_))
-                | Self::Execution(ExecutionError::Backend(BackendError::Upstream(_)))
-        )
+        let (Self::Backend(error) | Self::Execution(ExecutionError::Backend(error))) = self else { return false };
+        matches!(error, BackendError::Upstream(_) | BackendError::Unobtainable(_))
     }
 
     /// The highest timestamp that a block may have, in Unix seconds: the limit of JavaScript's dates.

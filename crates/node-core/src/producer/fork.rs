@@ -7,7 +7,8 @@ use crate::collecting::gather;
 use crate::context::Context;
 use crate::pool::delegates;
 use crate::state::{AccountChange, AccountState, StateChanges};
-use node_types::{Address, BlockNumber, KECCAK_EMPTY, U256};
+use node_types::{Address, BlockNumber, Bytes, KECCAK_EMPTY, U256, keccak256};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Where a development chain that continues another one reads the latter.
@@ -49,17 +50,20 @@ pub trait ForkControl: Send + Sync {
 /// Replaces a chain by one that was prepared.
 pub type Replace = Box<dyn FnOnce() -> Result<(), BackendError>>;
 
-/// Accounts that have a balance from the first block of a fork on.
+/// What a fork has from its first block on, besides the state of the chain that it continues.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Funding {
+    /// Accounts with a balance.
     pub accounts: Vec<Address>,
     /// In wei.
     pub balance: U256,
+    /// The code of contracts, which are deployed where there is no code: those without which no block is valid.
+    pub contracts: BTreeMap<Address, Bytes>,
 }
 
 impl Producer {
-    /// Gives accounts a balance from the first block on: now, if the chain has no other blocks and no edits, and after each
-    /// [reset](Self::reset). An account whose code only delegates to another one (EIP-7702) loses it: on public networks,
+    /// Gives accounts a balance from the first block on, and deploys contracts: now, if the chain has no other blocks and no
+    /// edits, and after each [reset](Self::reset). An account whose code only delegates to another one (EIP-7702) loses it: on public networks,
     /// accounts whose keys are known have the code that a thief gave them.
     ///
     /// # Errors
@@ -69,9 +73,9 @@ impl Producer {
         if self.is_untouched()? { self.fund_again() } else { Ok(()) }
     }
 
-    /// Gives the accounts that have a balance from the first block on this balance.
+    /// Changes the first block's state as [`fund`](Self::fund) does.
     pub(super) fn fund_again(&self) -> Result<(), ProducerError> {
-        let Some(Funding { accounts, balance }) = self.funding.lock().clone() else { return Ok(()) };
+        let Some(Funding { accounts, balance, contracts }) = self.funding.lock().clone() else { return Ok(()) };
         self.edit(|view| {
             gather(|| {
                 let state = view.state(view.head().number)?;
@@ -82,6 +86,17 @@ impl Producer {
                     let account = AccountState { balance, code_hash, ..account };
                     let change = AccountChange { account: Some(account), ..AccountChange::default() };
                     changes.accounts.insert(*address, change);
+                }
+                for (address, code) in &contracts {
+                    let account = state.account(*address)?.unwrap_or_default();
+                    if account.has_code() {
+                        continue;
+                    }
+                    let code_hash = keccak256(code);
+                    let account = AccountState { code_hash, nonce: account.nonce.max(1), ..account };
+                    let change = AccountChange { account: Some(account), ..AccountChange::default() };
+                    changes.accounts.insert(*address, change);
+                    changes.code.insert(code_hash, code.clone());
                 }
                 Ok(changes)
             })

@@ -4,6 +4,7 @@ mod control;
 mod error;
 mod point;
 mod record;
+mod system;
 
 pub use error::OpenForkError;
 pub use point::{ForkPoint, ForkUrl, InvalidForkUrl};
@@ -11,7 +12,7 @@ pub use point::{ForkPoint, ForkUrl, InvalidForkUrl};
 use crate::Hardfork;
 use node_chain::Genesis;
 use node_chain::genesis::public_network;
-use node_core::backend::{BaseRead, BaseState};
+use node_core::backend::BaseRead;
 use node_core::block::ExecutedBlock;
 use node_core::context::Context;
 use node_core::protocol::{ChainSpec, Relaxations};
@@ -105,13 +106,16 @@ impl Fork {
         };
         let base = Base::open(contents, upstream, record.block.clone(), source.limits.clone())
             .map_err(OpenForkError::Contents)?;
-        // A folder already has them.
-        let accounts = if recorded.is_none() { &source.accounts[..] } else { &[] };
         let read = |address: &Address| BaseRead { address: *address, slots: Vec::new() };
-        let reads: Vec<_> = accounts.iter().map(read).collect();
+        // The beneficiary is that of the next blocks, if no other is chosen.
+        let reads = source.accounts.iter().chain([&record.block.header().beneficiary]).map(read).collect();
         // At the same time.
         let (first, fetched) = thread::scope(|scope| {
-            let fetched = scope.spawn(|| base.fetch(&reads));
+            let fetched = scope.spawn(|| match &recorded {
+                None => system::fetch_with(&base, reads),
+                // A folder already has them.
+                Some(_) => Ok(()),
+            });
             (node_fork::first_block(&base, Arc::new(Secp256k1Recovery)), fetched.join())
         });
         let first = first?;

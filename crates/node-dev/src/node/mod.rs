@@ -5,6 +5,8 @@ use crate::fork::{Fork, ForkPoint, ForkSource, OpenForkError};
 use crate::genesis::check_extendable;
 use crate::{AccountOptions, Accounts, AccountsError, DevGenesis, DevGenesisError};
 use node_chain::Genesis;
+#[cfg(feature = "store")]
+use node_chain::dev_genesis;
 use node_core::backend::{BackendError, MemoryBackend, StateBackend};
 use node_core::block::ExecutedBlock;
 use node_core::clock::{Clock, ManualClock};
@@ -17,12 +19,18 @@ use node_core::pool::{PoolLimits, TransactionOrder};
 #[cfg(feature = "store")]
 use node_core::producer::{Funding, ProducerError};
 use node_core::producer::{Mining, Production};
+#[cfg(feature = "store")]
+use node_core::protocol::{ChainSpec, Fork as Hardfork};
 use node_evm::EvmExecutor;
 #[cfg(feature = "store")]
-use node_store::{Options, Store};
+use node_evm::{CONSOLIDATION_REQUESTS_ADDRESS, WITHDRAWAL_REQUESTS_ADDRESS};
 #[cfg(feature = "store")]
-use node_types::U256;
+use node_store::{Options, Store};
 use node_types::{Address, H256};
+#[cfg(feature = "store")]
+use node_types::{BlockNumber, Bytes, U256};
+#[cfg(feature = "store")]
+use std::collections::BTreeMap;
 use std::ops::Deref;
 #[cfg(feature = "store")]
 use std::path::{Path, PathBuf};
@@ -408,7 +416,8 @@ impl DevNodeBuilder {
             }
             #[cfg(feature = "store")]
             FirstBlock::Fork(source) => {
-                let source = ForkSource { accounts: accounts.addresses().collect(), ..*source };
+                let read = accounts.addresses().chain(self.production.coinbase);
+                let source = ForkSource { accounts: read.collect(), ..*source };
                 let opened = Fork::open(self.backend.folder(), &source, &Context::unbounded())?;
                 let beginning = (opened.first.clone(), opened.genesis());
                 fork = Some((opened, self.backend.folder().is_some()));
@@ -467,10 +476,23 @@ impl DevNodeBuilder {
             && let Some(producer) = node.producer()
         {
             let balance = U256::from(self.fork_balance) * U256::exp10(18);
-            producer.fund(Funding { accounts: accounts.addresses().collect(), balance })?;
+            let contracts = needed_contracts(&genesis.spec);
+            producer.fund(Funding { accounts: accounts.addresses().collect(), balance, contracts })?;
         }
         Ok(DevNode { node: Arc::new(node), accounts, genesis, clock: manual })
     }
+}
+
+/// Returns the contracts without which no block is valid under the rules of a fork. Development chains of other programs do
+/// not have them, and neither do the states of networks before the upgrade that brought them.
+#[cfg(feature = "store")]
+fn needed_contracts(spec: &ChainSpec) -> BTreeMap<Address, Bytes> {
+    if spec.fork_at(BlockNumber::MAX, u64::MAX, true) < Hardfork::Prague {
+        return BTreeMap::new();
+    }
+    let is_needed = |address: &Address| [WITHDRAWAL_REQUESTS_ADDRESS, CONSOLIDATION_REQUESTS_ADDRESS].contains(address);
+    let contracts = dev_genesis().alloc.into_iter().filter(|(address, _)| is_needed(address));
+    contracts.map(|(address, account)| (address, account.code)).collect()
 }
 
 /// Why a development chain could not be started.

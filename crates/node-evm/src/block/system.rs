@@ -2,10 +2,11 @@
 
 use crate::convert::{ToEvm, ToNode};
 use crate::machine::Machine;
+use node_core::backend::BackendError;
 use node_core::executor::{ExecutionError, NamedContract};
 use node_core::protocol::{ChainSpec, Fork};
 use node_types::consensus::Header;
-use node_types::{Address, Bytes, H160};
+use node_types::{Address, Bytes, H160, H256, U256};
 use revm::context::result::ExecutionResult;
 
 /// The contract that stores roots of beacon blocks (EIP-4788).
@@ -32,6 +33,21 @@ pub const CONSOLIDATION_REQUESTS_ADDRESS: Address = H160([
     0x51,
 ]);
 
+/// The hash of the code at [`BEACON_ROOTS_ADDRESS`] on mainnet.
+pub(crate) const BEACON_ROOTS_CODE: H256 = H256([
+    0xf5, 0x7a, 0xcd, 0x40, 0x25, 0x98, 0x72, 0x60, 0x6d, 0x76, 0x19, 0x7e, 0xf0, 0x52, 0xf3, 0xd3, 0x55, 0x88, 0xda,
+    0xdf, 0x91, 0x9e, 0xe1, 0xf0, 0xe3, 0xcb, 0x9b, 0x62, 0xd3, 0xf4, 0xb0, 0x2c,
+]);
+
+/// The hash of the code at [`HISTORY_STORAGE_ADDRESS`] on mainnet.
+pub(crate) const HISTORY_STORAGE_CODE: H256 = H256([
+    0x6e, 0x49, 0xe6, 0x67, 0x82, 0x03, 0x7c, 0x05, 0x55, 0x89, 0x78, 0x70, 0xe2, 0x9f, 0xa5, 0xe5, 0x52, 0xda, 0xf4,
+    0x71, 0x95, 0x52, 0x13, 0x1a, 0x0a, 0xbc, 0xe7, 0x79, 0xda, 0xec, 0x0a, 0x5d,
+]);
+
+/// Number of blocks of which these two contracts have the values.
+const RING: u64 = 8_191;
+
 /// Returns the system contracts of `fork` with the names of EIP-7910.
 pub(crate) fn contracts(spec: &ChainSpec, fork: Fork) -> Vec<NamedContract> {
     let contracts = [
@@ -50,10 +66,14 @@ pub(crate) fn begin(machine: &mut Machine<'_>, fork: Fork, header: &Header) -> R
     if fork >= Fork::Cancun
         && let Some(root) = header.parent_beacon_block_root
     {
-        notify(machine, BEACON_ROOTS_ADDRESS, root.as_bytes().into())?;
+        let slot = header.timestamp % RING;
+        let writes = [(slot, header.timestamp.into()), (slot + RING, U256::from_big_endian(root.as_bytes()))];
+        notify(machine, BEACON_ROOTS_ADDRESS, root, BEACON_ROOTS_CODE, &writes)?;
     }
     if fork >= Fork::Prague {
-        notify(machine, HISTORY_STORAGE_ADDRESS, header.parent_hash.as_bytes().into())?;
+        let parent = header.parent_hash;
+        let writes = [(header.number.saturating_sub(1) % RING, U256::from_big_endian(parent.as_bytes()))];
+        notify(machine, HISTORY_STORAGE_ADDRESS, parent, HISTORY_STORAGE_CODE, &writes)?;
     }
     Ok(())
 }
@@ -69,17 +89,33 @@ pub(crate) fn consolidation_requests(machine: &mut Machine<'_>) -> Result<Bytes,
 }
 
 /// Calls a contract. Its failure or absence does not invalidate the block.
-fn notify(machine: &mut Machine<'_>, contract: Address, input: Bytes) -> Result<(), ExecutionError> {
-    if has_code(machine, contract)? {
-        machine.system_call(contract, input)?;
+///
+/// If the contract has the code with the hash `code`, it writes `writes`, whatever its slots contained. So if their values
+/// cannot be had, as on a fork that is offline, the slots are written without a call.
+fn notify(
+    machine: &mut Machine<'_>,
+    contract: Address,
+    input: H256,
+    code: H256,
+    writes: &[(u64, U256)],
+) -> Result<(), ExecutionError> {
+    let Some(code_hash) = code_hash(machine, contract)? else { return Ok(()) };
+    match machine.system_call(contract, input.as_bytes().into()) {
+        Err(ExecutionError::Backend(BackendError::Unobtainable(_))) if code_hash == code => {
+            for (slot, value) in writes {
+                let slot = U256::from(*slot).to_evm();
+                machine.db().overwrite_slot(contract.to_evm(), slot, value.to_evm())?;
+            }
+            Ok(())
+        }
+        called => called.map(drop),
     }
-    Ok(())
 }
 
 /// Calls a contract whose failure or absence invalidates the block.
 fn collect(machine: &mut Machine<'_>, contract: Address) -> Result<Bytes, ExecutionError> {
     let broken = |reason| ExecutionError::SystemContract { address: contract, reason };
-    if !has_code(machine, contract)? {
+    if code_hash(machine, contract)?.is_none() {
         return Err(broken("it has no code".into()));
     }
     match machine.system_call(contract, Bytes::new())? {
@@ -89,7 +125,8 @@ fn collect(machine: &mut Machine<'_>, contract: Address) -> Result<Bytes, Execut
     }
 }
 
-fn has_code(machine: &mut Machine<'_>, contract: Address) -> Result<bool, ExecutionError> {
+/// Returns the hash of the code of an account, or `None` if it has no code.
+fn code_hash(machine: &mut Machine<'_>, contract: Address) -> Result<Option<H256>, ExecutionError> {
     let account = machine.db().account(contract.to_evm())?;
-    Ok(account.is_some_and(|account| !account.is_empty_code_hash()))
+    Ok(account.filter(|account| !account.is_empty_code_hash()).map(|account| account.code_hash.to_node()))
 }

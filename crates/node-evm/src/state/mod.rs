@@ -38,11 +38,18 @@ struct CachedAccount {
     slots: U256Map<CachedSlot>,
 }
 
-/// A storage slot before and after the changes. `before` is zero if the storage was cleared.
-#[derive(Clone, Copy, Debug, Default)]
+/// A storage slot before and after the changes.
+#[derive(Clone, Copy, Debug)]
 struct CachedSlot {
-    before: U256,
+    /// Zero if the storage was cleared, `None` if it is not known.
+    before: Option<U256>,
     now: U256,
+}
+
+impl CachedSlot {
+    fn unchanged(value: U256) -> Self {
+        Self { before: Some(value), now: value }
+    }
 }
 
 impl<'a> StateDb<'a> {
@@ -114,7 +121,13 @@ impl<'a> StateDb<'a> {
     /// Writes a storage slot.
     pub(crate) fn set_slot(&mut self, address: Address, slot: U256, value: U256) -> Result<(), DatabaseError> {
         self.storage(address, slot)?;
-        self.cached(address)?.slots.entry(slot).or_default().now = value;
+        self.cached(address)?.slots.entry(slot).or_insert(CachedSlot::unchanged(U256::ZERO)).now = value;
+        Ok(())
+    }
+
+    /// Writes a storage slot without reading it. It is then among the changes even if it has this value already.
+    pub(crate) fn overwrite_slot(&mut self, address: Address, slot: U256, value: U256) -> Result<(), DatabaseError> {
+        self.cached(address)?.slots.entry(slot).or_insert(CachedSlot { before: None, now: value }).now = value;
         Ok(())
     }
 
@@ -158,8 +171,7 @@ impl<'a> StateDb<'a> {
         }
         for (slot, value) in account.storage {
             if value.is_changed() {
-                let cached =
-                    cached.slots.entry(slot).or_insert(CachedSlot { before: value.original_value, now: U256::ZERO });
+                let cached = cached.slots.entry(slot).or_insert(CachedSlot::unchanged(value.original_value));
                 cached.now = value.present_value;
             }
         }
@@ -217,7 +229,7 @@ impl CachedAccount {
         let storage: std::collections::BTreeMap<_, _> = self
             .slots
             .iter()
-            .filter(|(_, slot)| slot.now != slot.before)
+            .filter(|(_, slot)| slot.before != Some(slot.now))
             .map(|(slot, value)| (slot_to_node(*slot), value.now.to_node()))
             .collect();
         let changed = self.before != self.now || self.cleared || !storage.is_empty();
@@ -268,7 +280,7 @@ impl Database for StateDb<'_> {
             Entry::Vacant(_) if account.cleared || account.before.is_none() => Ok(U256::ZERO),
             Entry::Vacant(entry) => {
                 let value = self.state.storage(address.to_node(), slot_to_node(slot))?.to_evm();
-                Ok(entry.insert(CachedSlot { before: value, now: value }).now)
+                Ok(entry.insert(CachedSlot::unchanged(value)).now)
             }
         }
     }

@@ -1,13 +1,14 @@
 //! System contracts at the start and the end of a block, and execution requests.
 
 use super::support::*;
+use crate::block::system;
 use crate::{
     BEACON_ROOTS_ADDRESS, CONSOLIDATION_REQUESTS_ADDRESS, HISTORY_STORAGE_ADDRESS, WITHDRAWAL_REQUESTS_ADDRESS,
 };
 use node_core::executor::ExecutionError;
 use node_core::protocol::Fork;
 use node_types::consensus::{Header, LegacyTransaction, ReceiptOutcome, Request, RequestType};
-use node_types::{Address, H256, U256};
+use node_types::{Address, H256, U256, keccak256};
 
 /// Code that succeeds and returns no requests.
 const QUIET: &str = "00";
@@ -28,6 +29,16 @@ fn stores_beacon_roots_and_block_hashes() {
     let cancun = Genesis::at(Fork::Cancun).code(HISTORY_STORAGE_ADDRESS, system_code::HISTORY_STORAGE).build();
     let changed: Vec<_> = cancun.execute(&[]).unwrap().changes.accounts.into_keys().collect();
     assert_eq!(changed, [BEACON_ROOTS_ADDRESS], "only contracts of active forks are called");
+}
+
+#[test]
+fn the_codes_whose_writes_are_known_are_those_of_mainnet() {
+    for (code, hash) in [
+        (system_code::BEACON_ROOTS, system::BEACON_ROOTS_CODE),
+        (system_code::HISTORY_STORAGE, system::HISTORY_STORAGE_CODE),
+    ] {
+        assert_eq!(keccak256(hex(code)), hash);
+    }
 }
 
 #[test]

@@ -73,6 +73,8 @@ struct Source {
     owners: Mutex<HashMap<H256, Address>>,
     /// Hashes of codes that collected work has read and that are not known.
     wanted_codes: Mutex<HashSet<H256>>,
+    /// Nodes to which no key was found, with the reason. Nobody else searches for them that long.
+    unresolved: Mutex<HashMap<H256, &'static str>>,
 }
 
 impl Base {
@@ -102,6 +104,7 @@ impl Base {
             lists_no_reads: AtomicBool::default(),
             owners: Mutex::default(),
             wanted_codes: Mutex::default(),
+            unresolved: Mutex::default(),
         });
         Self(Arc::new(Inner { source, block, decoded }))
     }
@@ -130,6 +133,8 @@ impl Base {
     /// Fetches from `upstream` from now on, also as of other blocks.
     pub fn set_upstream(&self, upstream: Upstream) {
         *self.0.source.upstream.write() = Some(upstream);
+        // This one may list keys.
+        self.0.source.unresolved.lock().clear();
     }
 
     /// Returns the limits.

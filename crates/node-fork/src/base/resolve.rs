@@ -20,6 +20,9 @@ use std::time::Instant;
 /// Number of nibbles from which on the upstream is asked for a key first.
 const FAST_NIBBLES: usize = 5;
 
+/// Maximum number of nodes for which it is remembered that no key was found.
+const MAX_UNRESOLVED: usize = 4_096;
+
 impl Base {
     pub(super) fn resolve_node(
         &self,
@@ -34,10 +37,20 @@ impl Base {
         if self.upstream().is_none() {
             return Err(ForkError::Offline { needed: Needed::Node(missing()) }.into());
         }
+        if let Some(reason) = self.0.source.unresolved.lock().get(&hash) {
+            return Err(ForkError::NoKey { node: missing(), reason }.into());
+        }
         if !waiting::is_allowed() {
             return Err(storage(waiting::refuse()));
         }
-        let no_key = |reason| ForkError::NoKey { node: missing(), reason };
+        let no_key = |reason| {
+            let mut unresolved = self.0.source.unresolved.lock();
+            if unresolved.len() >= MAX_UNRESOLVED {
+                unresolved.clear();
+            }
+            unresolved.insert(hash, reason);
+            ForkError::NoKey { node: missing(), reason }
+        };
         // A short search takes less time than a request.
         let listed = if position.len() < FAST_NIBBLES { None } else { self.listed_key(account, position) };
         let read = match listed {

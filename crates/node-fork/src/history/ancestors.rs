@@ -66,7 +66,10 @@ impl History {
             Some(hash) => hash,
             None if number + 1 == self.end() => self.first.header.parent_hash,
             None => match self.parent_hash(number + 1)? {
-                Some(hash) => hash,
+                Some(hash) => {
+                    self.keep_parent(number, hash)?;
+                    hash
+                }
                 None => return Ok(None),
             },
         };
@@ -80,6 +83,15 @@ impl History {
         let header = self.base.contents().get(Kind::Header, hash).map_err(storage)?;
         let header = header.map(|bytes| rlp::decode::<Header>(&bytes).map_err(storage)).transpose()?;
         Ok(header.map(|header| header.parent_hash))
+    }
+
+    /// Keeps the hash of an ancestor, which its child has. It is as certain as that of the child.
+    fn keep_parent(&self, number: BlockNumber, hash: H256) -> Result<(), BackendError> {
+        let child = self.base.contents().get(Kind::Ancestor, self.key(number + 1)).map_err(storage)?;
+        let is_proven = number + 2 == self.end() || child.is_some();
+        let kind = if is_proven { Kind::Ancestor } else { Kind::ClaimedAncestor };
+        self.base.contents().add(vec![(kind, self.key(number), Bytes::from(hash.0.to_vec()))]);
+        Ok(())
     }
 
     /// Records hashes that were proven.

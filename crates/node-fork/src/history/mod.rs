@@ -226,13 +226,12 @@ impl History {
         ]
     }
 
-    /// Returns a header without what does not follow from its hash. `None` if the upstream does not have the block; an
-    /// offline fork has none but those that were fetched.
+    /// Returns a header without what does not follow from its hash. `None` if the upstream does not have the block.
     fn plain_header(&self, hash: H256) -> Result<Option<HashedHeader>, BackendError> {
         if let Some(bytes) = self.base.contents().get(Kind::Header, hash).map_err(storage)? {
             return Ok(Some(HashedHeader::new(rlp::decode(&bytes).map_err(storage)?)));
         }
-        if self.base.upstream().is_none() || self.absent.contains(hash) {
+        if self.absent.contains(hash) {
             return Ok(None);
         }
         let read = self.base.ask(

@@ -27,7 +27,7 @@ impl History {
         {
             return Ok(Some(position));
         }
-        if self.base.upstream().is_none() || self.absent.contains(hash) {
+        if self.absent.contains(hash) {
             return Ok(None);
         }
         let params = raw(format!("[\"{}\"]", Data(hash)))?;

@@ -75,7 +75,7 @@ pub(super) fn memory() -> Arc<dyn Folder> {
 
 fn error(result: Result<impl Sized, BackendError>) -> ForkError {
     match result.map(drop).unwrap_err() {
-        BackendError::Upstream(source) => *source.downcast().unwrap(),
+        BackendError::Upstream(source) | BackendError::Unobtainable(source) => *source.downcast().unwrap(),
         error => panic!("{error:?}"),
     }
 }

@@ -4,6 +4,7 @@ use super::reading::{memory, world};
 use super::server::Server;
 use crate::{Base, ForkError, ForkOptions};
 use node_core::backend::{BackendError, BaseState, StateBackend};
+use node_core::remote;
 use node_core::trie::DecodedNode;
 use node_types::consensus::EMPTY_ROOT;
 use node_types::trie::NibblePath;
@@ -60,7 +61,7 @@ fn nodes_are_found_by_their_positions() {
     // A hash that is not there, and an offline fork.
     let (position, missing) = (NibblePath::ROOT.child(3), H256::repeat_byte(7));
     let error = |base: Base| match base.resolve(Some(world.reads[0].address), &position, missing).unwrap_err() {
-        BackendError::Upstream(error) => *error.downcast::<ForkError>().unwrap(),
+        BackendError::Upstream(error) | BackendError::Unobtainable(error) => *error.downcast::<ForkError>().unwrap(),
         error => panic!("{error:?}"),
     };
     let not_there = error(open(Some(server.upstream()))).to_string();
@@ -89,14 +90,25 @@ fn deep_nodes_are_found_by_keys_that_the_upstream_lists() {
         Err(BackendError::Upstream(error)) => error.to_string(),
         resolved => panic!("{resolved:?}"),
     };
+    let no_key = |base: &Base, position| match base.resolve(None, &position, H256::repeat_byte(7)) {
+        Err(BackendError::Unobtainable(error)) => error.to_string(),
+        resolved => panic!("{resolved:?}"),
+    };
     assert!(error(open(&listing), None, position).contains("eth_getProof was called"));
     let of_slot = NibblePath::from(keccak256(slot)).prefix(20);
     assert!(error(open(&listing), Some(address), of_slot).contains("eth_getProof was called"));
     // It lists keys that are elsewhere, or none.
     for server in [listing, Server::of(&world.chain, |_, _| {})] {
         let elsewhere = NibblePath::from(H256::repeat_byte(0x11)).prefix(20);
-        assert!(error(open(&server), None, elsewhere).contains("too deep for a search"));
+        assert!(no_key(&open(&server), elsewhere).contains("too deep for a search"));
         let short = elsewhere.prefix(7);
-        assert!(error(open(&server), None, short).contains("the search took too long"));
+        let base = open(&server);
+        let (found, reads) = remote::reads_of(|| no_key(&base, short));
+        assert!(found.contains("the search took too long") && reads.steps == 1, "{found} {reads:?}");
+        // Nobody searches again, unless another endpoint may list keys.
+        let (again, reads) = remote::reads_of(|| no_key(&base, short));
+        assert_eq!((again, reads.steps), (found, 0));
+        base.set_upstream(server.upstream());
+        assert_eq!(remote::reads_of(|| no_key(&base, short)).1.steps, 1);
     }
 }

@@ -9,6 +9,7 @@ use crate::problem::page::ProblemPage;
 use crate::problem::report;
 use crate::problem::sent::Sent;
 use crate::problem::{self, HttpError};
+use node_core::backend::BackendError;
 use node_core::executor::CallFailure;
 use node_core::node::{Fault, Field, Limits, NodeError};
 use node_core::pool::{PoolError, Rejection};
@@ -158,6 +159,16 @@ fn errors() -> Vec<(&'static str, &'static str, HttpError)> {
             )
             .into(),
         ),
+        (
+            "no-state-root",
+            "Nothing can be proven about the state of the block of a fork",
+            NodeError::from(BackendError::NoStateRoot {
+                block: 19,
+                first: 18,
+                reason: "account 0x00000961ef480eb55e80d19ad83579a64c007002 as of block 17 is needed, and the fork is offline".into(),
+            })
+            .into(),
+        ),
     ]
 }
 
@@ -256,7 +267,10 @@ mod tests {
 
     fn status_of(page: ProblemPage) -> u16 {
         match page {
-            ProblemPage::BlockNotFound | ProblemPage::FilterNotFound | ProblemPage::StatePruned => 404,
+            ProblemPage::BlockNotFound
+            | ProblemPage::FilterNotFound
+            | ProblemPage::StatePruned
+            | ProblemPage::NoStateRoot => 404,
             ProblemPage::RangeAboveHead
             | ProblemPage::ExecutionReverted
             | ProblemPage::ExecutionFailed

@@ -305,7 +305,8 @@ pub(crate) fn status_of(kind: ErrorKind) -> StatusCode {
         ErrorKind::BlockNotFound
         | ErrorKind::TransactionNotFound
         | ErrorKind::FilterNotFound
-        | ErrorKind::StatePruned => StatusCode::NOT_FOUND,
+        | ErrorKind::StatePruned
+        | ErrorKind::NoStateRoot => StatusCode::NOT_FOUND,
         ErrorKind::InvalidRequest
         | ErrorKind::AccountEdited
         | ErrorKind::ExecutionReverted

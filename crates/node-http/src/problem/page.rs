@@ -13,6 +13,7 @@ node_types::listed_enum! {
         TransactionRejected,
         LimitExceeded,
         UpstreamUnavailable,
+        NoStateRoot,
     }
 }
 
@@ -29,6 +30,7 @@ impl ProblemPage {
             Self::TransactionRejected => "transaction-rejected",
             Self::LimitExceeded => "limit-exceeded",
             Self::UpstreamUnavailable => "upstream-unavailable",
+            Self::NoStateRoot => "no-state-root",
         }
     }
 
@@ -44,6 +46,7 @@ impl ProblemPage {
             Self::TransactionRejected => "Transaction rejected",
             Self::LimitExceeded => "Limit exceeded",
             Self::UpstreamUnavailable => "Upstream unavailable",
+            Self::NoStateRoot => "No state root",
         }
     }
 
@@ -106,6 +109,14 @@ impl ProblemPage {
                 "The chain of this server is a fork: it continues the chain of other servers, from which it reads what it does not have \
                  yet. They cannot be reached, no longer have it, or returned something that is wrong. `detail` says what was needed.",
                 "Send the request again; add another server with `--fork-url`; or fork a newer block. What was read before needs no server.",
+            ),
+            Self::NoStateRoot => (
+                "The chain of this server is a fork, and the header of this block has no state root (it is zero): a trie node of the \
+                 other chain was needed to compute it, and could not be had, because the fork was offline or no key leads to the node. \
+                 The same is true of all later blocks. `detail` has the first of them, and what was missing. Accounts and slots \
+                 can be read as of these blocks, but not proven.",
+                "Ask for a proof as of an earlier block; or revert the chain to one, and make the blocks again with a server \
+                 (`--fork-url`).",
             ),
         }
     }

@@ -2,7 +2,9 @@
 
 use super::operation::Operation;
 use crate::convert::output;
-use crate::problem::page::ProblemPage::{self, BlockNotFound, ExecutionFailed, LimitExceeded, StatePruned};
+use crate::problem::page::ProblemPage::{
+    self, BlockNotFound, ExecutionFailed, LimitExceeded, NoStateRoot, StatePruned,
+};
 use node_core::cost::Cost;
 use node_core::node::Node;
 use node_types::wire::{
@@ -12,6 +14,9 @@ use node_types::wire::{
 
 /// Problems of operations that read a state, including that of the pending block.
 const STATE: &[ProblemPage] = &[BlockNotFound, StatePruned, ExecutionFailed, LimitExceeded];
+
+/// Problems of operations that prove what they read.
+const PROOF: &[ProblemPage] = &[BlockNotFound, StatePruned, NoStateRoot, ExecutionFailed, LimitExceeded];
 
 pub(super) fn operations() -> Vec<Operation> {
     vec![
@@ -36,7 +41,7 @@ pub(super) fn operations() -> Vec<Operation> {
              for an account that was edited after the block.",
         )
         .limits("1,024 storage keys (`max-storage-keys`).")
-        .problems(STATE)
+        .problems(PROOF)
         .body(
             |node, input: &GetProofInput| Cost::of_proof(node.proves_quickly(), input.storage_keys.len()),
             |node, context, GetProofInput { address, block_number, storage_keys }| {
@@ -51,7 +56,7 @@ pub(super) fn operations() -> Vec<Operation> {
             "Returns balance, nonce, code hash and storage root of an account as of a block. Not available at `pending`, which has no \
              state trie.",
         )
-        .problems(STATE)
+        .problems(PROOF)
         .parameters(
             // The storage root is from a proof.
             |node, _: &GetAccountInput| Cost::of_proof(node.proves_quickly(), 0),

@@ -8,7 +8,9 @@ use crate::state::{self, Before, TrieReader};
 use crate::trie::BaseTrie;
 use crate::values::{self, AccountRow};
 use crate::{base, postings, trie};
-use node_core::backend::{AccountProof, BackendError, FeeRow, LogSearch, StateView, StorageProof, View};
+use node_core::backend::{
+    AccountProof, BackendError, FeeRow, LogSearch, StateView, StorageProof, View, first_without_state_root,
+};
 use node_core::block::{
     BlockHashOrNumber, BlockLogs, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition,
 };
@@ -158,6 +160,21 @@ impl View for ChainVersion {
 }
 
 impl ChainVersion {
+    /// Returns the error for proofs of the state as of block `block`, which has no state root.
+    fn no_state_root(&self, block: BlockNumber) -> Result<BackendError, BackendError> {
+        let first = first_without_state_root(self, block)?.unwrap_or(block);
+        // What was missing then is missing as long as there is no upstream, so it need not be stored.
+        let (parent, changes) = (first.saturating_sub(1), self.changes(first)?.unwrap_or_default());
+        let applied = state::fetch(&self.rows, None, parent, &changes)
+            .and_then(|()| state::apply(&self.rows, None, Before::Block(parent), first, &changes));
+        let reason = match applied {
+            Err(StoreError::Base(BackendError::Unobtainable(reason) | BackendError::Upstream(reason))) => reason,
+            Err(error) => return Err(error.into()),
+            Ok(_) => "a trie node could not be had, which is known by now".into(),
+        };
+        Ok(BackendError::NoStateRoot { block, first, reason })
+    }
+
     /// Returns code by its hash, or `None` if it was never deployed.
     pub(super) fn code(&self, hash: H256) -> Result<Option<Bytes>, StoreError> {
         if hash == KECCAK_EMPTY {
@@ -305,6 +322,9 @@ impl StateView for ChainState<'_> {
     }
 
     fn proof(&self, address: Address, slots: &[H256]) -> Result<AccountProof, BackendError> {
+        if !self.has_root()? {
+            return Err(self.chain.no_state_root(self.at)?);
+        }
         let hash = keccak256(address);
         self.fetch(state::keys_of_proof(TrieId::ACCOUNTS, hash))?;
         self.fetch_base(address, hash, slots)?;
@@ -338,6 +358,24 @@ impl StateView for ChainState<'_> {
         if collecting::lacks_something() {
             return Ok(H256::zero());
         }
+        if !self.has_root()? {
+            return Ok(H256::zero());
+        }
+        match self.computed_root(changes) {
+            Err(StoreError::Base(BackendError::Unobtainable(_))) => Ok(H256::zero()),
+            root => Ok(root?),
+        }
+    }
+}
+
+impl ChainState<'_> {
+    /// Returns whether the header of the block commits to the state.
+    fn has_root(&self) -> Result<bool, StoreError> {
+        Ok(self.chain.rows.base.is_none() || self.chain.canonical_header(self.at)?.has_state_root())
+    }
+
+    /// Returns the root of the state after `changes` are applied to it.
+    fn computed_root(&self, changes: &StateChanges) -> Result<H256, StoreError> {
         // Before the lock is taken, because it may take long.
         state::fetch(&self.chain.rows, None, self.at, changes)?;
         if self.at == self.chain.head.number

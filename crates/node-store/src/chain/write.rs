@@ -34,13 +34,14 @@ impl ChainVersion {
 
     /// Has the base, if there is one, fetch what it must know to append `block` to the head.
     pub(crate) fn fetch(&self, block: &ExecutedBlock) -> Result<(), StoreError> {
-        match block.header.header.parent_hash == self.head.hash {
+        match block.header.header.parent_hash == self.head.hash && block.header.has_state_root() {
             true => state::fetch(&self.rows, None, self.head.number, &block.changes),
             false => Ok(()),
         }
     }
 
-    /// Appends `block` to the head. `bytes` is its encoding.
+    /// Appends `block` to the head. `bytes` is its encoding. If the chain has a base, the block may have no state root, and
+    /// must have none if its parent has none; its state then has no tries.
     pub(crate) fn extend(&mut self, block: &ExecutedBlock, bytes: &BlockBytes) -> Result<(), BackendError> {
         let (reference, parent) = (block.header.block_ref(), self.head);
         if parent.number.checked_add(1) != Some(reference.number) || block.header.header.parent_hash != parent.hash {
@@ -48,6 +49,16 @@ impl ChainVersion {
         }
         if reference.number > if self.rows.base.is_some() { MAX_BLOCK_WITH_BASE } else { MAX_BLOCK } {
             return Err(StoreError::BeyondLimits(reference).into());
+        }
+        if self.rows.base.is_some() {
+            if !block.header.has_state_root() {
+                let new = state::apply_flat(&self.rows, parent.number, &block.changes)?;
+                return self.push(block, bytes, new, true);
+            }
+            if !self.canonical_header(parent.number)?.has_state_root() {
+                let (block, header) = (reference.number, block.header.header.state_root);
+                return Err(BackendError::StateRootMismatch { block, header, computed: H256::zero() });
+            }
         }
         let caches = Arc::clone(&self.caches);
         let mut next = caches.next.lock();

@@ -1,10 +1,12 @@
 //! Reading states from rows, and creating the rows of the next state.
 
+mod flat;
 mod parts;
 mod reader;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use flat::apply_flat;
 pub(crate) use parts::{ChangedParts, StateParts};
 pub(crate) use reader::{TrieReader, keys_of_proof, storage_base};
 

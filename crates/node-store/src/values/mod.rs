@@ -79,7 +79,7 @@ pub(crate) fn decode_tips(value: &[u8]) -> Result<Vec<(U256, u64)>, Malformed> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AccountRow {
     pub(crate) state: AccountState,
-    /// The storage trie and its root hash. `None` if the account has no storage.
+    /// The storage trie and its root hash. `None` if the account has no storage. The hash is zero if it is not known.
     pub(crate) storage: Option<(TrieId, H256)>,
 }
 

@@ -243,7 +243,8 @@ fn expected(base: &Base<'_>, counted: Counted, block: BlockNumber) -> Result<Has
             let at = |fault: RowFault| fault.of(block, &key, block);
             let row: Value = stored(base.tables(), &key, block)?.ok_or_else(|| at(RowFault::Missing))?;
             let changes = values::decode_changes_row(&row).map_err(|error| at(RowFault::malformed(error)))?;
-            let new = states::make(base, block, &changes, None)?;
+            let header = states::header_of(base.tables(), block)?;
+            let new = states::make(base, &header, &changes, None)?;
             let own = new.rows.iter().filter(|(key, _)| key.table() == counted.table());
             Ok(own.map(|(key, _)| (key.versioned(block)[1..].to_vec(), 0)).collect())
         }

@@ -27,7 +27,7 @@ use base::{Base, stored};
 use counts::{Counts, Range};
 use difference::Stop;
 use floor::Earliest;
-use node_core::backend::BackendError;
+use node_core::backend::{BackendError, first_without_state_root};
 use node_core::block::BlockRef;
 use node_core::context::Context;
 use node_core::crypto::SenderRecovery;
@@ -81,6 +81,9 @@ pub struct Verified {
     pub earliest_state: BlockNumber,
     /// The canonical blocks with edits: they contain changes that other nodes would reject.
     pub edited: Vec<BlockNumber>,
+    /// The first canonical block without a [state root](node_core::block::SealedHeader::has_state_root); all later ones have
+    /// none either. Their accounts and slots were checked, and there are no tries. `None` if all blocks have one.
+    pub first_without_state_root: Option<BlockNumber>,
     /// Number of blocks that were checked, unless there is a difference.
     pub blocks: u64,
     /// The first difference. `None` if there is none.
@@ -123,7 +126,12 @@ impl Store {
             }
         }
         let (head, earliest_state, blocks) = (chain.head, chain.earliest, plan.blocks);
-        Ok(Verified { head, earliest_state, edited, blocks, difference })
+        // After a difference, headers need not be readable.
+        let first_without_state_root = match &difference {
+            None => first_without_state_root(&*chain, head.number)?,
+            Some(_) => None,
+        };
+        Ok(Verified { head, earliest_state, edited, first_without_state_root, blocks, difference })
     }
 
     /// Checks the tables that are not part of the canonical chain.

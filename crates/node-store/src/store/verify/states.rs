@@ -23,8 +23,8 @@ pub(super) fn check(
     let at = |fault: RowFault| fault.of(number, &key, number);
     let row = stored(base.tables(), &key, number)?.ok_or_else(|| at(RowFault::Missing))?;
     let changes = values::decode_changes_row(&row).map_err(|error| at(RowFault::malformed(error)))?;
-    let new = make(base, number, &changes, Some(parts))?;
     let header = header_of(base.tables(), number)?;
+    let new = make(base, &header, &changes, Some(parts))?;
     let edited = base.edits(header.hash()).into_iter().flat_map(|edits| edits.state.accounts.keys());
     for address in edited {
         if !changes.accounts.contains_key(address) {
@@ -55,15 +55,20 @@ pub(super) fn check(
     Ok(())
 }
 
-/// Computes the rows of the state of block `number`.
+/// Computes the rows of the state of the block with this header.
 pub(super) fn make(
     base: &Base<'_>,
-    number: BlockNumber,
+    header: &Header,
     changes: &ChangesRow,
     parts: Option<&mut StateParts>,
 ) -> Result<NewState, Stop> {
+    let number = header.number;
     let changes = StateChanges { accounts: changes.accounts.clone(), ..StateChanges::default() };
-    let made = state::apply(&base.chain.rows, parts, Before::block(number), number, &changes);
+    let rows = &base.chain.rows;
+    let made = match number.checked_sub(1).filter(|_| base.has_base() && header.state_root.is_zero()) {
+        Some(parent) => state::apply_flat(rows, parent, &changes),
+        None => state::apply(rows, parts, Before::block(number), number, &changes),
+    };
     made.map_err(|error| blame(error, number, &Key::of_block(Table::Changes, number)))
 }
 

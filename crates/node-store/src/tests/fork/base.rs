@@ -32,6 +32,10 @@ pub(crate) struct Known {
     /// If it is set, about one in this many fetches fails.
     pub(crate) fails: Option<(u64, Random)>,
     pub(crate) failures: u64,
+    /// Whether what is not known cannot be had.
+    pub(crate) offline: bool,
+    /// Whether no key leads to a node below which none is known.
+    pub(crate) unresolvable: bool,
 }
 
 impl std::fmt::Debug for TestBase {
@@ -114,6 +118,9 @@ impl TestBase {
 
     fn fail(&self) -> Result<(), BackendError> {
         let known = &mut *self.known.lock();
+        if known.offline {
+            return Err(BackendError::Unobtainable("offline".into()));
+        }
         known.fetches += 1;
         if known.fails.as_mut().is_some_and(|(times, random)| random.once_in(*times)) {
             known.failures += 1;
@@ -172,6 +179,9 @@ impl BaseState for TestBase {
     fn resolve(&self, _: Option<Address>, position: &NibblePath, hash: H256) -> Result<Bytes, BackendError> {
         self.fail()?;
         let known = &mut *self.known.lock();
+        if known.unresolvable {
+            return Err(BackendError::Unobtainable(format!("no key leads to {hash:#x}").into()));
+        }
         known.resolved += 1;
         let node = self.nodes.get(&hash).unwrap_or_else(|| panic!("no node {hash:#x} at {position:?}"));
         known.nodes.insert(hash, node.clone());

@@ -4,6 +4,7 @@ mod base;
 mod fetching;
 mod opening;
 mod random;
+mod rootless;
 mod suite;
 
 pub(crate) use base::TestBase;
