@@ -101,7 +101,9 @@ pub(crate) enum CommandError {
          and a folder keeps its rules"
     )]
     NoTxGasLimit,
-    #[error("--offline, --fork-block-number and --fork-chain-id are for forks; --fork-url starts one")]
+    #[error(
+        "--offline, --fork-block-number, --fork-transaction-hash and --fork-chain-id are for forks; --fork-url starts one"
+    )]
     NoForkUrl,
     #[error("a fork cannot be published to a shared store: it does not have the state that it begins with")]
     ForkShared,

@@ -40,6 +40,7 @@ const keeperCode =
 const word = (value: number) => `0x${value.toString(16).padStart(64, "0")}`;
 
 async function development(): Promise<{ keeper: string; hash: string; block: string }> {
+  assert.equal((await ok(client.POST("/dev/reset/", { body: {} }))).BlockNumber, "0");
   const snapshot = await ok(client.POST("/dev/snapshot/", { body: {} }));
   assert.equal((await ok(client.POST("/dev/revert/", { body: { SnapshotId: snapshot.SnapshotId } }))).Result, true);
   const account = { Address: stranger };
@@ -60,6 +61,10 @@ async function development(): Promise<{ keeper: string; hash: string; block: str
   assert.match(mined.BlockHash, /^0x[0-9a-f]{64}$/);
   const replaced = await ok(client.POST("/dev/reorganize/", { body: { Blocks: "1" } }));
   assert.deepEqual(replaced.Removed, [mined.BlockHash]);
+
+  assert.equal((await ok(client.GET("/dev/fork/"))).Fork, null);
+  const refused = await client.POST("/dev/setForkUrl/", { body: { Url: "http://127.0.0.1:1" } });
+  assert.equal(refused.response.status, 422);
 
   await ok(client.POST("/dev/impersonate/", { body: { Address: bob } }));
   const creation = { From: bob, Data: keeperCode };

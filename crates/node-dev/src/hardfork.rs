@@ -21,7 +21,7 @@ const LATEST: &str = "latest";
 
 /// Returns every hardfork that a development chain can start with. Those whose blob parameters mainnet has not set
 /// are left out.
-fn hardforks() -> impl Iterator<Item = Hardfork> {
+fn hardforks() -> impl Iterator<Item = Hardfork> + Clone {
     let is_known =
         |upgrade: &Upgrade| upgrade.blob_params.is_some() || !matches!(upgrade.activation, Activation::BlobTime { .. });
     let known = UPGRADES.iter().enumerate().filter(move |(_, upgrade)| is_known(upgrade));
@@ -34,6 +34,11 @@ impl Hardfork {
     /// Returns every name that can be parsed.
     pub fn names() -> impl Iterator<Item = &'static str> {
         hardforks().map(|hardfork| hardfork.name).chain([LATEST])
+    }
+
+    /// Returns every hardfork by its first name, in the order of activation.
+    pub(crate) fn all() -> impl Iterator<Item = Self> + Clone {
+        hardforks().filter(|hardfork| UPGRADES[hardfork.position].name == hardfork.name)
     }
 
     /// Returns the fork in force from block 0 on.

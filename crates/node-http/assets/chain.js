@@ -74,6 +74,14 @@ export async function facts() {
   return Object.assign({}, ...(await Promise.all([ask("chainId/"), ask("clientVersion/")])));
 }
 
+// The chain that this one continues, as text; empty if there is none.
+export async function fork() {
+  const { Fork } = await ask("ready").catch(() => ({}));
+  if (!Fork) return "";
+  const names = Fork.Endpoints.map((server) => server.Name + (server.LastFailure ? " (failing)" : ""));
+  return `${Fork.ChainId} at block ${Fork.BlockNumber}: ${names.join(", ") || "offline"}${Fork.Verified ? "" : ", not verified"}`;
+}
+
 // The current chain, and the previously listed blocks that are no longer part of it.
 export async function read() {
   const head = await block("getBlockByNumber/latest/false/");

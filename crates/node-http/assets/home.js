@@ -1,6 +1,6 @@
 // Shows the chain and updates it on events. Data from the chain is always inserted as text, never as markup.
 
-import { facts, read } from "./chain.js";
+import { facts, fork, read } from "./chain.js";
 import { bars, steps } from "./charts.js";
 import { Refusal, events, hasToken, setToken } from "./client.js";
 import { integer, percent, wei } from "./format.js";
@@ -83,7 +83,7 @@ function ask() {
   return asking;
 }
 
-let [changed, reading, known] = [false, false, false];
+let [changed, reading, known, forked] = [false, false, false, true];
 
 // Reads the chain after a change, once for changes in quick succession.
 async function refresh() {
@@ -96,11 +96,15 @@ async function refresh() {
     try {
       if (!known) {
         const { ChainId, ClientVersion } = await facts();
-        known = true;
+        known = forked = true;
         write("chain-id", ChainId);
         write("version", ClientVersion);
       }
       show(await read());
+      if (forked) {
+        write("fork-of", (forked = await fork()));
+        $("fork").hidden = !forked;
+      }
       notice("trouble", "");
     } catch (error) {
       changed = true;

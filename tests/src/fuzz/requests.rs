@@ -108,6 +108,8 @@ fn body(input: &[u8]) -> Result<bool, String> {
         SendTransactionInput,
         MineInput,
         ReorganizeInput,
+        ResetInput,
+        SetForkUrlInput,
         SetBalanceInput,
         SetCodeInput,
         SetNonceInput,

@@ -3,7 +3,7 @@
 const ALL_STATES: &str = "the state after every block is kept, in memory or with --data-dir in a folder";
 
 /// Options without their dashes, each with a sentence that describes an alternative.
-const INSTEAD: [(&[&str], &str); 23] = [
+const INSTEAD: [(&[&str], &str); 22] = [
     (&["ipc", "ipcpath"], "there is no IPC: JSON-RPC is served over HTTP and WebSocket, see --host and --port"),
     (&["j", "threads", "jobs"], "see --workers and --call-threads"),
     (&["max-persisted-states", "prune-history", "preserve-historical-states"], ALL_STATES),
@@ -17,10 +17,6 @@ const INSTEAD: [(&[&str], &str); 23] = [
     (&["allow-origin"], "use --cors-origins"),
     (&["no-cors"], "use --cors-origins none"),
     (&["no-request-size-limit"], "use --max-body"),
-    (
-        &["fork-transaction-hash"],
-        "use --fork-block-number with the block before it, and send the transactions before it",
-    ),
     (&["disable-block-gas-limit", "disable-gas-limit"], "every block has a gas limit; set a high one with --gas-limit"),
     (&["gas-price"], "the gas price follows from the base fee, see --base-fee"),
     (&["disable-default-create2-deployer", "no-create2"], "write a genesis without it and use --genesis"),

@@ -12,6 +12,7 @@ use node_dev::fork::{Fork, ForkPoint, ForkRules, ForkSource, ForkUrl};
 use node_dev::{Accounts, DevNodeError};
 use node_fork::ForkOptions;
 use node_store::{Options, Store};
+use node_types::H256;
 use node_upstream::UpstreamOptions;
 use std::path::Path;
 use std::sync::Arc;
@@ -28,6 +29,9 @@ pub(crate) struct ForkArguments {
     /// [default: latest, or that of the folder]
     #[arg(long, value_name = "BLOCK", allow_hyphen_values = true)]
     fork_block_number: Option<ForkPoint>,
+    /// Begin just before this transaction: with the parent of its block, followed by a block with the transactions before it
+    #[arg(long, value_name = "HASH", conflicts_with = "fork_block_number")]
+    fork_transaction_hash: Option<H256>,
     /// Chain id of the other chain, which is then not asked for
     #[arg(long, value_name = "ID")]
     fork_chain_id: Option<u64>,
@@ -49,10 +53,12 @@ impl ForkArguments {
     pub(super) fn source(&self, options: &DevOptions, context: &Context) -> Result<Option<ForkSource>, CommandError> {
         let continues = options.folder().is_some_and(Fork::exists);
         if self.fork_url.is_empty() && !continues {
-            let given = self.offline || self.fork_block_number.is_some() || self.fork_chain_id.is_some();
+            let begins = self.fork_block_number.is_some() || self.fork_transaction_hash.is_some();
+            let given = self.offline || begins || self.fork_chain_id.is_some();
             return if given { Err(CommandError::NoForkUrl) } else { Ok(None) };
         }
-        let point = self.fork_block_number.or_else(|| self.fork_url.iter().find_map(|url| url.point));
+        let point = self.fork_block_number.or(self.fork_transaction_hash.map(ForkPoint::Before));
+        let point = point.or_else(|| self.fork_url.iter().find_map(|url| url.point));
         let rules = match (&options.chain.genesis, options.chain.hardfork) {
             (Some(path), _) => {
                 let Genesis { spec, .. } = open::read_genesis(Some(path), context)?;

@@ -230,12 +230,12 @@ fn every_option_of_anvil_works_or_is_explained() {
             assert!(known.contains(name), "{name} in {sentence:?}");
         }
     }
-    let error = read(&["--fork-transaction-hash", "0x01"]).unwrap_err();
+    let error = read(&["--disable-block-gas-limit"]).unwrap_err();
     let message = error.message();
-    // clap would propose another option that begins with --fork.
+    // clap would propose another option that begins with --disable.
     let rendered = matches!(error, UsageError::Options { error, .. } if error.render().to_string() == format!("error: {message}\n"));
     assert!(
-        rendered && message.starts_with("--fork-transaction-hash is not an option here: use --fork-block-number"),
+        rendered && message.starts_with("--disable-block-gas-limit is not an option here: every block has a gas limit"),
         "{message}"
     );
     let options = read(&["-a", "3", "-m", "x", "-b", "2", "-p", "0", "-q", "--init", "g.json"]);

@@ -392,6 +392,7 @@ impl ProducerError {
             | Self::StateTooLarge(_)
             | Self::Execution(_)
             | Self::NotAFork
+            | Self::Replay { .. }
             | Self::Fork(_)
             | Self::Backend(_) => Field::Request,
         }

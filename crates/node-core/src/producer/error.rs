@@ -1,10 +1,11 @@
 //! Why a request to the producer failed.
 
+use super::ReplayDifference;
 use crate::backend::BackendError;
 use crate::executor::{ExecutionError, TransactionError};
 use crate::protocol::gas::BLOCK_GAS_LIMITS;
-use node_types::BlockNumber;
 use node_types::buffer::BufferFull;
+use node_types::{BlockNumber, H256};
 
 /// Why a request to the producer failed.
 #[derive(Debug, thiserror::Error)]
@@ -95,6 +96,14 @@ pub enum ProducerError {
     /// The chain that this one continues cannot be changed.
     #[error("{0}")]
     Fork(String),
+    /// A transaction of the chain that this one continues was repeated, with another result than there.
+    #[error("transaction {transaction:#x} of block {block} cannot be repeated")]
+    Replay {
+        transaction: H256,
+        block: BlockNumber,
+        #[source]
+        difference: ReplayDifference,
+    },
     /// The state takes more memory than the response may.
     #[error("the state is too large: {0}")]
     StateTooLarge(#[from] BufferFull),

@@ -1,13 +1,14 @@
 //! The chain that a development chain continues.
 
-use super::{Producer, ProducerError};
+use super::{Producer, ProducerError, Replay};
 use crate::backend::{BackendError, StateBackend};
-use crate::block::BlockRef;
+use crate::block::{BlockRef, RecoveredTransaction};
 use crate::collecting::gather;
 use crate::context::Context;
 use crate::pool::delegates;
+use crate::remote::EndpointUse;
 use crate::state::{AccountChange, AccountState, StateChanges};
-use node_types::{Address, BlockNumber, Bytes, KECCAK_EMPTY, U256, keccak256};
+use node_types::{Address, BlockNumber, Bytes, H256, KECCAK_EMPTY, U256, keccak256};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -21,12 +22,26 @@ pub struct ForkInfo {
     pub block: BlockRef,
     /// Time before a failed request is repeated.
     pub retry_backoff: Duration,
+    /// Whether the state of the other chain comes with proofs. Otherwise, it is the servers' word.
+    pub is_verified: bool,
+}
+
+/// How the servers of the other chain were used since they were set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ForkUse {
+    /// Empty if the fork is offline.
+    pub endpoints: Vec<EndpointUse>,
+    /// How often a message was repeated because it had failed at all of them.
+    pub retries: u64,
 }
 
 /// Controls the chain that a development chain continues.
 pub trait ForkControl: Send + Sync {
     /// Returns where the other chain is read.
     fn info(&self) -> ForkInfo;
+
+    /// Returns how the servers were used. Nothing is sent.
+    fn usage(&self) -> ForkUse;
 
     /// Reads the other chain from this URL from now on.
     ///
@@ -50,10 +65,12 @@ pub trait ForkControl: Send + Sync {
 /// Replaces a chain by one that was prepared.
 pub type Replace = Box<dyn FnOnce() -> Result<(), BackendError>>;
 
-/// What a fork has from its first block on, besides the state of the chain that it continues.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Funding {
-    /// Accounts with a balance.
+/// How a fork begins after its first block, at its start and after each [reset](Producer::reset).
+#[derive(Clone, Debug, Default)]
+pub struct Beginning {
+    /// What its second block repeats, if it does; not after a reset onto another block.
+    pub replay: Option<Replay>,
+    /// Accounts that have the balance from then on.
     pub accounts: Vec<Address>,
     /// In wei.
     pub balance: U256,
@@ -62,20 +79,50 @@ pub struct Funding {
 }
 
 impl Producer {
-    /// Gives accounts a balance from the first block on, and deploys contracts: now, if the chain has no other blocks and no
-    /// edits, and after each [reset](Self::reset). An account whose code only delegates to another one (EIP-7702) loses it: on public networks,
-    /// accounts whose keys are known have the code that a thief gave them.
+    /// Begins a fork, unless it has blocks or edits of its own: repeats what `beginning` says, gives accounts their
+    /// balance, and deploys contracts. Each [reset](Self::reset) begins it again. An account whose code only delegates to
+    /// another one (EIP-7702) loses it: on public networks, accounts whose keys are known have the code that a thief gave
+    /// them.
     ///
     /// # Errors
-    /// Failures of the backend.
-    pub fn fund(&self, funding: Funding) -> Result<(), ProducerError> {
-        *self.funding.lock() = Some(funding);
-        if self.is_untouched()? { self.fund_again() } else { Ok(()) }
+    /// [`ProducerError::Replay`], and failures of the execution and the backend.
+    pub fn begin(&self, beginning: Beginning) -> Result<(), ProducerError> {
+        let replay = beginning.replay.clone();
+        *self.beginning.lock() = beginning;
+        if self.is_untouched()? {
+            return self.begin_again();
+        }
+        // A crash may have come after the block and before the balances.
+        let repeated = replay.as_ref().map(|replay| self.is_only(replay)).transpose()?.unwrap_or(false);
+        if repeated { self.fund() } else { Ok(()) }
     }
 
-    /// Changes the first block's state as [`fund`](Self::fund) does.
-    pub(super) fn fund_again(&self) -> Result<(), ProducerError> {
-        let Some(Funding { accounts, balance, contracts }) = self.funding.lock().clone() else { return Ok(()) };
+    /// Returns whether the chain has no other block than its first one and the repetition, and no edits.
+    fn is_only(&self, replay: &Replay) -> Result<bool, ProducerError> {
+        let view = self.parts.backend.view()?;
+        let head = view.head();
+        let Some(body) = view.body(head.hash.into())? else { return Ok(false) };
+        let hashes = |transactions: &[RecoveredTransaction]| -> Vec<H256> {
+            transactions.iter().map(|transaction| transaction.hash).collect()
+        };
+        Ok(head.number == view.first() + 1
+            && hashes(&body.transactions) == hashes(replay.transactions())
+            && !self.parts.backend.has_edits(head.hash))
+    }
+
+    /// Begins the chain after its first block, which is the head.
+    pub(super) fn begin_again(&self) -> Result<(), ProducerError> {
+        let replay = self.beginning.lock().replay.clone();
+        replay.map_or(Ok(()), |replay| self.repeat(&replay))?;
+        self.fund()
+    }
+
+    /// Gives the accounts that have a balance from the beginning on this balance, and deploys contracts.
+    fn fund(&self) -> Result<(), ProducerError> {
+        let Beginning { accounts, balance, contracts, .. } = self.beginning.lock().clone();
+        if accounts.is_empty() && contracts.is_empty() {
+            return Ok(());
+        }
         self.edit(|view| {
             gather(|| {
                 let state = view.state(view.head().number)?;
@@ -112,13 +159,15 @@ impl Producer {
             let _sealing = self.sealing.lock();
             self.reset_locked()?;
             replace()?;
+            // It repeated a block of the chain that was replaced.
+            self.beginning.lock().replay = None;
             let view = self.parts.backend.view()?;
             let first = view.header(view.first().into())?.ok_or(BackendError::UnknownBlock(view.first()))?;
             self.settings.reset(&first);
             self.refresh_pool();
             first.block_ref()
         };
-        self.fund_again()?;
+        self.begin_again()?;
         Ok(first)
     }
 }

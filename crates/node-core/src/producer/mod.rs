@@ -9,14 +9,16 @@ mod error;
 mod fork;
 mod mining;
 mod reorganize;
+mod replay;
 mod reset;
 mod settings;
 mod snapshot;
 
 pub use dump::{LoadedBlock, WholeAccount, WholeChain};
 pub use error::ProducerError;
-pub use fork::{ForkControl, ForkInfo, Funding, Replace};
+pub use fork::{Beginning, ForkControl, ForkInfo, ForkUse, Replace};
 pub use mining::Mining;
+pub use replay::{Replay, ReplayDifference};
 pub(crate) use settings::BlockSettings;
 
 use crate::assembly::{Assembled, NextHeader, assemble, next_header};
@@ -84,8 +86,8 @@ pub struct Producer {
     /// A cache of the parts of the state that recent blocks read.
     cache: Arc<StateCache>,
     snapshots: Mutex<Snapshots>,
-    /// The accounts that have a balance from the first block on, although it does not give it to them.
-    funding: Mutex<Option<Funding>>,
+    /// How a fork begins; without effect for other chains.
+    beginning: Mutex<Beginning>,
     impersonated: RwLock<BTreeSet<Address>>,
     /// Whether all accounts are impersonated.
     impersonates_all: AtomicBool,
@@ -112,7 +114,7 @@ impl Producer {
             sealing: Mutex::default(),
             cache: Arc::default(),
             snapshots,
-            funding: Mutex::default(),
+            beginning: Mutex::default(),
             impersonated: RwLock::default(),
             impersonates_all: AtomicBool::default(),
             sending: Mutex::default(),

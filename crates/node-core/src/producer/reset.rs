@@ -12,7 +12,7 @@ impl Producer {
     /// Resets the chain to its first block, in one durable write: drops all other blocks, edits, snapshots,
     /// transactions of the pool, impersonations and settings for later blocks. The chain's clock is again the system
     /// clock, or continues from that block if [`continue_time`](Self::continue_time) was called before.
-    /// Accounts that were [funded](Self::fund) have their balance again.
+    /// A fork [begins](Self::begin) again.
     ///
     /// # Errors
     /// Failures of the backend, after which nothing has changed.
@@ -21,7 +21,7 @@ impl Producer {
             let _sealing = self.sealing.lock();
             self.reset_locked()?
         };
-        self.fund_again()?;
+        self.begin_again()?;
         Ok(first)
     }
 

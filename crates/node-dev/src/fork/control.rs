@@ -4,7 +4,7 @@ use super::{Fork, OpenForkError};
 use node_core::backend::{BackendError, StateBackend};
 use node_core::block::BlockRef;
 use node_core::context::Context;
-use node_core::producer::{ForkControl, ForkInfo, ProducerError, Replace};
+use node_core::producer::{ForkControl, ForkInfo, ForkUse, ProducerError, Replace};
 use node_evm::Secp256k1Recovery;
 use node_fork::{Base, ForkBackend, ForkError};
 use node_store::{Options, Store};
@@ -47,7 +47,15 @@ impl ForkControl for Control {
             chain_id: self.network,
             block: BlockRef { number: base.block().header().number, hash: base.block().hash() },
             retry_backoff: self.options.retry_backoff,
+            is_verified: true,
         }
+    }
+
+    fn usage(&self) -> ForkUse {
+        self.backend.base().upstream().map_or_else(ForkUse::default, |upstream| ForkUse {
+            endpoints: upstream.usage(),
+            retries: upstream.retries(),
+        })
     }
 
     fn set_url(&self, context: &Context, url: &str) -> Result<(), ProducerError> {

@@ -20,6 +20,8 @@ pub enum OpenForkError {
     Pending,
     #[error("the newest block is {head}, there is none {blocks} blocks before it")]
     BeforeGenesis { head: BlockNumber, blocks: u64 },
+    #[error("no block contains transaction {0:#x}")]
+    NotMined(H256),
     #[error("the fork in the folder begins with block {found} ({hash:#x}), not with {wanted}; use another folder")]
     OtherBlock { found: BlockNumber, hash: H256, wanted: ForkPoint },
     #[error("the fork in the folder has other rules, or another chain id; use another folder")]
@@ -43,7 +45,9 @@ impl OpenForkError {
     pub fn is_mistake(&self) -> bool {
         match self {
             Self::Url(_) | Self::NoUrl | Self::Pending | Self::OtherBlock { .. } | Self::OtherRules => true,
-            Self::BeforeGenesis { .. } | Self::Upstream(_) | Self::Backend(_) | Self::Folder(_) => false,
+            Self::BeforeGenesis { .. } | Self::NotMined(_) | Self::Upstream(_) | Self::Backend(_) | Self::Folder(_) => {
+                false
+            }
             Self::Contents(_) | Self::Record { .. } | Self::Panicked => false,
         }
     }

@@ -4,6 +4,7 @@ mod control;
 mod error;
 mod point;
 mod record;
+mod stated;
 mod system;
 
 pub use error::OpenForkError;
@@ -15,6 +16,7 @@ use node_chain::genesis::public_network;
 use node_core::backend::BaseRead;
 use node_core::block::ExecutedBlock;
 use node_core::context::Context;
+use node_core::producer::Replay;
 use node_core::protocol::{ChainSpec, Relaxations};
 use node_evm::Secp256k1Recovery;
 use node_fork::{Base, ForkOptions};
@@ -22,6 +24,7 @@ use node_store::BASE_FOLDER;
 use node_store::files::{DiskFolder, Folder, MemoryFolder};
 use node_types::{Address, BlockId};
 use node_upstream::{Upstream, UpstreamOptions};
+use point::{Before, Start};
 use record::Record;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -46,8 +49,8 @@ pub struct ForkSource {
     pub network: Option<u64>,
     /// The chain id of the fork. `None` for that of the other chain.
     pub chain_id: Option<u64>,
-    /// The rules. `None` for those of the network if it is a public one, and otherwise for the newest ones from its first
-    /// block on.
+    /// The rules. `None` for those of the network if it is a public one, otherwise for those that a server states
+    /// (`eth_config`), or else for the newest ones from its first block on.
     pub rules: Option<ForkRules>,
     /// Rules in which the fork is less strict than the protocol, besides those of the folder.
     pub relaxations: Relaxations,
@@ -73,6 +76,8 @@ pub struct Fork {
     pub first: ExecutedBlock,
     /// The chain id of the other chain.
     pub network: u64,
+    /// What its second block repeats.
+    pub(crate) replay: Option<Replay>,
     /// How its servers are used.
     options: UpstreamOptions,
 }
@@ -104,28 +109,31 @@ impl Fork {
             Some(path) => Arc::new(DiskFolder::open(path)?),
             None => Arc::new(MemoryFolder::default()),
         };
-        let base = Base::open(contents, upstream, record.block.clone(), source.limits.clone())
+        let base = Base::open(contents, upstream, record.start.block.clone(), source.limits.clone())
             .map_err(OpenForkError::Contents)?;
         let read = |address: &Address| BaseRead { address: *address, slots: Vec::new() };
         // The beneficiary is that of the next blocks, if no other is chosen.
-        let reads = source.accounts.iter().chain([&record.block.header().beneficiary]).map(read).collect();
+        let reads = source.accounts.iter().chain([&record.start.block.header().beneficiary]).map(read).collect();
         // At the same time.
-        let (first, fetched) = thread::scope(|scope| {
+        let (first, replay, fetched) = thread::scope(|scope| {
             let fetched = scope.spawn(|| match &recorded {
                 None => system::fetch_with(&base, reads),
                 // A folder already has them.
                 Some(_) => Ok(()),
             });
-            (node_fork::first_block(&base, Arc::new(Secp256k1Recovery)), fetched.join())
+            let replay = scope.spawn(|| record.start.before.as_ref().map(|before| replay(&base, before)).transpose());
+            (node_fork::first_block(&base, Arc::new(Secp256k1Recovery)), replay.join(), fetched.join())
         });
         let first = first?;
+        let replay = replay.map_err(|_| OpenForkError::Panicked)??;
         fetched.map_err(|_| OpenForkError::Panicked)??;
         if let Some(folder) = folder.filter(|_| recorded.as_ref() != Some(&record)) {
             // Without the first block, the folder could not be opened offline.
             base.contents().sync().map_err(OpenForkError::Contents)?;
             record.write(&folder)?;
         }
-        Ok(Self { spec: record.spec, base, first, network: record.network, options: source.upstream.clone() })
+        let (network, options) = (record.network, source.upstream.clone());
+        Ok(Self { spec: record.spec, base, first, network, replay, options })
     }
 
     /// Returns the state that the fork in a data folder begins with, without a server: what was fetched before. Returns `None`
@@ -135,7 +143,7 @@ impl Fork {
     /// [`OpenForkError`]. No other process may have opened the fork.
     pub fn known_base(data_folder: &Path) -> Result<Option<Base>, OpenForkError> {
         let folder = data_folder.join(BASE_FOLDER);
-        let Some(Record { block, .. }) = Record::read(&folder)? else { return Ok(None) };
+        let Some(Record { start: Start { block, .. }, .. }) = Record::read(&folder)? else { return Ok(None) };
         let contents = Arc::new(DiskFolder::open(&folder)?);
         Base::open(contents, None, block, ForkOptions::default()).map(Some).map_err(OpenForkError::Contents)
     }
@@ -162,9 +170,9 @@ impl Fork {
 
 /// Returns the record of the fork in a folder, which is as `source` says.
 fn continued(recorded: &Record, source: &ForkSource) -> Result<Record, OpenForkError> {
-    let number = recorded.block.header().number;
-    if let Some(point) = source.point.filter(|point| !point.may_be(&recorded.block)) {
-        return Err(OpenForkError::OtherBlock { found: number, hash: recorded.block.hash(), wanted: point });
+    if let Some(wanted) = source.point.filter(|point| !point.may_be(&recorded.start)) {
+        let block = &recorded.start.block;
+        return Err(OpenForkError::OtherBlock { found: block.header().number, hash: block.hash(), wanted });
     }
     let relaxations = recorded.spec.relaxations.union(source.relaxations);
     let spec = ChainSpec { relaxations, ..recorded.spec.clone() };
@@ -178,22 +186,37 @@ fn continued(recorded: &Record, source: &ForkSource) -> Result<Record, OpenForkE
 /// Finds the block with which a new fork begins, and its rules.
 fn begun(upstream: &Upstream, source: &ForkSource, context: &Context) -> Result<Record, OpenForkError> {
     // At the same time.
-    let (network, block) = thread::scope(|scope| {
+    let is_known = source.rules.is_some() || source.network.and_then(public_network).is_some();
+    let (network, start, stated) = thread::scope(|scope| {
+        let stated = scope.spawn(|| if is_known { None } else { stated::rules(upstream, context) });
         let network = scope.spawn(|| source.network.map_or_else(|| upstream.chain_id(context), Ok));
-        let block = source.point.unwrap_or_default().find(upstream, context);
-        (network.join(), block)
+        let start = source.point.unwrap_or_default().find(upstream, context);
+        (network.join(), start, stated.join())
     });
-    let (network, block) = (network.map_err(|_| OpenForkError::Panicked)??, block?);
+    let (network, start) = (network.map_err(|_| OpenForkError::Panicked)??, start?);
     let chain_id = source.chain_id.unwrap_or(network);
     let relaxations = source.relaxations;
     let spec = match &source.rules {
         Some(rules) => rules.spec(chain_id, relaxations),
         None => match public_network(network) {
             Some((_, spec)) => ChainSpec { chain_id, relaxations, ..spec },
-            None => ForkRules::Hardfork(Hardfork::default()).spec(chain_id, relaxations),
+            None => match stated.map_err(|_| OpenForkError::Panicked)? {
+                Some(spec) => ChainSpec { chain_id, relaxations, ..spec },
+                None => ForkRules::Hardfork(Hardfork::default()).spec(chain_id, relaxations),
+            },
         },
     };
-    Ok(Record { network, block, spec })
+    Ok(Record { network, start, spec })
+}
+
+/// Reads the block whose first transactions are executed again.
+fn replay(base: &Base, before: &Before) -> Result<Replay, OpenForkError> {
+    let block = node_fork::first_block(&base.at(before.block.clone()), Arc::new(Secp256k1Recovery))?;
+    let mut transactions = block.body.transactions.iter();
+    // The block of a transaction is the word of a server.
+    let count = transactions.position(|found| found.hash == before.transaction);
+    let count = count.ok_or(OpenForkError::NotMined(before.transaction))?;
+    Ok(Replay { block, count })
 }
 
 impl ForkRules {

@@ -2,7 +2,7 @@
 
 use super::OpenForkError;
 use node_core::context::Context;
-use node_types::{BlockId, BlockNumberOrTag};
+use node_types::{BlockId, BlockNumberOrTag, H256};
 use node_upstream::{HashedHeader, Upstream};
 use std::fmt;
 use std::str::FromStr;
@@ -14,6 +14,26 @@ pub enum ForkPoint {
     Block(BlockId),
     /// The block this many blocks before the newest one.
     Back(u64),
+    /// The parent of the block that contains this transaction. The transactions before it in the block are executed again,
+    /// in the first new block of the fork.
+    Before(H256),
+}
+
+/// Where a fork begins.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Start {
+    /// Its first block.
+    pub(super) block: HashedHeader,
+    /// The transaction before which it begins, unless it begins after the block.
+    pub(super) before: Option<Before>,
+}
+
+/// A transaction of the other chain.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Before {
+    pub(super) transaction: H256,
+    /// The block that contains it.
+    pub(super) block: HashedHeader,
 }
 
 /// The default is the newest block.
@@ -24,26 +44,37 @@ impl Default for ForkPoint {
 }
 
 impl ForkPoint {
-    /// Returns whether this may be `block`, as far as can be known without asking a server.
-    pub(super) fn may_be(self, block: &HashedHeader) -> bool {
+    /// Returns whether this may be `start`, as far as can be known without asking a server.
+    pub(super) fn may_be(self, start: &Start) -> bool {
+        let block = &start.block;
         match self {
+            Self::Before(transaction) => start.before.as_ref().is_some_and(|before| before.transaction == transaction),
             Self::Block(BlockId::Hash(hash)) => hash == block.hash(),
             Self::Block(BlockId::Number(BlockNumberOrTag::Number(number))) => number == block.header().number,
             Self::Block(BlockId::Number(_)) | Self::Back(_) => true,
         }
     }
 
-    /// Returns the header of the block.
-    pub(super) fn find(self, upstream: &Upstream, context: &Context) -> Result<HashedHeader, OpenForkError> {
-        match self {
-            Self::Block(BlockId::Number(BlockNumberOrTag::Pending)) => Err(OpenForkError::Pending),
-            Self::Block(block) => Ok(upstream.header(context, block)?),
+    /// Finds the block.
+    pub(super) fn find(self, upstream: &Upstream, context: &Context) -> Result<Start, OpenForkError> {
+        let mut before = None;
+        let block = match self {
+            Self::Block(BlockId::Number(BlockNumberOrTag::Pending)) => return Err(OpenForkError::Pending),
+            Self::Block(block) => upstream.header(context, block)?,
             Self::Back(blocks) => {
                 let head = upstream.header(context, BlockId::latest())?.header().number;
                 let number = head.checked_sub(blocks).ok_or(OpenForkError::BeforeGenesis { head, blocks })?;
-                Ok(upstream.header(context, BlockId::number(number))?)
+                upstream.header(context, BlockId::number(number))?
             }
-        }
+            Self::Before(transaction) => {
+                let block = upstream.block_of(context, transaction)?.ok_or(OpenForkError::NotMined(transaction))?;
+                let block = upstream.header(context, block.into())?;
+                let parent = upstream.header(context, block.header().parent_hash.into())?;
+                before = Some(Before { transaction, block });
+                parent
+            }
+        };
+        Ok(Start { block, before })
     }
 }
 
@@ -52,6 +83,7 @@ impl fmt::Display for ForkPoint {
         match self {
             Self::Block(block) => block.fmt(f),
             Self::Back(blocks) => write!(f, "-{blocks}"),
+            Self::Before(transaction) => write!(f, "the one before transaction {transaction:#x}"),
         }
     }
 }
@@ -97,7 +129,6 @@ pub struct InvalidForkUrl;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use node_types::H256;
 
     #[test]
     fn points_are_numbers_hashes_tags_or_count_from_the_head() {

@@ -1,9 +1,11 @@
 //! What a data folder remembers about its fork: the block that it begins with, and the rules.
 
 use super::OpenForkError;
+use super::point::{Before, Start};
 use node_chain::Genesis;
 use node_core::protocol::ChainSpec;
 use node_types::consensus::Header;
+use node_types::wire::{Data, HashData};
 use node_upstream::HashedHeader;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -23,7 +25,7 @@ const NEW_FILE: &str = "fork.json.new";
 pub(super) struct Record {
     /// The chain id of the other chain.
     pub(super) network: u64,
-    pub(super) block: HashedHeader,
+    pub(super) start: Start,
     pub(super) spec: ChainSpec,
 }
 
@@ -32,8 +34,18 @@ struct Json {
     network: u64,
     /// RLP of the header, as hex.
     block: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    before: Option<BeforeJson>,
     /// A genesis file with the rules and without accounts.
     rules: Box<RawValue>,
+}
+
+/// The transaction before which the fork begins.
+#[derive(Deserialize, Serialize)]
+struct BeforeJson {
+    transaction: HashData,
+    /// RLP of the header of its block, as hex.
+    block: String,
 }
 
 impl Record {
@@ -51,12 +63,19 @@ impl Record {
             json => json.map_err(unreadable)?,
         };
         let damaged = |reason: String| unreadable(io::Error::new(io::ErrorKind::InvalidData, reason));
-        let Json { network, block, rules } =
+        let Json { network, block, before, rules } =
             serde_json::from_slice(&json).map_err(|error| damaged(error.to_string()))?;
-        let bytes = const_hex::decode(block).map_err(|error| damaged(error.to_string()))?;
-        let header: Header = rlp::decode(&bytes).map_err(|error| damaged(error.to_string()))?;
+        let header = |hex: &str| {
+            let bytes = const_hex::decode(hex).map_err(|error| damaged(error.to_string()))?;
+            let header: Header = rlp::decode(&bytes).map_err(|error| damaged(error.to_string()))?;
+            Ok::<_, OpenForkError>(HashedHeader::new(header))
+        };
+        let before = before.map(|BeforeJson { transaction, block }| {
+            Ok::<_, OpenForkError>(Before { transaction: transaction.0, block: header(&block)? })
+        });
+        let start = Start { block: header(&block)?, before: before.transpose()? };
         let genesis = Genesis::parse(rules.get().as_bytes()).map_err(|error| damaged(error.to_string()))?;
-        Ok(Some(Self { network, block: HashedHeader::new(header), spec: genesis.spec }))
+        Ok(Some(Self { network, start, spec: genesis.spec }))
     }
 
     /// Writes the record durably. A crash leaves the previous one or this one.
@@ -69,11 +88,12 @@ impl Record {
                 state_root: None,
             };
             let rules = RawValue::from_string(String::from_utf8_lossy(&genesis.to_json()).into_owned())?;
-            let json = Json {
-                network: self.network,
-                block: const_hex::encode_prefixed(rlp::encode(self.block.header())),
-                rules,
-            };
+            let hex = |block: &HashedHeader| const_hex::encode_prefixed(rlp::encode(block.header()));
+            let before =
+                |before: &Before| BeforeJson { transaction: Data(before.transaction), block: hex(&before.block) };
+            let Start { block, before: transaction } = &self.start;
+            let json =
+                Json { network: self.network, block: hex(block), before: transaction.as_ref().map(before), rules };
             let new = folder.join(NEW_FILE);
             let mut file = fs::File::create(&new)?;
             file.write_all(&serde_json::to_vec(&json)?)?;
@@ -89,16 +109,20 @@ impl Record {
 mod tests {
     use super::*;
     use node_chain::genesis::public_network;
+    use node_types::H256;
 
     #[test]
     fn records_are_read_as_they_were_written() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(Record::read(folder.path()).unwrap(), None);
         let (_, spec) = public_network(1).unwrap();
-        let header = Header { number: 17, base_fee_per_gas: Some(7), ..Header::default() };
-        let record = Record { network: 1, block: HashedHeader::new(header), spec };
-        record.write(folder.path()).unwrap();
-        assert_eq!(Record::read(folder.path()).unwrap(), Some(record));
+        let block = |number| HashedHeader::new(Header { number, base_fee_per_gas: Some(7), ..Header::default() });
+        let before = Before { transaction: H256::repeat_byte(7), block: block(18) };
+        for before in [None, Some(before)] {
+            let record = Record { network: 1, start: Start { block: block(17), before }, spec: spec.clone() };
+            record.write(folder.path()).unwrap();
+            assert_eq!(Record::read(folder.path()).unwrap(), Some(record));
+        }
         fs::write(folder.path().join(FILE), "{}").unwrap();
         assert!(Record::read(folder.path()).unwrap_err().to_string().contains(FILE));
     }

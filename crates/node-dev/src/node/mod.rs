@@ -17,7 +17,7 @@ use node_core::filters::FilterLimits;
 use node_core::node::{Finality, Limits, Node};
 use node_core::pool::{PoolLimits, TransactionOrder};
 #[cfg(feature = "store")]
-use node_core::producer::{Funding, ProducerError};
+use node_core::producer::{Beginning, ProducerError};
 use node_core::producer::{Mining, Production};
 #[cfg(feature = "store")]
 use node_core::protocol::{ChainSpec, Fork as Hardfork};
@@ -434,8 +434,9 @@ impl DevNodeBuilder {
         #[cfg(feature = "store")]
         let (backend, control) = match fork {
             Some((fork, is_durable)) => {
+                let replay = fork.replay.clone();
                 let (backend, control) = fork.clone().backend(self.backend.open_fork(&fork)?, is_durable)?;
-                (backend as Arc<dyn StateBackend>, Some(control))
+                (backend as Arc<dyn StateBackend>, Some((control, replay)))
             }
             None => (self.backend.open(first)?, None),
         };
@@ -466,9 +467,9 @@ impl DevNodeBuilder {
             .filter_limits(self.filter_limits)
             .client_version(self.client_version);
         #[cfg(feature = "store")]
-        let builder = match control {
-            Some(control) => builder.fork(control),
-            None => builder,
+        let (builder, replay) = match control {
+            Some((control, replay)) => (builder.fork(control), replay),
+            None => (builder, None),
         };
         let node = builder.open()?;
         #[cfg(feature = "store")]
@@ -477,7 +478,8 @@ impl DevNodeBuilder {
         {
             let balance = U256::from(self.fork_balance) * U256::exp10(18);
             let contracts = needed_contracts(&genesis.spec);
-            producer.fund(Funding { accounts: accounts.addresses().collect(), balance, contracts })?;
+            let accounts = accounts.addresses().collect();
+            producer.begin(Beginning { replay, accounts, balance, contracts })?;
         }
         Ok(DevNode { node: Arc::new(node), accounts, genesis, clock: manual })
     }
@@ -507,8 +509,8 @@ pub enum DevNodeError {
     #[error(transparent)]
     Fork(#[from] OpenForkError),
     #[cfg(feature = "store")]
-    #[error("the accounts could not be funded")]
-    Funding(#[from] ProducerError),
+    #[error("the fork could not begin")]
+    Beginning(#[from] ProducerError),
     #[error("the backend holds a chain with the genesis block {found:#x}, expected {expected:#x}")]
     OtherGenesis { found: H256, expected: H256 },
     #[error(transparent)]

@@ -1,6 +1,6 @@
 //! Values that are read when the metrics are scraped.
 
-use super::{Counter, Counters, FloatGauge, Gauge, LabeledGauges};
+use super::{Counter, Counters, EndpointCounters, EndpointGauges, FloatGauge, Gauge, LabeledGauges};
 use prometheus_client::registry::Registry;
 
 /// The gauges, and counters that other components count.
@@ -49,6 +49,12 @@ pub(crate) struct Gauges {
     pub(crate) storage_next_merge: Gauge,
     pub(crate) blocks_expected: Gauge,
     pub(crate) certificate_expiry: Gauge,
+    pub(crate) fork_block: Gauge,
+    pub(crate) upstream_requests: EndpointCounters,
+    pub(crate) upstream_failures: EndpointCounters,
+    pub(crate) upstream_bytes: EndpointCounters,
+    pub(crate) upstream_failing: EndpointGauges,
+    pub(crate) upstream_retries: Counter,
 }
 
 impl Gauges {
@@ -84,6 +90,16 @@ impl Gauges {
             "End of the certificate's validity, in Unix seconds",
             &self.certificate_expiry,
         );
+        gauge("fork_block", "Number of the block that a fork begins with", &self.fork_block);
+        let failing = "Whether the last message to a server of the chain that a fork continues failed, 1 or 0";
+        registry.register("upstream_failing", failing, self.upstream_failing.clone());
+        let retries = "Messages to the upstream that were repeated because they had failed at all of its servers";
+        registry.register("upstream_retries", retries, self.upstream_retries.clone());
+        let mut of_endpoints =
+            |name, help, counters: &EndpointCounters| registry.register(name, help, counters.clone());
+        of_endpoints("upstream_requests", "Requests to a server of the upstream", &self.upstream_requests);
+        of_endpoints("upstream_failures", "Messages that a server of the upstream failed", &self.upstream_failures);
+        of_endpoints("upstream_bytes", "Bytes of the responses of a server of the upstream", &self.upstream_bytes);
         let lag = "Time since everything durable in the folder was visible, if another process writes it";
         registry.register("replica_lag_seconds", lag, self.replica_lag.clone());
         let lag = "How long the oldest change that the shared store lacks has waited";

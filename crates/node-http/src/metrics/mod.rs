@@ -38,6 +38,10 @@ type FloatGauge = gauge::Gauge<f64, AtomicU64>;
 type Label = [(&'static str, &'static str); 1];
 type Counters = Family<Label, Counter>;
 type LabeledGauges = Family<Label, Gauge>;
+/// The label of a server of the upstream: its host and port.
+type EndpointLabel = [(&'static str, String); 1];
+type EndpointCounters = Family<EndpointLabel, Counter>;
+type EndpointGauges = Family<EndpointLabel, Gauge>;
 /// Updates the gauges before they are rendered.
 type GaugeSource = Box<dyn Fn(&Gauges) + Send + Sync>;
 

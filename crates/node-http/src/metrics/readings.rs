@@ -5,6 +5,8 @@ use crate::service::Service;
 use actix_web::web;
 use node_core::backend::CacheUse;
 use node_core::context::Context;
+use node_core::producer::ForkUse;
+use node_core::remote::EndpointUse;
 use node_core::sources::Sources;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -79,6 +81,23 @@ fn read(service: &Service, gauges: &Gauges) {
     gauges.storage_merging.set(i64::from(health.is_merging));
     set(&gauges.storage_merged, health.merged_bytes);
     gauges.storage_next_merge.set(signed(health.next_merge_bytes));
+    if let Some(fork) = service.node.fork() {
+        gauges.fork_block.set(signed(fork.info().block.number));
+        let ForkUse { endpoints, retries } = fork.usage();
+        set(&gauges.upstream_retries, retries);
+        // The servers may be others than at the last time.
+        gauges.upstream_requests.clear();
+        gauges.upstream_failures.clear();
+        gauges.upstream_bytes.clear();
+        gauges.upstream_failing.clear();
+        for EndpointUse { name, requests, failures, bytes, last_failure } in endpoints {
+            let label = [("endpoint", name)];
+            set(&gauges.upstream_requests.get_or_create(&label), requests);
+            set(&gauges.upstream_failures.get_or_create(&label), failures);
+            set(&gauges.upstream_bytes.get_or_create(&label), bytes);
+            gauges.upstream_failing.get_or_create(&label).set(i64::from(last_failure.is_some()));
+        }
+    }
     let has_interval = service.node.producer().is_some_and(|producer| producer.mining().interval().is_some());
     gauges.blocks_expected.set(i64::from(has_interval || service.metrics.expects_blocks()));
     gauges.certificate_expiry.set(service.tls.as_ref().map_or(0, |tls| *tls.validity().end()));

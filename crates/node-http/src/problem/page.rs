@@ -116,7 +116,7 @@ impl ProblemPage {
                  The same is true of all later blocks. `detail` has the first of them, and what was missing. Accounts and slots \
                  can be read as of these blocks, but not proven.",
                 "Ask for a proof as of an earlier block; or revert the chain to one, and make the blocks again with a server \
-                 (`--fork-url`).",
+                 (`fork-url`).",
             ),
         }
     }

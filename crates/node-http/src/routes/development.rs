@@ -9,11 +9,12 @@ use node_core::backend::HeadChange;
 use node_core::block::BlockRef;
 use node_core::cost::Cost;
 use node_core::node::NewTransaction;
+use node_core::producer::ProducerError;
 use node_types::wire::{
-    self, ControlOutput, Data, DropTransactionInput, EmptyInput, ImpersonateInput, IncreaseTimeInput, MineInput,
-    MineOutput, PoolContentOutput, Quantity, ReorganizeInput, ReorganizeOutput, SendRawTransactionOutput,
-    SendTransactionInput, SetBalanceInput, SetCodeInput, SetNextBlockBaseFeeInput, SetNextBlockTimestampInput,
-    SetNonceInput, SetStorageInput, SnapshotId,
+    self, ControlOutput, Data, DropTransactionInput, EmptyInput, ForkOutput, ImpersonateInput, IncreaseTimeInput,
+    MineInput, MineOutput, PoolContentOutput, Quantity, ReorganizeInput, ReorganizeOutput, ResetInput, ResetOutput,
+    SendRawTransactionOutput, SendTransactionInput, SetBalanceInput, SetCodeInput, SetForkUrlInput,
+    SetNextBlockBaseFeeInput, SetNextBlockTimestampInput, SetNonceInput, SetStorageInput, SnapshotId,
 };
 
 const EDIT: &str = "Takes effect at once for reads, and is part of the changes of the next block.";
@@ -108,6 +109,40 @@ pub(super) fn operations() -> Vec<Operation> {
                 Ok(ReorganizeOutput { added: hashes(added), removed: hashes(removed) })
             },
         ),
+        Operation::post(
+            "/dev/reset/",
+            "Reset the chain",
+            "Removes all blocks after the first one, edits, snapshots, transactions of the pool and settings. With `Url` or \
+             `BlockNumber`, a fork in memory begins with another block of the other chain, or reads it from another server.",
+        )
+        .optional_body(|_, _: &ResetInput| Cost::CONTROL, |node, context, ResetInput { block_number, url }| {
+            match (&url, block_number) {
+                (None, None) => node.control(context)?.reset()?,
+                (url, block) => node.fork_again(context, url.as_deref(), block.map(|block| block.0))?,
+            };
+            let head = node.head(context)?;
+            Ok(ResetOutput { block_hash: Data(head.hash), block_number: Quantity(head.header.number) })
+        }),
+        Operation::get(
+            "/dev/fork/",
+            "Read what the chain continues",
+            "Returns the block of another chain with which a fork begins, and how the servers of that chain were used since \
+             they were set. Nothing is sent to them.",
+        )
+        .parameters(|_, ()| Cost::CONTROL, |node, context, ()| {
+            node.control(context)?;
+            Ok(ForkOutput { fork: node.fork().map(output::fork) })
+        }),
+        Operation::post(
+            "/dev/setForkUrl/",
+            "Read the other chain from another server",
+            "From now on, a fork reads the chain that it continues from this URL. The server must have the block with which the \
+             fork begins.",
+        )
+        .body(|_, _: &SetForkUrlInput| Cost::CONTROL, |node, context, input| {
+            node.control(context)?;
+            Ok(done(node.fork().ok_or(ProducerError::NotAFork)?.set_url(context, &input.url)?))
+        }),
         Operation::post(
             "/dev/impersonate/",
             "Impersonate an account",

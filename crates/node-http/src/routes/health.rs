@@ -1,6 +1,7 @@
 //! Liveness and readiness of the server.
 
 use super::operation::Operation;
+use crate::convert::output;
 use crate::exchange::{Exchange, Job};
 use crate::problem::HttpError;
 use crate::scheduling;
@@ -24,7 +25,8 @@ pub(super) fn operations() -> Vec<Operation> {
             "Check that the server is ready",
             "200 if the storage can be read and written, the shared store is up to date if the chain is published, the \
              chain has the blocks that it should have, a valid block can follow the head, and the head is recent enough; \
-             otherwise, and while the server shuts down, 503 with the reason.",
+             otherwise, and while the server shuts down, 503 with the reason. A fork is ready whether or not the servers of the \
+             chain that it continues can be reached: `Fork` reports that.",
         )
         .limits(
             "any head of any age, unless the operator expects more (`max-head-age`, `min-head`, `expect-head`).",
@@ -89,6 +91,7 @@ async fn ready(exchange: Exchange) -> HttpResponse {
         status: HealthStatus::Ok,
         block_number: Quantity(head.header.number),
         head_age: Quantity(age.as_secs()),
+        fork: exchange.service().node.fork().map(output::fork),
     };
     exchange.run(Ok(Job::new(Cost::Instant, move |_, _| Ok(output.clone().into())))).await
 }

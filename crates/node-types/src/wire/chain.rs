@@ -1,7 +1,7 @@
 //! The chain, its accounts, and this node.
 
 use super::decode::wire_objects;
-use super::{BytesData, HashData, Quantity64, Quantity256};
+use super::{BytesData, ForkStatus, HashData, Quantity64, Quantity256};
 use serde::{Deserialize, Serialize};
 
 wire_objects! {
@@ -114,6 +114,9 @@ pub struct ReadyOutput {
     pub block_number: Quantity64,
     /// Age of the head in seconds, by its timestamp.
     pub head_age: Quantity64,
+    /// The chain that this one continues, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fork: Option<ForkStatus>,
 }
 
 /// The status in responses with status code 200.

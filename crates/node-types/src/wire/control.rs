@@ -81,6 +81,66 @@ wire_objects! {
         removed: Vec<HashData>,
     }
 
+    /// The response of fork.
+    response ForkOutput {
+        /// The chain that this one continues; null if there is none.
+        fork: Option<ForkStatus>,
+    }
+
+    /// The chain that another one continues.
+    response ForkStatus {
+        /// Hash of the block of the other chain that this one begins with.
+        block_hash: HashData,
+        /// Number of that block.
+        block_number: Quantity64,
+        /// Chain id of the other chain.
+        chain_id: Quantity64,
+        /// The servers that the other chain is read from; empty if the fork is offline.
+        endpoints: Vec<ForkEndpoint>,
+        /// How often a message was repeated because it had failed at all servers.
+        retries: Quantity64,
+        /// Whether the state of the other chain comes with proofs; otherwise it is the servers' word.
+        verified: bool,
+    }
+
+    /// How a server of the other chain was used since it was set.
+    response ForkEndpoint {
+        /// Length of its responses in bytes, after decompression.
+        bytes: Quantity64,
+        /// Number of messages without a proper response.
+        failures: Quantity64,
+        /// Why the last message has no proper response; null if it has one, or nothing was sent yet.
+        last_failure: Option<String>,
+        /// Host and port.
+        name: String,
+        /// Number of requests that were sent.
+        requests: Quantity64,
+    }
+
+    /// The request body of setForkUrl.
+    request SetForkUrlInput {
+        /// URL of a server of the other chain, over HTTP or WebSocket.
+        url: String = required("Url"),
+    }
+
+    /// The request body of reset.
+    request ResetInput {
+        /// Number of the block of the other chain to begin with. If only `Url` is present, the newest one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        block_number: Option<Quantity64> = optional("BlockNumber"),
+        /// URL of a server of the other chain. If only `BlockNumber` is present, the present ones are used.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        url: Option<String> = optional("Url"),
+    }
+
+    /// The response of reset.
+    response ResetOutput {
+        /// Hash of the head.
+        block_hash: HashData,
+        /// Number of the head.
+        block_number: Quantity64,
+    }
+
     /// The request body of impersonate and stopImpersonating.
     request ImpersonateInput {
         /// The account.

@@ -326,6 +326,13 @@ impl<'a> Input<'a> {
     }
 }
 
+/// A text of any length.
+impl Decode for String {
+    fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
+        input.string(faults).map(Cow::into_owned)
+    }
+}
+
 /// An array of any length. Operations impose their own limits.
 impl<T: Decode> Decode for Vec<T> {
     fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {

@@ -24,7 +24,8 @@ fn tools_see_the_other_chain() {
     let fork = fork(&upstream, ["--fork-retry-backoff", "250"]);
     result(&fork, "anvil_mine", json!(["0x2"]));
     let info = result(&fork, "anvil_nodeInfo", json!([]));
-    let expected = json!({"forkUrl": upstream.address(), "forkBlockNumber": first, "forkRetryBackoff": 250});
+    let expected =
+        json!({"forkUrl": upstream.address(), "forkBlockNumber": first, "forkRetryBackoff": 250, "verified": true});
     assert_eq!(info["forkConfig"], expected);
     assert_eq!(number(&info["currentBlockNumber"]), first + 2);
     let metadata = result(&fork, "anvil_metadata", json!([]));
@@ -85,6 +86,83 @@ fn resets_begin_at_the_first_block_or_at_another() {
         assert_eq!(head(&fork), 6, "{options}");
     }
     assert!(failure(&upstream, "anvil_reset", json!([{"forking": {"jsonRpcUrl": dead}}])).1.contains("fork"));
+}
+
+#[test]
+fn rest_reports_and_controls_a_fork() {
+    let folder = tempfile::tempdir().unwrap();
+    let (upstream, _) = World::upstream(folder.path());
+    let first = head(&upstream);
+    let port = crate::server::free_port();
+    let fork = fork(&upstream, ["--metrics-addr", &format!("127.0.0.1:{port}")]);
+    let of = |server: &Server| server.get("/dev/fork/").body["Fork"].clone();
+    let found = of(&fork);
+    let hash = result(&upstream, "eth_getBlockByNumber", json!([format!("{first:#x}"), false]))["hash"].clone();
+    assert_eq!(found["BlockNumber"], json!(first.to_string()));
+    assert_eq!((&found["BlockHash"], &found["ChainId"]), (&hash, &json!("31337")));
+    let endpoint = &found["Endpoints"][0];
+    assert_eq!((&endpoint["Name"], &endpoint["LastFailure"]), (&json!(upstream.address()), &Value::Null));
+    let count = |endpoint: &Value, name: &str| endpoint[name].as_str().unwrap().parse::<u64>().unwrap();
+    assert!(count(endpoint, "Requests") > 3 && count(endpoint, "Bytes") > 1_000, "{endpoint}");
+    assert_eq!(fork.get("/ready").body["Fork"]["BlockHash"], hash);
+    let metrics = || Server::at(([127, 0, 0, 1], port).into()).get("/metrics").text;
+    let line = |name: &str, value: u64| format!("ethnode_{name}{{endpoint=\"{}\"}} {value}\n", upstream.address());
+    let text = metrics();
+    assert!(text.contains(&format!("ethnode_fork_block {first}\n")), "{text}");
+    for expected in [line("upstream_failures_total", 0), line("upstream_failing", 0)] {
+        assert!(text.contains(&expected), "{expected} in {text}");
+    }
+
+    // Over WebSocket from now on.
+    let socket = format!("ws://{}/ws", upstream.address());
+    assert_eq!(fork.post("/dev/setForkUrl/", json!({"Url": socket}).to_string()).body["Result"], true);
+    assert_eq!(of(&fork)["Endpoints"][0]["Name"], upstream.address());
+    let wrong = Server::dev(["--chain-id", "7"]);
+    for (url, reason) in [(wrong.url(), "the server has the chain 7"), ("nowhere", "expected a URL")] {
+        let refused = fork.post("/dev/setForkUrl/", json!({"Url": url}).to_string());
+        assert_eq!(refused.status, 422);
+        assert!(refused.text.contains(reason), "{}", refused.text);
+    }
+    for (body, expected) in [(json!({"BlockNumber": "4"}), 4), (json!({}), 4), (json!({"Url": socket}), first)] {
+        result(&fork, "anvil_mine", json!(["0x3"]));
+        let reset = fork.post("/dev/reset/", body.to_string());
+        assert_eq!((reset.status, &reset.body["BlockNumber"]), (200, &json!(expected.to_string())), "{}", reset.text);
+        assert_eq!((head(&fork), of(&fork)["BlockNumber"].clone()), (expected, json!(expected.to_string())));
+        assert_eq!(balance(&fork, &account(7)), RICH);
+    }
+
+    // A failure is reported until the next success, and the fork is ready all the same.
+    drop(upstream);
+    let (code, _) = failure(&fork, "eth_getBalance", json!([format!("0x{:040x}", 0xabcd), "0x1"]));
+    assert_eq!(code, -32002);
+    let found = of(&fork);
+    assert!(found["Endpoints"][0]["LastFailure"].is_string(), "{found}");
+    let ready = fork.get("/ready");
+    assert!(ready.status == 200 && ready.body["Fork"]["Endpoints"][0]["LastFailure"].is_string(), "{}", ready.text);
+    assert!(metrics().contains("\"} 1\n"), "{}", metrics());
+
+    let refused = wrong.post("/dev/setForkUrl/", json!({"Url": fork.url()}).to_string());
+    assert_eq!((refused.status, of(&wrong)), (422, Value::Null));
+    assert_eq!(wrong.get("/ready").body.get("Fork"), None);
+}
+
+#[test]
+fn the_other_chain_can_be_read_over_websocket() {
+    let folder = tempfile::tempdir().unwrap();
+    let (upstream, world) = World::upstream(folder.path());
+    let first = head(&upstream);
+    let url = format!("ws://{}/ws", upstream.address());
+    let fork = Server::dev(["--fork-url", &url, "--retries", "1"]);
+    for contract in &world.contracts {
+        assert_eq!(proof(&fork, contract, first), proof(&upstream, contract, first));
+    }
+    for number in 0..=first {
+        let block = json!([format!("{number:#x}"), true]);
+        assert_eq!(
+            result(&fork, "eth_getBlockByNumber", block.clone()),
+            result(&upstream, "eth_getBlockByNumber", block)
+        );
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Chains that continue the chain of another server.
 
+mod before;
 mod control;
 mod exact;
 mod history;

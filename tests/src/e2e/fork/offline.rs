@@ -286,7 +286,7 @@ fn contracts_without_which_no_block_is_valid_are_deployed() {
         assert_eq!(result(fork, "eth_getTransactionReceipt", json!([hash]))["status"], "0x1");
         needed.iter().for_each(|address| assert_ne!(code(fork, address), "0x"));
     };
-    let online = fork(&upstream, ["--data-dir", &data]);
+    let online = fork(&upstream, ["--hardfork", "osaka", "--data-dir", &data]);
     send(&online);
     for address in needed {
         assert_eq!(code(&upstream, address), "0x");

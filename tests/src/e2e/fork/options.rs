@@ -5,7 +5,7 @@ use crate::e2e::upstream::serve_messages;
 use crate::server::{free_port, node_server};
 
 /// Starts a fork that must not start, and returns its status and what it says.
-fn refused(arguments: &[&str]) -> (Option<i32>, String) {
+pub(super) fn refused(arguments: &[&str]) -> (Option<i32>, String) {
     let output = node_server().args(["dev", "--bare", "--port", "0"]).args(arguments).output().unwrap();
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }

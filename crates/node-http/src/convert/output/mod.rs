@@ -8,8 +8,10 @@ use node_core::node::{
     FeeHistory, FoundBlock, FoundReceipt, FoundReceipts, FoundTransaction, ReceiptInBlock, TransactionStatus,
 };
 use node_core::pool::{PoolStatus, PoolTransaction};
+use node_core::producer::{ForkControl, ForkInfo, ForkUse};
 use node_core::protocol::ChainSpec;
 use node_core::protocol::fees::{self, GAS_PER_BLOB};
+use node_core::remote::EndpointUse;
 use node_core::sources::Sources;
 use node_types::consensus::{Account, Authorization, Log, ReceiptOutcome, TransactionBody};
 use node_types::wire::{self, BlockTransactions, Data, JsonArray, JsonBuffer, JsonObject, Quantity, Word, append_data};
@@ -341,3 +343,24 @@ pub(crate) fn fee_history(history: FeeHistory) -> wire::FeeHistoryOutput {
 
 #[cfg(test)]
 mod tests;
+
+/// Converts the chain that a fork continues.
+pub(crate) fn fork(fork: &dyn ForkControl) -> wire::ForkStatus {
+    let ForkInfo { chain_id, block, is_verified, .. } = fork.info();
+    let ForkUse { endpoints, retries } = fork.usage();
+    let endpoint = |EndpointUse { name, requests, failures, bytes, last_failure }| wire::ForkEndpoint {
+        name,
+        requests: Quantity(requests),
+        failures: Quantity(failures),
+        bytes: Quantity(bytes),
+        last_failure,
+    };
+    wire::ForkStatus {
+        block_hash: Data(block.hash),
+        block_number: Quantity(block.number),
+        chain_id: Quantity(chain_id),
+        endpoints: endpoints.into_iter().map(endpoint).collect(),
+        retries: Quantity(retries),
+        verified: is_verified,
+    }
+}

@@ -45,6 +45,8 @@ struct ForkConfig {
     fork_block_number: Option<u64>,
     /// In milliseconds.
     fork_retry_backoff: Option<u128>,
+    /// Whether the state of the other chain comes with proofs.
+    verified: Option<bool>,
 }
 
 impl From<ForkInfo> for ForkConfig {
@@ -53,6 +55,7 @@ impl From<ForkInfo> for ForkConfig {
             fork_url: fork.endpoints.into_iter().next(),
             fork_block_number: Some(fork.block.number),
             fork_retry_backoff: Some(fork.retry_backoff.as_millis()),
+            verified: Some(fork.is_verified),
         }
     }
 }
