@@ -102,7 +102,8 @@ pub(crate) enum CommandError {
     )]
     NoTxGasLimit,
     #[error(
-        "--offline, --fork-block-number, --fork-transaction-hash and --fork-chain-id are for forks; --fork-url starts one"
+        "--offline, --fork-trust, --fork-block-number, --fork-transaction-hash and --fork-chain-id are for forks; \
+         --fork-url starts one"
     )]
     NoForkUrl,
     #[error("a fork cannot be published to a shared store: it does not have the state that it begins with")]

@@ -32,6 +32,9 @@ pub enum ForkError {
     /// A change of the trie needs a node to which no known key leads, and none was found.
     #[error("{node} is needed, and no key leads to it: {reason}")]
     NoKey { node: MissingNode, reason: &'static str },
+    /// It needs trie nodes, and the fork reads states without proofs.
+    #[error("the state that the fork begins with is read without proofs, so there are none of states on top of it")]
+    Unproven,
     /// Something was fetched and is lost, because neither the folder nor the memory has space for it.
     #[error("{0} was fetched and could not be kept")]
     Lost(Needed),
@@ -113,7 +116,9 @@ impl From<ForkError> for BackendError {
             ForkError::Upstream(UpstreamError::Interrupted(interrupted)) => Self::Interrupted(interrupted),
             // Neither would change if the read was repeated. What the endpoints refuse, they may return later: behind one
             // URL may be servers of which some are behind.
-            error @ (ForkError::Offline { .. } | ForkError::NoKey { .. }) => Self::Unobtainable(Box::new(error)),
+            error @ (ForkError::Offline { .. } | ForkError::NoKey { .. } | ForkError::Unproven) => {
+                Self::Unobtainable(Box::new(error))
+            }
             error => Self::Upstream(Box::new(error)),
         }
     }

@@ -18,6 +18,9 @@ pub struct ForkOptions {
     pub timeout: Duration,
     /// Time limit of the search for a key that leads to a trie node.
     pub search_timeout: Duration,
+    /// Whether accounts and slots are fetched without proofs, for upstreams that have none. What was proven before is not
+    /// used, and neither state roots nor proofs can be computed.
+    pub trusts: bool,
 }
 
 impl Default for ForkOptions {
@@ -30,6 +33,7 @@ impl Default for ForkOptions {
             // Enough for the attempts that an upstream makes by default, unless its endpoints do not respond at all.
             timeout: Duration::from_secs(60),
             search_timeout: Duration::from_secs(60),
+            trusts: false,
         }
     }
 }

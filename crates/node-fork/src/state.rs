@@ -1,6 +1,7 @@
 //! The state as of a block before the fork, as a backend returns states.
 
 use crate::base::Base;
+use crate::error::ForkError;
 use node_core::backend::{AccountProof, BackendError, BaseRead, BaseState, StateBackend, StateView, StorageProof};
 use node_core::block::{ExecutedBlock, SealedHeader};
 use node_core::state::{AccountState, StateChanges};
@@ -52,6 +53,9 @@ impl StateView for ReadOnlyState {
     }
 
     fn proof(&self, address: Address, slots: &[H256]) -> Result<AccountProof, BackendError> {
+        if self.0.trusts() {
+            return Err(ForkError::Unproven.into());
+        }
         self.0.fetch(&[BaseRead { address, slots: slots.to_vec() }])?;
         let account = self.0.account(address)?;
         let proof = self.path(self.0.root(), keccak256(address))?;

@@ -283,9 +283,21 @@ pub struct ClaimedState {
     block: HashedHeader,
 }
 
-/// What an endpoint returned without a proof. Nothing says that it is right.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Claimed<T>(pub T);
+/// A part of a claimed account, or the value of a slot.
+enum Member {
+    Nonce(u64),
+    /// A balance, or the value of a slot.
+    Word(U256),
+    Code(Bytes),
+}
+
+/// What endpoints returned without proofs, in the order of the request. Nothing says that it is right.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Claimed {
+    pub accounts: Vec<ClaimedAccount>,
+    /// The values of slots.
+    pub values: Vec<U256>,
+}
 
 /// An account without the root of its storage, which the methods other than eth_getProof do not return.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -307,49 +319,46 @@ impl ClaimedState {
         &self.block
     }
 
-    /// Returns accounts in the order of the request.
+    /// Returns accounts and the values of slots in the order of the request, in as few messages as possible.
     ///
     /// # Errors
     /// [`UpstreamError::Refused`] if the endpoints do not have the state.
-    pub fn accounts(
+    pub fn accounts_and_slots(
         &self,
         context: &Context,
         addresses: &[Address],
-    ) -> Result<Vec<Claimed<ClaimedAccount>>, UpstreamError> {
-        let questions = addresses.iter().flat_map(|address| {
+        slots: &[(Address, H256)],
+    ) -> Result<Claimed, UpstreamError> {
+        let of_accounts = addresses.iter().flat_map(|address| {
             let needed = || Needed::Account { address: *address, slots: 0, block: self.block.hash() };
             let question = |method| state_question(needed(), method, &format!("\"{}\"", Data(*address)), &self.block);
             [question("eth_getTransactionCount"), question("eth_getBalance"), code_question(&self.block, *address)]
         });
-        let members = self.upstream.ask(context, questions.collect(), |index, result| {
-            Ok(match index % 3 {
-                0 => ClaimedAccount { nonce: *read::<Quantity64>(result)?, ..ClaimedAccount::default() },
-                1 => ClaimedAccount { balance: *read::<Quantity256>(result)?, ..ClaimedAccount::default() },
-                _ => ClaimedAccount { code: read::<BytesData>(result)?.0, ..ClaimedAccount::default() },
-            })
-        });
-        let members = members.into_iter().collect::<Result<Vec<_>, _>>()?;
-        let accounts = members.as_chunks::<3>().0.iter();
-        let account = |[nonce, balance, code]: &[ClaimedAccount; 3]| {
-            Claimed(ClaimedAccount { nonce: nonce.nonce, balance: balance.balance, code: code.code.clone() })
-        };
-        Ok(accounts.map(account).collect())
-    }
-
-    /// Returns the values of slots in the order of the request.
-    ///
-    /// # Errors
-    /// [`UpstreamError::Refused`] if the endpoints do not have the state.
-    pub fn slots(&self, context: &Context, slots: &[(Address, H256)]) -> Result<Vec<Claimed<U256>>, UpstreamError> {
-        let question = |(address, slot): &(Address, H256)| {
+        let of_slots = slots.iter().map(|(address, slot)| {
             let needed = Needed::Account { address: *address, slots: 1, block: self.block.hash() };
             let params = format!("\"{}\",\"{}\"", Data(*address), Data(*slot));
             state_question(needed, "eth_getStorageAt", &params, &self.block)
-        };
-        let values = self
-            .upstream
-            .ask(context, slots.iter().map(question).collect(), |_, result| Ok(Claimed(*read::<Quantity256>(result)?)));
-        values.into_iter().collect()
+        });
+        let members = 3 * addresses.len();
+        let read = self.upstream.ask(context, of_accounts.chain(of_slots).collect(), |index, result| {
+            Ok(match index % 3 {
+                _ if index >= members => Member::Word(*read::<Quantity256>(result)?),
+                0 => Member::Nonce(*read::<Quantity64>(result)?),
+                1 => Member::Word(*read::<Quantity256>(result)?),
+                _ => Member::Code(read::<BytesData>(result)?.0),
+            })
+        });
+        let (mut accounts, mut values) = (vec![ClaimedAccount::default(); addresses.len()], Vec::new());
+        for (index, member) in read.into_iter().enumerate() {
+            match (member?, accounts.get_mut(index / 3)) {
+                (Member::Nonce(nonce), Some(account)) => account.nonce = nonce,
+                (Member::Word(balance), Some(account)) => account.balance = balance,
+                (Member::Code(code), Some(account)) => account.code = code,
+                (Member::Word(value), None) => values.push(value),
+                (Member::Nonce(_) | Member::Code(_), None) => {}
+            }
+        }
+        Ok(Claimed { accounts, values })
     }
 }
 

@@ -42,11 +42,12 @@ impl fmt::Display for Banner<'_> {
         writeln!(f, "derivation path  {}", summary.derivation_path)?;
         writeln!(f, "chain id         {}", summary.chain_id)?;
         match &summary.fork {
-            Some(ForkInfo { endpoints, chain_id, block, .. }) => {
+            Some(ForkInfo { endpoints, chain_id, block, is_verified, .. }) => {
                 let endpoints =
                     if endpoints.is_empty() { "nowhere (--offline)".to_owned() } else { endpoints.join(", ") };
                 writeln!(f, "fork             of chain {chain_id}, block {} ({:#x})", block.number, block.hash)?;
-                writeln!(f, "                 read from {endpoints}; what is read is proven by this block")?;
+                let proven = if *is_verified { "proven by this block" } else { "NOT VERIFIED (--fork-trust)" };
+                writeln!(f, "                 read from {endpoints}; what is read is {proven}")?;
             }
             None => writeln!(f, "genesis          {:#x}", summary.genesis_hash)?,
         }
@@ -86,12 +87,15 @@ impl fmt::Display for AnvilBanner<'_> {
         }
         writeln!(f, "\nWallet\n==================")?;
         writeln!(f, "Mnemonic:          {}\nDerivation path:   {}\n", summary.mnemonic, summary.derivation_path)?;
-        if let Some(ForkInfo { endpoints, chain_id, block, .. }) = &summary.fork {
+        if let Some(ForkInfo { endpoints, chain_id, block, is_verified, .. }) = &summary.fork {
             writeln!(f, "\nFork\n==================")?;
             writeln!(f, "Endpoint:       {}", endpoints.join(", "))?;
             writeln!(f, "Block number:   {}", block.number)?;
             writeln!(f, "Block hash:     {:?}", block.hash)?;
             writeln!(f, "Chain ID:       {chain_id}")?;
+            if !is_verified {
+                writeln!(f, "Verified:       no")?;
+            }
         }
         let values = [
             ("Chain ID", summary.chain_id),

@@ -35,6 +35,9 @@ pub(crate) struct ForkArguments {
     /// Chain id of the other chain, which is then not asked for
     #[arg(long, value_name = "ID")]
     fork_chain_id: Option<u64>,
+    /// Read the state of the other chain without proofs, if its servers have none: what they say is used, whatever it is
+    #[arg(long)]
+    fork_trust: bool,
     /// Send no requests: serve what was read before, and refuse the rest
     #[arg(long)]
     offline: bool,
@@ -54,7 +57,7 @@ impl ForkArguments {
         let continues = options.folder().is_some_and(Fork::exists);
         if self.fork_url.is_empty() && !continues {
             let begins = self.fork_block_number.is_some() || self.fork_transaction_hash.is_some();
-            let given = self.offline || begins || self.fork_chain_id.is_some();
+            let given = self.offline || self.fork_trust || begins || self.fork_chain_id.is_some();
             return if given { Err(CommandError::NoForkUrl) } else { Ok(None) };
         }
         let point = self.fork_block_number.or(self.fork_transaction_hash.map(ForkPoint::Before));
@@ -77,6 +80,7 @@ impl ForkArguments {
             upstream: self.upstream.clone(),
             limits: ForkOptions {
                 contents_bytes: self.fork_cache_mb.saturating_mul(1 << 20),
+                trusts: self.fork_trust,
                 ..ForkOptions::default()
             },
             accounts: accounts.addresses().chain([options.chain.coinbase.0]).collect(),
@@ -112,6 +116,11 @@ pub(super) fn open(
     };
     let block = fork.first.header.block_ref();
     tracing::info!(block = block.number, hash = ?block.hash, network = fork.network, "the chain continues that of another server");
+    if fork.base.trusts() {
+        tracing::warn!(
+            "the state of the other chain is not verified (`fork-trust`): there are no proofs of it, nor of states on top"
+        );
+    }
     Ok((fork, Arc::new(store)))
 }
 

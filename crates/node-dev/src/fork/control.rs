@@ -47,7 +47,7 @@ impl ForkControl for Control {
             chain_id: self.network,
             block: BlockRef { number: base.block().header().number, hash: base.block().hash() },
             retry_backoff: self.options.retry_backoff,
-            is_verified: true,
+            is_verified: !base.trusts(),
         }
     }
 

@@ -26,6 +26,10 @@ pub enum OpenForkError {
     OtherBlock { found: BlockNumber, hash: H256, wanted: ForkPoint },
     #[error("the fork in the folder has other rules, or another chain id; use another folder")]
     OtherRules,
+    #[error("the fork in the folder was begun with proofs of the state (without `fork-trust`); use another folder")]
+    Verified,
+    #[error("no server proves the state of the block that the fork begins with; `fork-trust` reads it without proofs")]
+    NoProofs(#[source] BackendError),
     #[error(transparent)]
     Upstream(#[from] UpstreamError),
     #[error(transparent)]
@@ -44,11 +48,16 @@ impl OpenForkError {
     /// Returns whether the fork cannot be opened with these options at any time.
     pub fn is_mistake(&self) -> bool {
         match self {
-            Self::Url(_) | Self::NoUrl | Self::Pending | Self::OtherBlock { .. } | Self::OtherRules => true,
+            Self::Url(_)
+            | Self::NoUrl
+            | Self::Pending
+            | Self::OtherBlock { .. }
+            | Self::OtherRules
+            | Self::Verified => true,
             Self::BeforeGenesis { .. } | Self::NotMined(_) | Self::Upstream(_) | Self::Backend(_) | Self::Folder(_) => {
                 false
             }
-            Self::Contents(_) | Self::Record { .. } | Self::Panicked => false,
+            Self::NoProofs(_) | Self::Contents(_) | Self::Record { .. } | Self::Panicked => false,
         }
     }
 }

@@ -13,17 +13,17 @@ pub use point::{ForkPoint, ForkUrl, InvalidForkUrl};
 use crate::Hardfork;
 use node_chain::Genesis;
 use node_chain::genesis::public_network;
-use node_core::backend::BaseRead;
+use node_core::backend::{BackendError, BaseRead};
 use node_core::block::ExecutedBlock;
 use node_core::context::Context;
 use node_core::producer::Replay;
 use node_core::protocol::{ChainSpec, Relaxations};
 use node_evm::Secp256k1Recovery;
-use node_fork::{Base, ForkOptions};
+use node_fork::{Base, ForkError, ForkOptions};
 use node_store::BASE_FOLDER;
 use node_store::files::{DiskFolder, Folder, MemoryFolder};
 use node_types::{Address, BlockId};
-use node_upstream::{Upstream, UpstreamOptions};
+use node_upstream::{Upstream, UpstreamError, UpstreamOptions};
 use point::{Before, Start};
 use record::Record;
 use std::collections::BTreeMap;
@@ -109,8 +109,9 @@ impl Fork {
             Some(path) => Arc::new(DiskFolder::open(path)?),
             None => Arc::new(MemoryFolder::default()),
         };
-        let base = Base::open(contents, upstream, record.start.block.clone(), source.limits.clone())
-            .map_err(OpenForkError::Contents)?;
+        let limits = ForkOptions { trusts: record.trusts, ..source.limits.clone() };
+        let base =
+            Base::open(contents, upstream, record.start.block.clone(), limits).map_err(OpenForkError::Contents)?;
         let read = |address: &Address| BaseRead { address: *address, slots: Vec::new() };
         // The beneficiary is that of the next blocks, if no other is chosen.
         let reads = source.accounts.iter().chain([&record.start.block.header().beneficiary]).map(read).collect();
@@ -126,7 +127,7 @@ impl Fork {
         });
         let first = first?;
         let replay = replay.map_err(|_| OpenForkError::Panicked)??;
-        fetched.map_err(|_| OpenForkError::Panicked)??;
+        fetched.map_err(|_| OpenForkError::Panicked)?.map_err(without_proofs)?;
         if let Some(folder) = folder.filter(|_| recorded.as_ref() != Some(&record)) {
             // Without the first block, the folder could not be opened offline.
             base.contents().sync().map_err(OpenForkError::Contents)?;
@@ -143,9 +144,11 @@ impl Fork {
     /// [`OpenForkError`]. No other process may have opened the fork.
     pub fn known_base(data_folder: &Path) -> Result<Option<Base>, OpenForkError> {
         let folder = data_folder.join(BASE_FOLDER);
-        let Some(Record { start: Start { block, .. }, .. }) = Record::read(&folder)? else { return Ok(None) };
+        let Some(Record { start: Start { block, .. }, trusts, .. }) = Record::read(&folder)? else { return Ok(None) };
         let contents = Arc::new(DiskFolder::open(&folder)?);
-        Base::open(contents, None, block, ForkOptions::default()).map(Some).map_err(OpenForkError::Contents)
+        Base::open(contents, None, block, ForkOptions { trusts, ..ForkOptions::default() })
+            .map(Some)
+            .map_err(OpenForkError::Contents)
     }
 
     /// Copies what the fork in a data folder begins with, and what was fetched of it, to another data folder. Does nothing if
@@ -173,6 +176,9 @@ fn continued(recorded: &Record, source: &ForkSource) -> Result<Record, OpenForkE
     if let Some(wanted) = source.point.filter(|point| !point.may_be(&recorded.start)) {
         let block = &recorded.start.block;
         return Err(OpenForkError::OtherBlock { found: block.header().number, hash: block.hash(), wanted });
+    }
+    if source.limits.trusts && !recorded.trusts {
+        return Err(OpenForkError::Verified);
     }
     let relaxations = recorded.spec.relaxations.union(source.relaxations);
     let spec = ChainSpec { relaxations, ..recorded.spec.clone() };
@@ -206,7 +212,16 @@ fn begun(upstream: &Upstream, source: &ForkSource, context: &Context) -> Result<
             },
         },
     };
-    Ok(Record { network, start, spec })
+    Ok(Record { network, start, spec, trusts: source.limits.trusts })
+}
+
+/// Returns why the first accounts could not be read.
+fn without_proofs(error: BackendError) -> OpenForkError {
+    let BackendError::Upstream(source) = &error else { return error.into() };
+    match source.downcast_ref() {
+        Some(ForkError::Upstream(UpstreamError::Refused { .. })) => OpenForkError::NoProofs(error),
+        _ => error.into(),
+    }
 }
 
 /// Reads the block whose first transactions are executed again.

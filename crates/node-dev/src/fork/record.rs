@@ -1,4 +1,4 @@
-//! What a data folder remembers about its fork: the block that it begins with, and the rules.
+//! What a data folder remembers about its fork: the block that it begins with, the rules, and whether states are proven.
 
 use super::OpenForkError;
 use super::point::{Before, Start};
@@ -27,6 +27,8 @@ pub(super) struct Record {
     pub(super) network: u64,
     pub(super) start: Start,
     pub(super) spec: ChainSpec,
+    /// Whether states are read without proofs.
+    pub(super) trusts: bool,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -36,6 +38,8 @@ struct Json {
     block: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     before: Option<BeforeJson>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    trusts: bool,
     /// A genesis file with the rules and without accounts.
     rules: Box<RawValue>,
 }
@@ -63,7 +67,7 @@ impl Record {
             json => json.map_err(unreadable)?,
         };
         let damaged = |reason: String| unreadable(io::Error::new(io::ErrorKind::InvalidData, reason));
-        let Json { network, block, before, rules } =
+        let Json { network, block, before, trusts, rules } =
             serde_json::from_slice(&json).map_err(|error| damaged(error.to_string()))?;
         let header = |hex: &str| {
             let bytes = const_hex::decode(hex).map_err(|error| damaged(error.to_string()))?;
@@ -75,7 +79,7 @@ impl Record {
         });
         let start = Start { block: header(&block)?, before: before.transpose()? };
         let genesis = Genesis::parse(rules.get().as_bytes()).map_err(|error| damaged(error.to_string()))?;
-        Ok(Some(Self { network, start, spec: genesis.spec }))
+        Ok(Some(Self { network, start, spec: genesis.spec, trusts }))
     }
 
     /// Writes the record durably. A crash leaves the previous one or this one.
@@ -92,8 +96,13 @@ impl Record {
             let before =
                 |before: &Before| BeforeJson { transaction: Data(before.transaction), block: hex(&before.block) };
             let Start { block, before: transaction } = &self.start;
-            let json =
-                Json { network: self.network, block: hex(block), before: transaction.as_ref().map(before), rules };
+            let json = Json {
+                network: self.network,
+                block: hex(block),
+                before: transaction.as_ref().map(before),
+                trusts: self.trusts,
+                rules,
+            };
             let new = folder.join(NEW_FILE);
             let mut file = fs::File::create(&new)?;
             file.write_all(&serde_json::to_vec(&json)?)?;
@@ -118,8 +127,8 @@ mod tests {
         let (_, spec) = public_network(1).unwrap();
         let block = |number| HashedHeader::new(Header { number, base_fee_per_gas: Some(7), ..Header::default() });
         let before = Before { transaction: H256::repeat_byte(7), block: block(18) };
-        for before in [None, Some(before)] {
-            let record = Record { network: 1, start: Start { block: block(17), before }, spec: spec.clone() };
+        for (before, trusts) in [(None, true), (Some(before), false)] {
+            let record = Record { network: 1, start: Start { block: block(17), before }, spec: spec.clone(), trusts };
             record.write(folder.path()).unwrap();
             assert_eq!(Record::read(folder.path()).unwrap(), Some(record));
         }

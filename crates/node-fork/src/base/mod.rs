@@ -1,6 +1,7 @@
 //! The state as of a block of another chain.
 
 mod access;
+mod claimed;
 mod decoded;
 mod fetch;
 mod resolve;
@@ -29,7 +30,7 @@ use std::sync::atomic::AtomicBool;
 ///
 /// Reads return what is known, or fetch it together with its proof from the state root of the block. What
 /// [`collecting`](node_core::collecting) collects is fetched at once. Without an upstream, reads of what was never fetched
-/// fail. Clones are the same state.
+/// fail. Clones are the same state. With [`ForkOptions::trusts`], accounts and slots come without proofs.
 ///
 /// # Examples
 /// ```no_run
@@ -147,6 +148,11 @@ impl Base {
         if let Some(account) = self.0.decoded.as_ref().and_then(|decoded| decoded.account(address)) {
             return Ok(Some(account));
         }
+        if self.trusts() {
+            let account = self.claimed_account(address)?;
+            account.iter().for_each(|account| self.keep_account(address, *account));
+            return Ok(account);
+        }
         let account = match self.find(self.root(), keccak256(address))? {
             Found::Unknown { .. } => return Ok(None),
             Found::Absent => None,
@@ -168,6 +174,11 @@ impl Base {
         }
         if let Some(value) = self.0.decoded.as_ref().and_then(|decoded| decoded.slot(address, slot)) {
             return Ok(Some(value));
+        }
+        if self.trusts() {
+            let value = self.claimed_slot(address, slot)?;
+            value.iter().for_each(|value| self.keep_slot(address, slot, *value));
+            return Ok(value);
         }
         let value = match self.find(storage_root, keccak256(slot))? {
             Found::Unknown { .. } => return Ok(None),
@@ -293,6 +304,10 @@ impl BaseState for Base {
     }
 
     fn node(&self, hash: H256) -> Result<Option<Bytes>, BackendError> {
+        // Claims need not fit to what another fork has proven.
+        if self.trusts() {
+            return Ok(None);
+        }
         self.contents().get(Kind::Node, hash).map_err(storage)
     }
 

@@ -30,6 +30,9 @@ impl Base {
         position: &NibblePath,
         hash: H256,
     ) -> Result<Bytes, BackendError> {
+        if self.trusts() {
+            return Err(ForkError::Unproven.into());
+        }
         if let Some(node) = self.contents().get(Kind::Node, hash).map_err(storage)? {
             return Ok(node);
         }

@@ -53,10 +53,14 @@ pub(crate) enum Kind {
     Position = 9,
     /// The numbers of blocks in which an endpoint found logs, by a hash of the search.
     ClaimedLogs = 10,
+    /// An account as an endpoint claimed it, by a hash of the block and the address. Empty if it does not exist.
+    ClaimedAccount = 11,
+    /// A slot as an endpoint claimed it, by a hash of the block, the address and the slot.
+    ClaimedSlot = 12,
 }
 
 impl Kind {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 12] = [
         Self::Node,
         Self::Code,
         Self::Header,
@@ -67,11 +71,21 @@ impl Kind {
         Self::ClaimedDifficulty,
         Self::Position,
         Self::ClaimedLogs,
+        Self::ClaimedAccount,
+        Self::ClaimedSlot,
     ];
 
     /// Returns whether something else may be right later, or for another fork: it does not follow from the key alone.
     fn may_change(self) -> bool {
-        matches!(self, Self::ClaimedAncestor | Self::ClaimedDifficulty | Self::Position | Self::ClaimedLogs)
+        matches!(
+            self,
+            Self::ClaimedAncestor
+                | Self::ClaimedDifficulty
+                | Self::Position
+                | Self::ClaimedLogs
+                | Self::ClaimedAccount
+                | Self::ClaimedSlot
+        )
     }
 
     fn from_byte(byte: u8) -> Option<Self> {
@@ -82,9 +96,9 @@ impl Kind {
 /// What was fetched for forks, in an append-only file of a folder: trie nodes and code by their hashes, blocks and
 /// receipts by the hashes of their headers.
 ///
-/// Forks of any blocks can share it, because nothing in it depends on a fork. Everything is verified before it is added,
-/// and has a checksum in the file; trie nodes and code are hashed again when they are read from there. What turns out to
-/// be damaged is not known any more, and fetched again.
+/// Forks of any blocks can share it, because nothing in it depends on a fork. What nothing proves is kept as a claim, apart
+/// from the rest, which is verified before it is added. Everything has a checksum in the file; trie nodes and code are
+/// hashed again when they are read from there. What turns out to be damaged is not known any more, and fetched again.
 ///
 /// An index in memory takes about 70 bytes for each entry.
 pub struct Contents {

@@ -104,6 +104,10 @@ impl History {
 
     /// Reads the hashes of blocks that the history contract has, all together.
     fn read_contract(&self, numbers: &[BlockNumber]) -> Result<(), BackendError> {
+        // What it has must be proven.
+        if self.base.trusts() {
+            return Ok(());
+        }
         let has = |number: &&BlockNumber| self.end() - **number <= HISTORY;
         let numbers: Vec<_> = numbers.iter().filter(has).copied().collect();
         if numbers.is_empty() {

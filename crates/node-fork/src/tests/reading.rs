@@ -332,3 +332,59 @@ fn an_upstream_says_what_a_call_reads_or_is_not_asked_again() {
     }
     assert_eq!(world.base(20, &memory(), None).reads_of(&call), []);
 }
+
+/// An endpoint without proofs, which claims the same of everything.
+fn claiming() -> Server {
+    Server::start(|request| match request["method"].as_str().unwrap() {
+        "eth_getBalance" | "eth_getTransactionCount" => Ok(json!("0x9")),
+        "eth_getStorageAt" => Ok(json!(format!("0x{:064x}", 5))),
+        "eth_getCode" => Ok(json!("0x5f5f")),
+        _ => Err(json!({"code": -32601, "message": "the method does not exist"})),
+    })
+}
+
+#[test]
+fn claims_are_believed_by_those_who_trust_and_kept_apart() {
+    let world = world(13);
+    let (proving, claiming, folder) = (honest(&world), claiming(), memory());
+    let open = |upstream, trusts| {
+        let options = ForkOptions { trusts, ..ForkOptions::default() };
+        Base::open(Arc::clone(&folder), upstream, world.header(20), options).unwrap()
+    };
+    world.compare(20, &open(Some(proving.upstream()), false));
+    let check = |base: &Base| {
+        let position = node_types::trie::NibblePath::ROOT;
+        for BaseRead { address, slots } in &world.reads {
+            let account = base.account(*address).unwrap().unwrap();
+            assert_eq!((account.nonce, account.balance), (9, 9.into()));
+            assert_ne!(account.storage_root, EMPTY_ROOT);
+            assert_eq!(base.code(account.code_hash).unwrap().as_deref(), Some(&[0x5f, 0x5f][..]));
+            for slot in slots {
+                assert_eq!(base.storage(*address, *slot).unwrap(), 5.into());
+            }
+            // With the nodes that were proven, a wrong root could be computed.
+            assert_eq!(base.node(base.root()).unwrap(), None);
+            assert!(matches!(error(base.resolve(None, &position, base.root())), ForkError::Unproven));
+            let state = ReadOnlyState(base.clone());
+            assert!(matches!(error(state.proof(*address, slots)), ForkError::Unproven));
+        }
+    };
+    let base = open(Some(claiming.upstream()), true);
+    base.fetch(&world.reads).unwrap();
+    let count = claiming.messages().len();
+    check(&base);
+    check(&base.at(world.header(20)));
+    assert_eq!(claiming.messages().len(), count, "everything is known");
+    drop(base);
+    check(&open(None, true));
+    world.compare(20, &open(None, false));
+    // Claims are about one block.
+    let other = open(None, true).at(world.header(21));
+    assert!(matches!(error(other.account(world.reads[0].address)), ForkError::Offline { .. }));
+    // Nothing is lost if nothing can be kept.
+    let options =
+        ForkOptions { contents_bytes: 0, cache_bytes: 0, state_bytes: 0, trusts: true, ..ForkOptions::default() };
+    let base = Base::open(memory(), Some(claiming.upstream()), world.header(20), options).unwrap();
+    assert_eq!(base.account(world.reads[0].address).unwrap().unwrap().nonce, 9);
+    assert_eq!(base.storage(world.reads[0].address, H256::zero()).unwrap(), 5.into());
+}

@@ -3,7 +3,8 @@
 use super::server::{Script, Server, respond};
 use super::{context, options, upstream};
 use crate::{
-    AccountRead, ClaimedState, HashedHeader, Needed, ProvenState, Upstream, UpstreamError, UpstreamOptions, Wrong,
+    AccountRead, Claimed, ClaimedState, HashedHeader, Needed, ProvenState, Upstream, UpstreamError, UpstreamOptions,
+    Wrong,
 };
 use node_core::trie::{Trie, ordered_root};
 use node_types::consensus::{
@@ -483,9 +484,10 @@ fn claimed_states_are_read_without_proofs() {
     let server = honest(&world);
     let upstream = upstream(&[&server], UpstreamOptions { batch: 4, ..options() });
     let state = ClaimedState::new(upstream, world.header.clone());
-    let accounts = state.accounts(&context(), &[CONTRACT, Address::zero()]).unwrap();
-    assert_eq!(accounts.iter().map(|claimed| claimed.0.nonce).collect::<Vec<_>>(), [7, 7]);
-    assert_eq!((accounts[1].0.balance, &*accounts[1].0.code), (7.into(), CODE));
-    let slots = state.slots(&context(), &[(CONTRACT, H256::zero())]).unwrap();
-    assert_eq!(slots[0].0, 7.into());
+    let slots = [(CONTRACT, H256::zero()), (CONTRACT, H256::repeat_byte(1))];
+    let Claimed { accounts, values } =
+        state.accounts_and_slots(&context(), &[CONTRACT, Address::zero()], &slots).unwrap();
+    assert_eq!(accounts.iter().map(|claimed| claimed.nonce).collect::<Vec<_>>(), [7, 7]);
+    assert_eq!((accounts[1].balance, &*accounts[1].code), (7.into(), CODE));
+    assert_eq!(values, [7.into(), 7.into()]);
 }

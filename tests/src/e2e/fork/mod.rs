@@ -6,6 +6,7 @@ mod exact;
 mod history;
 mod offline;
 mod options;
+mod trust;
 
 use crate::model::Random;
 use crate::server::{Response, Server};

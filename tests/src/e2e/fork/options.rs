@@ -82,7 +82,7 @@ fn mistakes_are_named() {
 }
 
 /// Serves the chain of the server at `url` without proofs, and returns its URL.
-fn serve_without_proofs(url: &str) -> String {
+pub(super) fn serve_without_proofs(url: &str) -> String {
     let server = Server::at(url["http://".len()..].parse().unwrap());
     let one = move |request: &Value| match request["method"].as_str() {
         Some("eth_getProof") => {
