@@ -110,8 +110,6 @@ pub(crate) enum CommandError {
     ForkShared,
     #[error("{damaged} parts of what was read of the other chain are damaged in {}; a start without --offline reads them again", path.display())]
     DamagedFork { path: PathBuf, damaged: u64 },
-    #[error("a state file cannot be loaded into a fork at its start; send it with anvil_loadState")]
-    ForkState,
     #[error(transparent)]
     Fork(#[from] OpenForkError),
     #[error("--json and the chain cannot both go to standard output")]
@@ -167,7 +165,7 @@ impl CommandError {
             Self::NoHome | Self::InMemory { .. } | Self::AboveHead { .. } | Self::Genesis { .. } => return true,
             Self::CodeSizeLimit { .. } | Self::NoTxGasLimit => return true,
             Self::NoBlocks { .. } | Self::Tokens { .. } | Self::Tls { .. } | Self::Socket(_) => return true,
-            Self::NoForkUrl | Self::ForkShared | Self::ForkState => return true,
+            Self::NoForkUrl | Self::ForkShared => return true,
             Self::Fork(error) => return error.is_mistake(),
             Self::NoFolder { .. } | Self::DataFolder { .. } | Self::Nested { .. } => return true,
             Self::SharedStore { source, .. } => source.as_ref(),

@@ -35,6 +35,9 @@ pub enum ForkError {
     /// It needs trie nodes, and the fork reads states without proofs.
     #[error("the state that the fork begins with is read without proofs, so there are none of states on top of it")]
     Unproven,
+    /// The names of accounts or slots that were read could not be kept.
+    #[error("more was read than is kept (`fork-cache-mb`), so it is not known any more what")]
+    Unnamed,
     /// Something was fetched and is lost, because neither the folder nor the memory has space for it.
     #[error("{0} was fetched and could not be kept")]
     Lost(Needed),

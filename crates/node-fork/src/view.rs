@@ -9,8 +9,8 @@ use node_core::block::{
 use node_core::context::Context;
 use node_core::state::StateChanges;
 use node_types::consensus::Receipt;
-use node_types::{BlockNumber, H256};
-use std::ops::RangeInclusive;
+use node_types::{Address, BlockNumber, H256};
+use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::Arc;
 
 /// Number of blocks of a fee history that are read together.
@@ -78,6 +78,10 @@ impl View for ForkView {
 
     fn is_partial(&self) -> bool {
         true
+    }
+
+    fn read_names(&self, visit: &mut dyn FnMut(Address, Option<H256>) -> ControlFlow<()>) -> Result<(), BackendError> {
+        self.history.base().read_names(visit)
     }
 
     /// Returns 0: how many states an upstream has shows only when they are read.

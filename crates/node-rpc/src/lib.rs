@@ -51,7 +51,7 @@ pub use block_cache::{BlockCache, BlockKey, Interface};
 pub use error::RpcError;
 pub use message::{Message, RpcRequest};
 pub use method::Method;
-pub use methods::{Dump, InvalidDump, read_dump, table, table_of, write_dump};
+pub use methods::{Dump, InvalidDump, WriteDumpError, read_dump, table, table_of, write_dump};
 pub use parameters::Parameters;
 pub use rpc::{CallReport, Reply, Rpc, RpcLimits};
 pub use scope::{Client, PassOn, Scope};

@@ -8,6 +8,7 @@ use crate::wallet::{BOB, hex, sign, transfer};
 use crate::websocket::Socket;
 use node_http::{HttpConfig, RequestLimits};
 use node_types::consensus::{LegacyTransaction, TransactionBody};
+use node_types::keccak256;
 use serde_json::{Value, json};
 
 const NONE: [&str; 0] = [];
@@ -158,20 +159,35 @@ fn an_error_that_does_not_fit_is_replaced_with_one_that_says_so() {
 }
 
 #[test]
-fn a_dump_is_refused_if_the_state_takes_too_much_memory() {
+fn a_dump_needs_memory_for_names_and_for_what_it_is_compressed_to() {
     let (_chain, server) = serve_dev(with_response(200_000));
     let dump = |method: &str| call(&server, method, json!([]));
     let key = json!([hex(&[7; 32])]);
-    assert!(dump("anvil_dumpState")["result"].as_str().unwrap().starts_with("0x1f8b"));
-    // Compressed, they would take a few bytes.
-    for account in 1..=8 {
-        let code = hex(&[account; 24_000]);
-        assert!(call(&server, "anvil_setCode", json!([format!("{account:#042x}"), code]))["error"].is_null());
+    let set_code = |account: u64, code: &[u8]| {
+        let set = call(&server, "anvil_setCode", json!([format!("{account:#042x}"), hex(code)]));
+        assert!(set["error"].is_null(), "{set}");
+    };
+    // Compressed, they take a few bytes, and only one is read at a time.
+    (1..=16).for_each(|account| set_code(account, &[account as u8; 24_000]));
+    for method in ["anvil_dumpState", "hardhat_dumpState"] {
+        assert!(dump(method)["result"].as_str().unwrap().starts_with("0x1f8b"));
     }
-    for refused in [dump("anvil_dumpState"), dump("hardhat_dumpState"), call(&server, "debug_dbGet", key.clone())] {
-        assert_eq!(refused["error"]["code"], -32005, "{refused}");
-        assert!(refused["error"]["message"].as_str().unwrap().contains("`max-response`"), "{refused}");
-    }
+    // No header commits to edits that no block includes.
+    call(&server, "evm_mine", json!([]));
+    assert!(call(&server, "debug_dbGet", key.clone())["error"]["message"].as_str().unwrap().contains("not found"));
+    // These cannot be compressed.
+    let random = |seed: u64| (0..750u64).flat_map(|n| keccak256((seed << 32 | n).to_be_bytes()).0).collect::<Vec<_>>();
+    (1..=8).for_each(|account| set_code(account, &random(account)));
+    // These have many names.
+    let refused = |response: Value| {
+        assert_eq!(response["error"]["code"], -32005, "{response}");
+        assert!(response["error"]["message"].as_str().unwrap().contains("`max-response`"), "{response}");
+    };
+    ["anvil_dumpState", "hardhat_dumpState"].map(dump).into_iter().for_each(refused);
+    let accounts = (0..2_500u64).map(|n| (format!("{:#042x}", 99 + n), json!({"nonce": 0, "balance": "0x1"})));
+    let many = json!({"accounts": accounts.collect::<serde_json::Map<_, _>>()}).to_string();
+    assert_eq!(call(&server, "anvil_loadState", json!([hex(many.as_bytes())]))["result"], true);
+    refused(call(&server, "debug_dbGet", key));
 }
 
 #[test]

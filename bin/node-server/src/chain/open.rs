@@ -10,7 +10,7 @@ use crate::options::{
 use crate::server::notify::{self, LongStart};
 use node_chain::genesis::{ContinueError, Continued, ForkChange, LargeGenesis};
 use node_chain::{Genesis, dev_genesis};
-use node_core::backend::{BackendError, StateBackend, View};
+use node_core::backend::{BackendError, BaseState, StateBackend, View};
 use node_core::context::Context;
 use node_core::protocol::ChainSpec;
 use node_dev::fork::Fork;
@@ -412,9 +412,14 @@ fn open_snapshot_with(
         return continued(store, existing, |error| CommandError::shared_store(url, error));
     }
     let path = existing_folder(existing, command)?;
-    let store = match Fork::known_base(&path)? {
-        Some(base) => Store::open_fork_snapshot(&path, Arc::new(base), options),
-        None => Store::open_snapshot(&path, options),
+    let base = || match Fork::known_base(&path) {
+        Ok(Some(base)) => Ok(Arc::new(base) as Arc<dyn BaseState>),
+        Ok(None) => Err(StoreError::NoChain.into()),
+        Err(error) => Err(BackendError::Storage(Box::new(error))),
+    };
+    let store = match Fork::exists(&path) {
+        true => Store::open_fork_snapshot(&path, base, options),
+        false => Store::open_snapshot(&path, options),
     };
     continued(store, existing, |error| CommandError::store(&path, error))
 }
@@ -430,13 +435,8 @@ pub(crate) fn check_fetched(chain: &ReadableChain, command: &'static str) -> Res
     }
 }
 
-/// Copies what was fetched of the chain that the one in the folder continues, if it is a fork.
-pub(crate) fn copy_fetched(chain: &ReadableChain, command: &'static str, dest: &Path) -> Result<(), CommandError> {
-    folder_of(chain, command)?.map_or(Ok(()), |path| Ok(Fork::copy(&path, dest)?))
-}
-
 /// Returns the data folder of a chain; `None` if it is in a shared store.
-fn folder_of(chain: &ReadableChain, command: &'static str) -> Result<Option<PathBuf>, CommandError> {
+pub(crate) fn folder_of(chain: &ReadableChain, command: &'static str) -> Result<Option<PathBuf>, CommandError> {
     match chain.shared.store {
         Some(_) => Ok(None),
         None => existing_folder(&chain.existing, command).map(Some),

@@ -5,10 +5,12 @@ use crate::command::report::{self, Report};
 use crate::error::CommandError;
 use crate::options::{OutputOptions, ReadableChain, check_apart};
 use clap::Args;
+use node_dev::fork::Fork;
 use node_http::{Shutdown, lower_priority};
 use node_store::{Backup, BackupError, BackupProgress};
 use serde_json::json;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 /// Options of `backup`.
 #[derive(Args, Debug)]
@@ -35,7 +37,10 @@ pub(crate) fn run(options: &BackupOptions) -> Result<(), CommandError> {
     options.chain.shared.store.as_ref().map_or(Ok(()), |url| check_apart(url, dest))?;
     let store = open::open_snapshot(&options.chain, "backup", shutdown.context())?;
     lower_priority();
-    let copied = store.backup(dest, shutdown.context(), progress);
+    let source = open::folder_of(&options.chain, "backup")?;
+    // What was fetched of another chain.
+    let fetched = |part: &Path| source.map_or(Ok(()), |source| Fork::copy(&source, part)).map_err(io::Error::other);
+    let copied = store.backup_with(dest, shutdown.context(), progress, fetched);
     report.finish();
     let Backup { head, rows, shared_bytes, .. } = copied.map_err(|error| match error {
         BackupError::Interrupted(_) => CommandError::Interrupted,
@@ -43,9 +48,6 @@ pub(crate) fn run(options: &BackupOptions) -> Result<(), CommandError> {
         _ if shutdown.context().check().is_err() => CommandError::Interrupted,
         error => error.into(),
     })?;
-    // Releases what was fetched of another chain.
-    drop(store);
-    open::copy_fetched(&options.chain, "backup", dest)?;
     let seconds = report.elapsed().as_secs_f64();
     let shared = if shared_bytes == 0 {
         String::new()

@@ -96,7 +96,8 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
             producer.continue_time()?;
         }
         if let Some(path) = state_files.to_load() {
-            if producer.is_untouched()? {
+            // A new fork has edits: the balances of its accounts.
+            if is_new_fork || (source.is_none() && producer.is_untouched()?) {
                 let read = || state_file::read(path, shutdown.context());
                 dump.map_or_else(read, Ok)?.load(producer)?;
             } else {
@@ -186,9 +187,6 @@ fn begin(options: &DevOptions, target: Option<&Target>, context: &Context) -> Re
 /// Begins a chain that continues another one, or opens the one in the folder.
 fn continue_other(options: &DevOptions, source: &ForkSource, context: &Context) -> Result<Beginning, CommandError> {
     let folder = options.folder();
-    if options.storage.state_files.to_load().is_some() && !folder.is_some_and(Fork::exists) {
-        return Err(CommandError::ForkState);
-    }
     let (fork, store) = fork::open(folder, source, &options.storage.caches, context)?;
     let builder = DevNode::builder()
         .opened_fork(fork, store.clone(), folder.is_some())

@@ -3,8 +3,8 @@
 use crate::error::{CommandError, Sources};
 use crate::files::{self, Access};
 use node_core::context::Context;
-use node_core::producer::{Producer, WholeChain};
-use node_rpc::Dump;
+use node_core::producer::Producer;
+use node_rpc::{Dump, WriteDumpError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,9 +25,11 @@ pub(super) struct StateFile {
 /// Reads a file.
 pub(super) fn read(path: &Path, context: &Context) -> Result<Dump, CommandError> {
     let path = in_folder(path);
-    let invalid =
-        |error| CommandError::Read { path: path.clone(), source: io::Error::new(io::ErrorKind::InvalidData, error) };
-    node_rpc::read_dump(&files::read(&path, context)?).map_err(invalid)
+    let (file, _) = files::open(&path, context)?;
+    node_rpc::read_dump(file, u64::MAX).map_err(|error| match context.check() {
+        Err(_) => CommandError::Interrupted,
+        Ok(()) => CommandError::Read { path: path.clone(), source: io::Error::new(io::ErrorKind::InvalidData, error) },
+    })
 }
 
 /// Returns `path`, or the file in it if it is a folder.
@@ -41,7 +43,9 @@ impl StateFile {
     pub(super) fn new(producer: Arc<Producer>, path: &Path) -> Result<Self, CommandError> {
         let file = Self { producer, path: in_folder(path) };
         files::check_replaceable(&file.path).map_err(|source| file.unwritable(source))?;
-        file.chain()?;
+        let context = Context::unbounded();
+        let read = || file.producer.dump_chain()?.accounts(&context, |_| Ok(()))?.next_account().map(drop);
+        read().map_err(|error| file.unwritable(io::Error::other(error)))?;
         Ok(file)
     }
 
@@ -49,17 +53,16 @@ impl StateFile {
         CommandError::Write { path: self.path.clone(), source }
     }
 
-    /// Returns the chain with its accounts.
-    fn chain(&self) -> Result<WholeChain, CommandError> {
-        let chain = self.producer.dump_chain(&Context::unbounded(), |_| Ok(()));
-        chain.map_err(|error| self.unwritable(io::Error::other(error)))
-    }
-
     /// Writes the chain, replacing the whole file.
     pub(super) fn write(&self) -> Result<(), CommandError> {
-        let chain = self.chain()?;
-        let write =
-            |file: &mut dyn io::Write| node_rpc::write_dump(file, &chain).map_err(|source| self.unwritable(source));
+        let chain = self.producer.dump_chain().map_err(|error| self.unwritable(io::Error::other(error)))?;
+        let write = |file: &mut dyn io::Write| {
+            let written = node_rpc::write_dump(file, &chain, &Context::unbounded(), |_| Ok(()));
+            written.map_err(|error| match error {
+                WriteDumpError::Chain(error) => self.unwritable(io::Error::other(error)),
+                WriteDumpError::Output(source) => self.unwritable(source),
+            })
+        };
         files::replace(&self.path, Access::Default, write).map(drop)
     }
 

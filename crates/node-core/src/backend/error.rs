@@ -66,3 +66,12 @@ pub enum BackendError {
     #[error("storage failure")]
     Storage(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
+
+/// Something was asked for by its hash alone, in a chain that continues another one: it is not part of what was read or
+/// changed, which does not mean that it does not exist. [`BackendError::Upstream`] contains this error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what} {hash:#x} is not part of what was read or changed; the chain that this one continues may have it")]
+pub struct NotRead {
+    pub what: &'static str,
+    pub hash: H256,
+}

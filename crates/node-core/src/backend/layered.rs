@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::state::{AccountChange, AccountState, StateChanges};
 use node_types::consensus::Receipt;
 use node_types::{Address, BlockNumber, Bytes, H256, U256};
-use std::ops::RangeInclusive;
+use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::Arc;
 
 /// A view whose chain branches off from its base after a common ancestor: a side branch during import, or the pending
@@ -149,6 +149,10 @@ impl View for LayeredView {
 
     fn is_partial(&self) -> bool {
         self.base.is_partial()
+    }
+
+    fn read_names(&self, visit: &mut dyn FnMut(Address, Option<H256>) -> ControlFlow<()>) -> Result<(), BackendError> {
+        self.base.read_names(visit)
     }
 
     fn head(&self) -> BlockRef {

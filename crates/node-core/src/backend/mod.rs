@@ -35,7 +35,7 @@ mod view;
 
 pub use base::{BaseRead, BaseState};
 pub use branch::{Branch, GrowingBranch};
-pub use error::BackendError;
+pub use error::{BackendError, NotRead};
 pub use health::{BackendHealth, CacheUse, PublicationHealth, RequestUse};
 pub use layered::LayeredView;
 pub use memory::MemoryBackend;

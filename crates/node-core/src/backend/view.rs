@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::state::{AccountChange, AccountState, StateChanges};
 use node_types::consensus::{Account, Receipt};
 use node_types::{Address, BlockNumber, Bytes, H256, U256};
-use std::ops::RangeInclusive;
+use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::Arc;
 
 /// A consistent snapshot of a chain. Later changes to the chain do not affect it.
@@ -52,6 +52,12 @@ pub trait View: Send + Sync {
     /// Returns whether parts of the chain or its states have to be fetched from elsewhere before they can be read.
     fn is_partial(&self) -> bool {
         false
+    }
+
+    /// Calls `visit` with every account and slot that was read from elsewhere, is known now and not empty as of the
+    /// [first](Self::first) block, in any order, until it breaks. Accounts that were read without a slot come without one.
+    fn read_names(&self, _visit: &mut dyn FnMut(Address, Option<H256>) -> ControlFlow<()>) -> Result<(), BackendError> {
+        Ok(())
     }
 
     /// Returns a view of the chain as it would be if `branch` replaced all blocks above the canonical block

@@ -1,6 +1,7 @@
 //! Reads of one account.
 
 use super::{Field, Node, NodeError};
+use crate::backend::{BackendError, NotRead};
 use crate::context::Context;
 use crate::state::AccountState;
 use node_types::consensus::Account;
@@ -43,7 +44,13 @@ pub(super) fn get_code_by_hash(
     if hash == KECCAK_EMPTY {
         return Ok(Some(Bytes::new()));
     }
-    Ok(snapshot.view.state(at)?.code(hash)?)
+    match snapshot.view.state(at)?.code(hash)? {
+        // Whether an account has it that was not read is not known.
+        None if snapshot.view.is_partial() => {
+            Err(BackendError::Upstream(Box::new(NotRead { what: "the code", hash })).into())
+        }
+        code => Ok(code),
+    }
 }
 
 pub(super) fn get_transaction_count(

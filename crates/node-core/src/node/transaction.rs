@@ -86,7 +86,6 @@ pub(super) fn get_transaction_of(
     let snapshot = node.snapshot(context)?;
     let view = &*snapshot.view;
     let is_used = |block| Ok::<_, NodeError>(view.state(block)?.account(sender)?.unwrap_or_default().nonce > nonce);
-    // Before the first block of a fork, each state might have to be fetched.
     let (mut before, mut after) = (view.earliest_state().max(view.first()), view.head().number);
     if !is_used(after)? {
         return Ok(None);
@@ -94,6 +93,17 @@ pub(super) fn get_transaction_of(
     if is_used(before)? {
         // If the state before it is not kept, the earliest block is the only one that may have the transaction.
         after = before;
+        // Each state before the first block of a fork has to be fetched, and the newest ones are available the longest.
+        let mut step = 1;
+        while view.is_partial() && before > 0 {
+            context.check()?;
+            before = before.saturating_sub(step);
+            if !is_used(before)? {
+                break;
+            }
+            after = before;
+            step *= 2;
+        }
     }
     // Otherwise the nonce is used by a block above `before` and at most `after`.
     while after - before > 1 {

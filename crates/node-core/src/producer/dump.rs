@@ -1,8 +1,12 @@
 //! Export and import of the whole state.
 
+mod accounts;
+
+pub use accounts::WholeAccounts;
+
 use super::{Producer, ProducerError};
 use crate::assembly::{commit_to, root, seal};
-use crate::backend::{BackendError, StateBackend, View};
+use crate::backend::{BackendError, LayeredView, NotRead, StateBackend, View};
 use crate::block::{Body, ExecutedBlock, RecoveredTransaction, SealedHeader};
 use crate::context::Context;
 use crate::state::{AccountChange, AccountState, StateChanges};
@@ -23,11 +27,10 @@ pub struct WholeAccount {
     pub storage: BTreeMap<H256, U256>,
 }
 
-/// A chain with all accounts as of its head.
+/// A chain with all accounts as of its head, including pending edits.
 pub struct WholeChain {
-    pub accounts: BTreeMap<Address, WholeAccount>,
-    /// The blocks.
-    pub view: Arc<dyn View>,
+    view: Arc<dyn View>,
+    edits: Arc<StateChanges>,
 }
 
 /// A block that another chain has executed. Of its header, the fields that depend on its position and content are
@@ -42,79 +45,40 @@ pub struct LoadedBlock {
     pub withdrawals: Option<Vec<Withdrawal>>,
 }
 
-/// Number of bytes for which a dump asks at first.
-const GRANT: usize = 64 << 10;
-
 /// Number of slots proved at a time.
 const PROVED: usize = 256;
 
 impl Producer {
-    /// Returns all accounts as of the head, including pending edits.
-    ///
-    /// Reads the changes of every block of the chain. Before the accounts take more memory, `grant` is asked whether
-    /// they may take that many bytes, which are estimated.
+    /// Returns the chain as it is now, to read all of its accounts.
     ///
     /// # Errors
-    /// Failures of the backend, an interruption of `context`, and [`ProducerError::StateTooLarge`] with the error of
-    /// `grant`.
+    /// Failures of the backend.
+    pub fn dump_chain(&self) -> Result<WholeChain, ProducerError> {
+        let _sealing = self.sealing.lock();
+        let (view, edits) = (self.parts.backend.view()?, Arc::new(self.parts.backend.pending_edits()?));
+        let view = Arc::new(LayeredView::with_edits(Arc::clone(&view), view.head().number, Arc::clone(&edits)));
+        Ok(WholeChain { view, edits })
+    }
+
+    /// Returns all accounts of [`dump_chain`](Self::dump_chain) in memory.
+    ///
+    /// # Errors
+    /// Those of [`WholeChain::accounts`] and [`WholeAccounts`].
     pub fn dump(
         &self,
         context: &Context,
         grant: impl FnMut(usize) -> Result<(), BufferFull>,
     ) -> Result<BTreeMap<Address, WholeAccount>, ProducerError> {
-        Ok(self.dump_chain(context, grant)?.accounts)
-    }
-
-    /// Like [`dump`](Self::dump), with the chain whose head has these accounts.
-    ///
-    /// # Errors
-    /// Those of [`dump`](Self::dump).
-    pub fn dump_chain(
-        &self,
-        context: &Context,
-        mut grant: impl FnMut(usize) -> Result<(), BufferFull>,
-    ) -> Result<WholeChain, ProducerError> {
-        let (view, edits) = {
-            let _sealing = self.sealing.lock();
-            (self.parts.backend.view()?, self.parts.backend.pending_edits()?)
-        };
-        let mut state = StateChanges::default();
-        // At least the size of the state; more if later blocks change the same slots.
-        let (mut most, mut granted) = (0, 0);
-        let mut merge = |changes: &StateChanges| {
-            context.check().map_err(BackendError::from)?;
-            most += changes.memory();
-            if most > granted {
-                most = state.memory() + changes.memory();
-                // In steps, so that the size is seldom computed.
-                granted = most.saturating_add(most / 4).max(GRANT);
-                grant(granted).or_else(|_| {
-                    granted = most;
-                    grant(granted)
-                })?;
+        let chain = self.dump_chain()?;
+        let (mut accounts, mut all) = (chain.accounts(context, grant)?, BTreeMap::new());
+        while let Some((address, AccountState { nonce, balance, code_hash })) = accounts.next_account()? {
+            let (code, mut storage) = (accounts.code(code_hash)?, BTreeMap::new());
+            while let Some((slot, value)) = accounts.next_slot()? {
+                storage.insert(slot, value);
             }
-            state.merge(changes);
-            Ok::<_, ProducerError>(())
-        };
-        for number in view.first()..=view.head().number {
-            let pruned = BackendError::StatePruned { block: number, earliest: view.earliest_state() };
-            merge(&*view.changes(number)?.ok_or(pruned)?)?;
+            all.insert(address, WholeAccount { nonce, balance, code, storage });
         }
-        merge(&edits)?;
-        let head = view.state(view.head().number)?;
-        let mut accounts = BTreeMap::new();
-        for (address, change) in state.accounts {
-            context.check().map_err(BackendError::from)?;
-            let Some(AccountState { nonce, balance, code_hash }) = change.account else { continue };
-            let code = match state.code.get(&code_hash) {
-                Some(code) => code.clone(),
-                None => head.code(code_hash)?.unwrap_or_default(),
-            };
-            let storage = change.storage.into_iter().filter(|(_, value)| !value.is_zero()).collect();
-            accounts.insert(address, WholeAccount { nonce, balance, code, storage });
-        }
-        drop(head);
-        Ok(WholeChain { accounts, view })
+        Ok(all)
     }
 
     /// Loads the blocks of another chain, and all accounts as of the last of them, into a chain that
@@ -139,7 +103,7 @@ impl Producer {
             let _sealing = self.sealing.lock();
             let mut parent = self.head()?;
             let ancestor = parent.header.number;
-            let changes = Arc::new(whole_changes(accounts));
+            let changes = Arc::new(whole_changes(accounts, false));
             let view = self.parts.backend.view()?;
             let state = view.state(ancestor)?;
             let roots = [state.root_after(&StateChanges::default())?, state.root_after(&changes)?];
@@ -165,32 +129,56 @@ impl Producer {
     /// Returns the RLP of the trie node with this Keccak-256 in the state trie or a storage trie as of the head, or
     /// `None` if there is none.
     ///
-    /// Nodes are stored by path and not by hash, so this reads the paths of all accounts and slots.
+    /// Nodes are stored by path and not by hash, so this reads the paths of all accounts and slots. In a chain that continues
+    /// another one, these are only those that were read or changed.
     ///
     /// # Errors
-    /// Those of [`dump`](Self::dump).
+    /// Those of [`dump`](Self::dump), and [`BackendError::Upstream`] with [`NotRead`] if the chain continues another one,
+    /// which may have the node.
     pub fn trie_node(
         &self,
         context: &Context,
         hash: H256,
         grant: impl FnMut(usize) -> Result<(), BufferFull>,
     ) -> Result<Option<Bytes>, ProducerError> {
-        let accounts = self.dump(context, grant)?;
+        let chain = self.dump_chain()?;
+        let mut accounts = chain.accounts(context, grant)?;
         let view = self.parts.backend.view()?;
         let state = view.state(view.head().number)?;
-        for (address, account) in accounts {
-            let slots: Vec<_> = account.storage.into_keys().collect();
-            // An account without storage is proved as well.
-            for slots in slots.chunks(PROVED).chain(slots.is_empty().then_some(&[][..])) {
+        while let Some((address, _)) = accounts.next_account()? {
+            let mut proves_account = true;
+            loop {
+                let mut slots = Vec::new();
+                while slots.len() < PROVED
+                    && let Some((slot, _)) = accounts.next_slot()?
+                {
+                    slots.push(slot);
+                }
+                // An account without storage is proved as well.
+                if slots.is_empty() && !proves_account {
+                    break;
+                }
+                proves_account = false;
                 context.check().map_err(BackendError::from)?;
-                let proof = state.proof(address, slots)?;
+                let proof = state.proof(address, &slots)?;
                 let of_storage = proof.storage.into_iter().flat_map(|slot| slot.proof);
                 if let Some(node) = proof.proof.into_iter().chain(of_storage).find(|node| keccak256(node) == hash) {
                     return Ok(Some(node));
                 }
             }
         }
-        Ok(None)
+        match view.is_partial() {
+            true => Err(BackendError::Upstream(Box::new(NotRead { what: "the trie node", hash })).into()),
+            false => Ok(None),
+        }
+    }
+
+    /// Returns whether the chain continues another one, of whose state only parts are known.
+    ///
+    /// # Errors
+    /// Failures of the backend.
+    pub fn continues_another(&self) -> Result<bool, ProducerError> {
+        Ok(self.parts.backend.view()?.is_partial())
     }
 
     /// Returns whether the chain has no blocks after its first one and no edits.
@@ -203,12 +191,14 @@ impl Producer {
         Ok(view.head().number == view.first() && backend.pending_edits()?.accounts.is_empty())
     }
 
-    /// Replaces the given accounts, including all of their storage. Other accounts are not changed.
+    /// Replaces the given accounts, including all of their storage. In a chain that continues another one, their other slots
+    /// stay as they are, because a dump only has slots that were read or changed. Other accounts are not changed.
     ///
     /// # Errors
     /// Failures of the backend.
     pub fn load(&self, accounts: BTreeMap<Address, WholeAccount>) -> Result<(), ProducerError> {
-        self.edit(|_| Ok(whole_changes(accounts)))
+        let keeps_storage = self.parts.backend.view()?.is_partial();
+        self.edit(|_| Ok(whole_changes(accounts, keeps_storage)))
     }
 
     /// Adds `more` wei to an account's balance, saturating at the maximum. Returns the new balance.
@@ -250,18 +240,19 @@ fn loaded_block(
     ExecutedBlock { header, body: Arc::new(body), receipts: Arc::new(receipts), changes }
 }
 
-/// Returns the changes that replace accounts, including all of their storage.
-fn whole_changes(accounts: BTreeMap<Address, WholeAccount>) -> StateChanges {
+/// Returns the changes that replace accounts, including all of their storage, unless they keep the slots that are not given.
+fn whole_changes(accounts: BTreeMap<Address, WholeAccount>, keeps_storage: bool) -> StateChanges {
     let mut changes = StateChanges::default();
-    for (address, WholeAccount { nonce, balance, code, storage }) in accounts {
+    for (address, WholeAccount { nonce, balance, code, mut storage }) in accounts {
         let code_hash = if code.is_empty() { KECCAK_EMPTY } else { keccak256(&code) };
         if !code.is_empty() {
             changes.code.insert(code_hash, code);
         }
+        let has_storage = storage.values().any(|value| !value.is_zero());
+        storage.retain(|_, value| keeps_storage || !value.is_zero());
         let state = AccountState { nonce, balance, code_hash };
-        let storage: BTreeMap<_, _> = storage.into_iter().filter(|(_, value)| !value.is_zero()).collect();
-        let exists = state != AccountState::default() || !storage.is_empty();
-        let change = AccountChange { account: exists.then_some(state), storage_cleared: true, storage };
+        let exists = state != AccountState::default() || has_storage;
+        let change = AccountChange { account: exists.then_some(state), storage_cleared: !keeps_storage, storage };
         changes.accounts.insert(address, change);
     }
     changes

@@ -14,7 +14,7 @@ mod reset;
 mod settings;
 mod snapshot;
 
-pub use dump::{LoadedBlock, WholeAccount, WholeChain};
+pub use dump::{LoadedBlock, WholeAccount, WholeAccounts, WholeChain};
 pub use error::ProducerError;
 pub use fork::{Beginning, ForkControl, ForkInfo, ForkUse, Replace};
 pub use mining::Mining;

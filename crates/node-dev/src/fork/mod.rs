@@ -19,9 +19,9 @@ use node_core::context::Context;
 use node_core::producer::Replay;
 use node_core::protocol::{ChainSpec, Relaxations};
 use node_evm::Secp256k1Recovery;
-use node_fork::{Base, ForkError, ForkOptions};
+use node_fork::{Base, Contents, ForkError, ForkOptions};
 use node_store::BASE_FOLDER;
-use node_store::files::{DiskFolder, Folder, MemoryFolder};
+use node_store::files::{DiskFolder, Folder, MemoryFolder, ReadOnlyFolder};
 use node_types::{Address, BlockId};
 use node_upstream::{Upstream, UpstreamError, UpstreamOptions};
 use point::{Before, Start};
@@ -138,28 +138,30 @@ impl Fork {
     }
 
     /// Returns the state that the fork in a data folder begins with, without a server: what was fetched before. Returns `None`
-    /// if there is no fork in the folder.
+    /// if there is no fork in the folder. Another process may have opened the fork, and fetch more in the meantime.
     ///
     /// # Errors
-    /// [`OpenForkError`]. No other process may have opened the fork.
+    /// [`OpenForkError`].
     pub fn known_base(data_folder: &Path) -> Result<Option<Base>, OpenForkError> {
         let folder = data_folder.join(BASE_FOLDER);
         let Some(Record { start: Start { block, .. }, trusts, .. }) = Record::read(&folder)? else { return Ok(None) };
-        let contents = Arc::new(DiskFolder::open(&folder)?);
-        Base::open(contents, None, block, ForkOptions { trusts, ..ForkOptions::default() })
-            .map(Some)
-            .map_err(OpenForkError::Contents)
+        let options = ForkOptions { trusts, ..ForkOptions::default() };
+        let contents =
+            ReadOnlyFolder::open(&folder).and_then(|folder| Contents::open_read_only(Arc::new(folder), &options));
+        let contents = contents.map_err(OpenForkError::Contents)?;
+        Ok(Some(Base::new(Arc::new(contents), None, block, options)))
     }
 
-    /// Copies what the fork in a data folder begins with, and what was fetched of it, to another data folder. Does nothing if
-    /// there is no fork.
+    /// Copies what the fork in a data folder begins with, and what was fetched of it, to another data folder, durably. Does
+    /// nothing if there is no fork. Another process may have opened the fork: what it fetched before the call is copied.
     ///
     /// # Errors
-    /// [`OpenForkError`]. No other process may have opened the fork.
+    /// [`OpenForkError`].
     pub fn copy(data_folder: &Path, dest: &Path) -> Result<(), OpenForkError> {
         let [from, to] = [data_folder, dest].map(|folder| folder.join(BASE_FOLDER));
-        let (Some(base), Some(record)) = (Self::known_base(data_folder)?, Record::read(&from)?) else { return Ok(()) };
-        base.contents().copy_to(&DiskFolder::open(&to)?).map_err(OpenForkError::Contents)?;
+        let Some(record) = Record::read(&from)? else { return Ok(()) };
+        let from = ReadOnlyFolder::open(&from).map_err(OpenForkError::Contents)?;
+        Contents::copy(&from, &DiskFolder::open(&to)?).map_err(OpenForkError::Contents)?;
         // Last, because it makes the folder that of a fork.
         record.write(&to)
     }

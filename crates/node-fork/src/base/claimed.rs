@@ -2,7 +2,7 @@
 
 use super::Base;
 use super::fetch::Unknown;
-use crate::contents::Kind;
+use crate::contents::{Kind, name};
 use crate::error::{Needed, storage};
 use node_core::backend::{AccountProof, BackendError, StorageProof};
 use node_types::consensus::{Account, EMPTY_ROOT};
@@ -52,6 +52,7 @@ impl Base {
             let account = account(&claimed);
             let encoded = account.map(|account| rlp::encode(&account).freeze().into()).unwrap_or_default();
             contents.push((Kind::ClaimedAccount, self.account_key(*address), encoded));
+            contents.extend(account.filter(|_| self.is_own()).map(|_| name(*address, None)));
             if !claimed.code.is_empty() {
                 contents.push((Kind::Code, keccak256(&claimed.code), claimed.code));
             }
@@ -71,6 +72,9 @@ impl Base {
         let claims = claims.collect();
         for ((address, slot), value) in slots.into_iter().zip(values) {
             contents.push((Kind::ClaimedSlot, self.slot_key(address, slot), rlp::encode(&value).freeze().into()));
+            if self.is_own() && !value.is_zero() {
+                contents.push(name(address, Some(slot)));
+            }
             self.keep_slot(address, slot, value);
         }
         self.contents().add(contents);

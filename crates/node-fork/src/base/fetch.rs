@@ -1,7 +1,7 @@
 //! Fetching accounts, slots and code.
 
 use super::Base;
-use crate::contents::Kind;
+use crate::contents::{Kind, name};
 use crate::error::{ForkError, Needed, storage};
 use node_core::backend::{AccountProof, BackendError, BaseRead};
 use node_core::context::{Context, Interrupted};
@@ -78,7 +78,7 @@ impl Base {
         let (proofs, codes) = self.ask(reads.len() + codes_of.len(), needed, |upstream, context| {
             state(upstream).accounts_and_codes(context, reads, codes_of)
         })?;
-        self.keep(&proofs, codes);
+        self.keep(&reads, &proofs, codes);
         for (read, proof) in reads.iter().zip(&proofs) {
             self.keep_account(read.address, proof.account);
             proof.storage.iter().for_each(|slot| self.keep_slot(read.address, slot.slot, slot.value));
@@ -93,12 +93,23 @@ impl Base {
             ProvenState::new(upstream.clone(), self.block().clone()).codes(context, &[(address, hash)])
         })?;
         let code = codes.into_iter().next().unwrap_or_default();
-        self.keep(&[], vec![code.clone()]);
+        self.keep(&[], &[], vec![code.clone()]);
         Ok(code)
     }
 
-    /// Adds proven nodes and codes to the contents.
-    fn keep(&self, proofs: &[AccountProof], codes: Vec<Bytes>) {
+    /// Returns the names of what was read and exists.
+    fn names_of(&self, reads: &[AccountRead], proofs: &[AccountProof]) -> Vec<(Kind, H256, Bytes)> {
+        let mut names = Vec::new();
+        for (read, proof) in reads.iter().zip(proofs).filter(|(_, proof)| self.is_own() && proof.account.is_some()) {
+            names.push(name(read.address, None));
+            let slots = proof.storage.iter().filter(|proof| !proof.value.is_zero());
+            names.extend(slots.map(|proof| name(read.address, Some(proof.slot))));
+        }
+        names
+    }
+
+    /// Adds the proven nodes and the codes of `reads` to the contents.
+    fn keep(&self, reads: &[AccountRead], proofs: &[AccountProof], codes: Vec<Bytes>) {
         let nodes = proofs.iter().flat_map(|proof| {
             let storage = proof.storage.iter().flat_map(|slot| &slot.proof);
             proof.proof.iter().chain(storage)
@@ -106,7 +117,7 @@ impl Base {
         let nodes = nodes.map(|node| (Kind::Node, keccak256(node), node.clone()));
         let codes = codes.into_iter().filter(|code| !code.is_empty());
         let codes = codes.map(|code| (Kind::Code, keccak256(&code), code));
-        self.contents().add(nodes.chain(codes).collect());
+        self.contents().add(nodes.chain(codes).chain(self.names_of(reads, proofs)).collect());
     }
 
     /// Returns what is not known of `reads`. The code of an account that is not known may be needed next.

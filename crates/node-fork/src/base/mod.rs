@@ -8,7 +8,7 @@ mod resolve;
 mod search;
 
 use crate::contents::{Contents, Kind};
-use crate::error::storage;
+use crate::error::{ForkError, storage};
 use crate::options::ForkOptions;
 use decoded::Decoded;
 use node_core::backend::{BackendError, BaseRead, BaseState};
@@ -23,6 +23,7 @@ use node_upstream::{HashedHeader, Upstream};
 use parking_lot::{Mutex, RwLock};
 use std::collections::{HashMap, HashSet};
 use std::io;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -156,7 +157,10 @@ impl Base {
         let account = match self.find(self.root(), keccak256(address))? {
             Found::Unknown { .. } => return Ok(None),
             Found::Absent => None,
-            Found::Value(value) => Some(rlp::decode::<Account>(&value).map_err(storage)?),
+            Found::Value(value) => {
+                self.name(address, None);
+                Some(rlp::decode::<Account>(&value).map_err(storage)?)
+            }
         };
         self.keep_account(address, account);
         Ok(Some(account))
@@ -183,7 +187,10 @@ impl Base {
         let value = match self.find(storage_root, keccak256(slot))? {
             Found::Unknown { .. } => return Ok(None),
             Found::Absent => U256::zero(),
-            Found::Value(value) => rlp::decode::<U256>(&value).map_err(storage)?,
+            Found::Value(value) => {
+                self.name(address, Some(slot));
+                rlp::decode::<U256>(&value).map_err(storage)?
+            }
         };
         self.keep_slot(address, slot, value);
         Ok(Some(value))
@@ -194,6 +201,43 @@ impl Base {
             None => Ok(None),
             Some(account) => self.known_slot(address, account.unwrap_or_default().storage_root, slot),
         }
+    }
+
+    /// Records that an account, or a slot of it, was read that exists as of this block.
+    fn name(&self, address: Address, slot: Option<H256>) {
+        if self.is_own() {
+            self.contents().add_name(address, slot);
+        }
+    }
+
+    /// Returns whether this is the state that a fork begins with, not that of another block.
+    fn is_own(&self) -> bool {
+        self.0.decoded.is_some()
+    }
+
+    /// Calls `visit` with the accounts and slots that were read, are known and are not empty, until it breaks.
+    pub(crate) fn read_names(
+        &self,
+        visit: &mut dyn FnMut(Address, Option<H256>) -> ControlFlow<()>,
+    ) -> Result<(), BackendError> {
+        if !self.contents().has_all_names() {
+            return Err(ForkError::Unnamed.into());
+        }
+        for name in self.contents().names() {
+            let (address, slot) = name.map_err(storage)?;
+            // Another fork may have read it, as of another block.
+            let Some(Some(account)) = self.known_account(address)? else { continue };
+            let is_known = match slot {
+                Some(slot) => {
+                    self.known_slot(address, account.storage_root, slot)?.is_some_and(|value| !value.is_zero())
+                }
+                None => true,
+            };
+            if is_known && visit(address, slot).is_break() {
+                break;
+            }
+        }
+        Ok(())
     }
 
     fn keep_account(&self, address: Address, account: Option<Account>) {

@@ -2,10 +2,12 @@
 
 mod check;
 mod format;
+mod names;
 #[cfg(test)]
 mod tests;
 
 pub use check::Checked;
+pub(crate) use names::name;
 
 use crate::options::ForkOptions;
 use format::{FILE_HEADER, FRAME_HEADER, Frame, Salt, read_frame, scan};
@@ -57,10 +59,12 @@ pub(crate) enum Kind {
     ClaimedAccount = 11,
     /// A slot as an endpoint claimed it, by a hash of the block, the address and the slot.
     ClaimedSlot = 12,
+    /// The address of an account that was read, or an address and a slot, by its hash.
+    Name = 13,
 }
 
 impl Kind {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::Node,
         Self::Code,
         Self::Header,
@@ -73,6 +77,7 @@ impl Kind {
         Self::ClaimedLogs,
         Self::ClaimedAccount,
         Self::ClaimedSlot,
+        Self::Name,
     ];
 
     /// Returns whether something else may be right later, or for another fork: it does not follow from the key alone.
@@ -113,7 +118,10 @@ pub struct Contents {
     cache: Cache<Key, Bytes, Bytewise>,
     /// The end of what a power failure cannot destroy. Locked while the file is synced.
     synced: Mutex<Synced>,
+    /// Whether the maximum size was reported.
     is_full: AtomicBool,
+    /// Whether something that was added is only cached.
+    lacks_some: AtomicBool,
     damaged: AtomicU64,
 }
 
@@ -226,23 +234,52 @@ impl Contents {
                 (file, salt, found)
             }
         };
+        Ok(Self::of(folder, file, salt, found, options.contents_bytes, options))
+    }
+
+    /// Opens the contents in a folder in which another process may be adding to them. The file is not changed, and what is
+    /// added is only cached.
+    ///
+    /// # Errors
+    /// If the file does not exist, cannot be read, or is in another format.
+    pub fn open_read_only(folder: Arc<dyn Folder>, options: &ForkOptions) -> io::Result<Self> {
+        let named = |error: io::Error| io::Error::new(error.kind(), format!("{FILE}: {error}"));
+        let file = folder.open(FILE)?;
+        let salt = Salt::read(&*file).map_err(named)?;
+        // What comes later is not read.
+        let size = file.size()?;
+        let found = scan(&*file, salt, size).map_err(named)?;
+        let contents = Self::of(folder, file, salt, found, 0, options);
+        contents.is_full.store(true, Ordering::Relaxed);
+        Ok(contents)
+    }
+
+    fn of(
+        folder: Arc<dyn Folder>,
+        file: Arc<dyn File>,
+        salt: Salt,
+        found: format::Scan,
+        limit: u64,
+        options: &ForkOptions,
+    ) -> Self {
         let mut index = HashMap::with_capacity(found.frames.len());
         for (offset, frame) in found.frames {
             index.insert(Key::of(frame.kind, frame.key), Place { offset, length: frame.length });
         }
         let cache_bytes = options.cache_bytes;
-        Ok(Self {
+        Self {
             folder,
             file,
             salt,
-            limit: options.contents_bytes,
+            limit,
             end: Mutex::new(found.end),
             index: RwLock::new(index),
             cache: Cache::with_weighter((cache_bytes >> 9) as usize, cache_bytes, Bytewise),
             synced: Mutex::default(),
             is_full: AtomicBool::new(false),
+            lacks_some: AtomicBool::new(false),
             damaged: AtomicU64::new(found.damaged.len() as u64),
-        })
+        }
     }
 
     /// Returns a content, or `None` if it is not known.
@@ -252,13 +289,7 @@ impl Contents {
             return Ok(Some(content));
         }
         let Some(place) = self.index.read().get(&short).copied() else { return Ok(None) };
-        let read = read_frame(&*self.file, self.salt, kind, place.offset, place.length)?;
-        let content =
-            read.and_then(|(found, content)| (found == key && is_right(kind, key, &content)).then_some(content));
-        let Some(content) = content else {
-            self.forget(short, place);
-            return Ok(None);
-        };
+        let Some(content) = self.read(short, kind, place)? else { return Ok(None) };
         let content = Bytes::from(content);
         // A copy of what is in memory has no use.
         if !self.folder.is_volatile() {
@@ -271,6 +302,17 @@ impl Contents {
     pub(crate) fn has(&self, kind: Kind, key: H256) -> bool {
         let key = Key::of(kind, key);
         self.index.read().contains_key(&key) || self.cache.peek(&key).is_some()
+    }
+
+    /// Reads the content with this key from its place in the file. If it is damaged, forgets it and returns `None`.
+    fn read(&self, short: Key, kind: Kind, place: Place) -> io::Result<Option<Vec<u8>>> {
+        let read = read_frame(&*self.file, self.salt, kind, place.offset, place.length)?;
+        let is_whole = |(key, content): &(H256, Vec<u8>)| Key::of(kind, *key) == short && is_right(kind, *key, content);
+        let content = read.filter(is_whole).map(|(_, content)| content);
+        if content.is_none() {
+            self.forget(short, place);
+        }
+        Ok(content)
     }
 
     /// Removes what is damaged from the index.
@@ -319,6 +361,7 @@ impl Contents {
         }
         if let Err(error) = self.file.write_at(*end, &bytes) {
             tracing::warn!(file = FILE, error = &error as &dyn std::error::Error, "what was fetched cannot be kept");
+            self.lacks_some.store(true, Ordering::Relaxed);
             // The next frames take the place of what was written.
             return;
         }
@@ -327,6 +370,7 @@ impl Contents {
     }
 
     fn report_full(&self) {
+        self.lacks_some.store(true, Ordering::Relaxed);
         if !self.is_full.swap(true, Ordering::Relaxed) {
             tracing::warn!(
                 file = FILE,
@@ -358,22 +402,24 @@ impl Contents {
         Ok(())
     }
 
-    /// Copies everything that was added so far to an empty folder, durably. Returns the number of bytes.
+    /// Copies the contents in a folder to an empty one, durably. Another process may be adding to them: what it added before
+    /// the call is in the copy. Returns the number of bytes.
     ///
     /// # Errors
     /// If reading or writing fails.
-    pub fn copy_to(&self, folder: &dyn Folder) -> io::Result<u64> {
-        let end = *self.end.lock();
-        let copy = folder.create(FILE)?;
+    pub fn copy(from: &dyn Folder, to: &dyn Folder) -> io::Result<u64> {
+        let (file, copy) = (from.open(FILE)?, to.create(FILE)?);
+        // The file only grows. The end of the copy may be a part of a frame, as after a kill.
+        let size = file.size()?;
         let mut bytes = Vec::new();
-        for offset in (0..end).step_by(PIECE as usize) {
-            bytes.resize((end - offset).min(PIECE) as usize, 0);
-            self.file.read_at(offset, &mut bytes)?;
+        for offset in (0..size).step_by(PIECE as usize) {
+            bytes.resize((size - offset).min(PIECE) as usize, 0);
+            file.read_at(offset, &mut bytes)?;
             copy.write_at(offset, &bytes)?;
         }
         copy.sync_data()?;
-        folder.sync()?;
-        Ok(end)
+        to.sync()?;
+        Ok(size)
     }
 
     /// Returns how much is kept.
@@ -411,7 +457,7 @@ impl Contents {
 /// Returns whether a content has its key, if that is its hash.
 fn is_right(kind: Kind, key: H256, content: &[u8]) -> bool {
     match kind {
-        Kind::Node | Kind::Code | Kind::Header => keccak256(content) == key,
+        Kind::Node | Kind::Code | Kind::Header | Kind::Name => keccak256(content) == key,
         _ => true,
     }
 }

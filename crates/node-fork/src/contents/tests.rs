@@ -4,7 +4,7 @@ use super::*;
 use crate::history::{encode_block, encode_receipts};
 use node_core::backend::suite::Random;
 use node_store::files::faults::FaultyDisk;
-use node_store::files::{DiskFolder, MemoryFolder};
+use node_store::files::{DiskFolder, MemoryFolder, ReadOnlyFolder};
 
 fn options() -> ForkOptions {
     ForkOptions::default()
@@ -68,12 +68,51 @@ fn contents_are_known_after_opening_again() {
         // The same key of another kind.
         assert_eq!(contents.get(Kind::Code, all[0].1).unwrap(), None);
         let copy = MemoryFolder::default();
-        assert_eq!(contents.copy_to(&copy).unwrap(), stats.bytes);
+        drop(contents);
+        assert_eq!(Contents::copy(&*folder(), &copy).unwrap(), stats.bytes);
         let copy = Contents::open(Arc::new(copy), &options()).unwrap();
         assert_eq!(known(&copy, &all), all.len());
         let checked = copy.check().unwrap();
         assert_eq!((checked.entries, checked.damaged), (stats.entries, 0));
     }
+}
+
+#[test]
+fn contents_are_read_and_copied_while_another_process_adds_to_them() {
+    let path = tempfile::tempdir().unwrap();
+    let read_only = || Arc::new(ReadOnlyFolder::open(path.path()).unwrap());
+    assert!(Contents::open_read_only(read_only(), &options()).is_err());
+    let (early, late) = (nodes(0..50), nodes(50..90));
+    let contents = Contents::open(Arc::new(DiskFolder::open(path.path()).unwrap()), &options()).unwrap();
+    contents.add(early.clone());
+    let file = path.path().join(FILE);
+    let added = std::fs::read(&file).unwrap();
+    // As far as the other process may have come with what it is writing.
+    for cut in [0, 1, FRAME_HEADER - 1, FRAME_HEADER, FRAME_HEADER + 7] {
+        let torn = &whole_frames(&late)[..cut];
+        std::fs::write(&file, [&added, torn].concat()).unwrap();
+        let reader = Contents::open_read_only(read_only(), &options()).unwrap();
+        assert_eq!((known(&reader, &early), reader.stats().damaged), (50, 0));
+        assert_eq!(reader.check().unwrap().entries, 50);
+        // It keeps what it is given, but not in the file.
+        reader.add(late.clone());
+        assert_eq!(known(&reader, &late), 40);
+        assert_eq!(std::fs::metadata(&file).unwrap().len(), (added.len() + cut) as u64);
+        let copy = Arc::new(MemoryFolder::default());
+        Contents::copy(&*read_only(), &*copy).unwrap();
+        let copy = Contents::open(copy, &options()).unwrap();
+        assert_eq!((known(&copy, &early), known(&copy, &late), copy.stats().damaged), (50, 0, 0));
+    }
+}
+
+/// The frames of some contents, with checksums of another file.
+fn whole_frames(all: &[(Kind, H256, Bytes)]) -> Vec<u8> {
+    let other = Arc::new(MemoryFolder::default());
+    Contents::open(other.clone(), &options()).unwrap().add(all.to_vec());
+    let file = other.open(FILE).unwrap();
+    let mut bytes = vec![0; (file.size().unwrap() - FILE_HEADER) as usize];
+    file.read_at(FILE_HEADER, &mut bytes).unwrap();
+    bytes
 }
 
 #[test]

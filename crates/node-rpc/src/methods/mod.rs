@@ -17,7 +17,7 @@ mod transactions;
 use crate::method::Method;
 use std::collections::BTreeMap;
 
-pub use dev::{Dump, InvalidDump, read_dump, write_dump};
+pub use dev::{Dump, InvalidDump, WriteDumpError, read_dump, write_dump};
 
 /// The name of the method that [`modules`] returns.
 const MODULES: &str = "rpc_modules";

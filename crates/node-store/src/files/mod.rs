@@ -8,11 +8,13 @@ mod disk;
 pub mod faults;
 mod memory;
 mod nowhere;
+mod read_only;
 
 pub use disk::{DiskFolder, FolderError};
 pub(crate) use disk::{LOCK_FILE, create_folder, open_read_only, rename_folder, sync_folder};
 pub use memory::MemoryFolder;
 pub(crate) use nowhere::Nowhere;
+pub use read_only::ReadOnlyFolder;
 
 use std::cell::Cell;
 use std::fmt::{self, Debug};

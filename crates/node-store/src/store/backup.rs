@@ -6,11 +6,11 @@
 //! the new one, are not copied: both get the same files, by hard links.
 
 use super::manifest::{self, Listed, Manifest};
-use super::reader::ReadOnlyFolder;
-use super::{Shared, Store};
+use super::{BASE_FOLDER, Shared, Store};
 use crate::error::StoreError;
 use crate::files::{
-    DiskFolder, Folder, FolderError, LOCK_FILE, create_folder, open_read_only, rename_folder, sync_folder,
+    DiskFolder, Folder, FolderError, LOCK_FILE, ReadOnlyFolder, create_folder, open_read_only, rename_folder,
+    sync_folder,
 };
 use crate::rows::{Part, Tables};
 use crate::runs::{Run, RunId, RunsShared};
@@ -115,11 +115,27 @@ impl Store {
         context: &Context,
         progress: impl FnMut(BackupProgress),
     ) -> Result<Backup, BackupError> {
+        self.backup_with(dest, context, progress, |_| Ok(()))
+    }
+
+    /// Like [`Self::backup`], and calls `add` with the path of the unfinished copy once the chain is in it. It may add the
+    /// folder [`BASE_FOLDER`], which becomes part of the copy: all of it is there, or nothing is.
+    ///
+    /// # Errors
+    /// Those of [`Self::backup`], and [`BackupError::Write`] with the error of `add`.
+    pub fn backup_with(
+        &self,
+        dest: &Path,
+        context: &Context,
+        progress: impl FnMut(BackupProgress),
+        add: impl FnOnce(&Path) -> io::Result<()>,
+    ) -> Result<Backup, BackupError> {
         let place = Place::new(dest, self.folder().path())?;
         let folder = place.begin()?;
         let older = Older::beside(&place, self.folder().path(), self.shared.archive.meta().map(|meta| meta.genesis));
         let copied = self.backup_in(folder.clone(), &older, context, progress);
         let done = copied.map_err(|failure| place.explain(failure)).and_then(|backup| {
+            add(&place.part).map_err(|source| failure(&place.dest, StoreError::File(source)))?;
             place.finish()?;
             Ok(backup)
         });
@@ -379,13 +395,15 @@ impl Place {
             error => failure(&self.part, error.into()),
         })?;
         let failed = |source| failure(&self.part, StoreError::File(source));
-        let files: Vec<_> = folder.list().map_err(failed)?.into_iter().filter(|name| name != LOCK_FILE).collect();
+        let names = folder.list().map_err(failed)?.into_iter().filter(|name| name != LOCK_FILE);
+        let (bases, files): (Vec<_>, Vec<_>) = names.partition(|name| name == BASE_FOLDER);
         let is_ours = |name: &str| {
             RunId::of_file_name(name).is_some() || manifest::number_of(name).is_some() || wal::is_log_file(name)
         };
         if let Some(file) = files.iter().find(|name| !is_ours(name)) {
             return Err(BackupError::Foreign { path: self.part.clone(), file: file.clone() });
         }
+        bases.iter().try_for_each(|name| fs::remove_dir_all(self.part.join(name))).map_err(failed)?;
         files.iter().try_for_each(|name| folder.remove(name)).map_err(failed)?;
         Ok(Arc::new(folder))
     }

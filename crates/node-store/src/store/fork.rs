@@ -69,17 +69,18 @@ impl Store {
         Self::open_or_begin(Arc::new(folder), None, Some(base), options)
     }
 
-    /// Like [`Self::open_snapshot`], of a chain that continues another one.
+    /// Like [`Self::open_snapshot`], of a chain that continues another one. `open_base` is called after the snapshot was
+    /// taken, so that what the base has by then includes what the blocks of the snapshot need.
     ///
     /// # Errors
-    /// Those of [`Self::open_snapshot`] and [`Self::open_fork`].
+    /// Those of [`Self::open_snapshot`], [`Self::open_fork`] and `open_base`.
     pub fn open_fork_snapshot(
         path: impl AsRef<Path>,
-        base: Arc<dyn BaseState>,
+        open_base: impl FnOnce() -> Result<Arc<dyn BaseState>, BackendError>,
         options: Options,
     ) -> Result<Self, BackendError> {
         require_chain(path.as_ref())?;
         let folder = SnapshotFolder::open(path.as_ref()).map_err(StoreError::File)?;
-        Self::open_or_begin(Arc::new(folder), None, Some(base), Options { merge: false, ..options })
+        Self::open_or_begin(Arc::new(folder), None, Some(open_base()?), Options { merge: false, ..options })
     }
 }

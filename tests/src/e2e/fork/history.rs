@@ -79,6 +79,13 @@ fn it_is_the_same_through_all_interfaces() {
             same("trace_transaction", json!([hash]));
         }
     }
+    // Also those that no transaction has used, and those of contracts.
+    for sender in (5..10).map(account).chain([account(0), world.contracts[0].clone(), word(3)[..42].to_owned()]) {
+        let nonces = number(&result(&upstream, "eth_getTransactionCount", json!([sender, "latest"])));
+        for nonce in (0..=nonces).map(hex) {
+            same("eth_getTransactionBySenderAndNonce", json!([sender, nonce]));
+        }
+    }
     let range = |from: u64, to: u64| json!([{"fromBlock": hex(from), "toBlock": hex(to)}]);
     same("eth_getLogs", range(0, first));
     same("eth_getLogs", range(first / 2, first));

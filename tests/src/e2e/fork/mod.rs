@@ -2,6 +2,7 @@
 
 mod before;
 mod control;
+mod dumps;
 mod exact;
 mod history;
 mod offline;

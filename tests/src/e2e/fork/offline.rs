@@ -239,6 +239,52 @@ fn blocks_are_made_of_what_was_touched() {
 }
 
 #[test]
+fn a_fork_is_copied_and_checked_while_it_is_served() {
+    let folder = tempfile::tempdir().unwrap();
+    let (upstream, world) = World::upstream(folder.path());
+    let first = head(&upstream);
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (data, copies) = (path("fork"), [path("copy"), path("later")]);
+    let run = |arguments: &[&str]| {
+        let output = node_server().args(arguments).args(["--data-dir", &data]).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        output
+    };
+    let online = fork(&upstream, ["--data-dir", &data]);
+    let send = |slot| {
+        let to_contract =
+            json!([{"from": account(0), "to": world.contracts[1], "data": input(&[(slot, 9)]), "gas": "0x4c4b40"}]);
+        result(&online, "eth_sendTransaction", to_contract)
+    };
+    send(1);
+    let known = touch(&online, &world, first);
+    run(&["verify"]);
+    run(&["backup", &copies[0]]);
+    // What comes later is in a later copy.
+    send(2);
+    let later = ("eth_getStorageAt", json!([world.contracts[4], "0x4", "latest"]));
+    let value = result(&online, later.0, later.1.clone());
+    run(&["backup", &copies[1]]);
+    run(&["stats"]);
+    run(&["verify"]);
+    send(3);
+    assert_eq!(head(&online), first + 3);
+    drop((online, upstream));
+    for (copy, blocks) in copies.iter().zip(1..) {
+        let output = node_server().args(["verify", "--data-dir", copy]).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let offline = Server::dev(["--data-dir", copy, "--offline"]);
+        assert_eq!(head(&offline), first + blocks);
+        if blocks == 1 {
+            assert_known(&offline, &known);
+            assert_eq!(failure(&offline, later.0, later.1.clone()).0, -32002);
+        } else {
+            assert_eq!(result(&offline, later.0, later.1.clone()), value);
+        }
+    }
+}
+
+#[test]
 fn a_server_that_ends_is_needed_only_for_what_was_not_touched() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("upstream").display().to_string();

@@ -7,7 +7,7 @@ mod dump;
 mod pool;
 mod state;
 
-pub use dump::{Dump, InvalidDump, read_dump, write_dump};
+pub use dump::{Dump, InvalidDump, WriteDumpError, read_dump, write_dump};
 
 use crate::error::RpcError;
 use crate::method::Method;

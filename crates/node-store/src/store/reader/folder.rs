@@ -5,16 +5,14 @@ use super::{Source, new_caches};
 use crate::caches::Caches;
 use crate::chain::ChainVersion;
 use crate::error::StoreError;
-use crate::files::{File, Folder, naming, open_read_only};
+use crate::files::{Folder, ReadOnlyFolder};
 use crate::rows::{Part, Tables};
 use crate::runs::{Run, RunsShared};
 use crate::store::Options;
 use crate::store::manifest::{self, Listed, Manifest, Meta};
 use crate::wal::{LogTail, WalError};
 use node_core::backend::RecordValues;
-use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -84,7 +82,7 @@ fn open_once(path: &Path, options: Options) -> Result<Found, StoreError> {
 impl FolderSource {
     /// Looks for a newer manifest and for new entries of the log.
     fn look_once(&mut self, visible: &Visible) -> Result<(), StoreError> {
-        if !self.folder.is_current()? {
+        if !self.folder.is_current().map_err(StoreError::File)? {
             return self.replace(visible);
         }
         if self.newest_manifest()? != Some(self.manifest.number) || self.log.is_none() {
@@ -192,63 +190,4 @@ fn retry<T>(mut attempt: impl FnMut() -> Result<T, StoreError>) -> Result<T, Sto
 fn was_removed(error: &StoreError) -> bool {
     matches!(error, StoreError::Log(WalError::Missing { .. }))
         || error.io().is_some_and(|error| error.kind() == io::ErrorKind::NotFound)
-}
-
-/// A folder that is read while another process writes to it.
-#[derive(Debug)]
-pub(in crate::store) struct ReadOnlyFolder {
-    path: PathBuf,
-    /// Device and number of the folder.
-    identity: (u64, u64),
-}
-
-impl ReadOnlyFolder {
-    pub(in crate::store) fn open(path: &Path) -> io::Result<Self> {
-        let found = fs::metadata(path)?;
-        Ok(Self { path: path.to_owned(), identity: (found.dev(), found.ino()) })
-    }
-
-    /// Returns whether the path still leads to the same folder.
-    fn is_current(&self) -> Result<bool, StoreError> {
-        let found = fs::metadata(&self.path).map_err(StoreError::File)?;
-        Ok((found.dev(), found.ino()) == self.identity)
-    }
-
-    fn refused<T>() -> io::Result<T> {
-        Err(io::Error::new(io::ErrorKind::ReadOnlyFilesystem, "the folder is open for reading only"))
-    }
-}
-
-impl Folder for ReadOnlyFolder {
-    fn open(&self, name: &str) -> io::Result<Arc<dyn File>> {
-        open_read_only(&self.path.join(name)).map_err(|error| naming(name, &error))
-    }
-
-    fn create(&self, _name: &str) -> io::Result<Arc<dyn File>> {
-        Self::refused()
-    }
-
-    fn list(&self) -> io::Result<Vec<String>> {
-        let mut names = Vec::new();
-        for entry in fs::read_dir(&self.path)? {
-            names.extend(entry?.file_name().into_string().ok());
-        }
-        Ok(names)
-    }
-
-    fn remove(&self, _name: &str) -> io::Result<()> {
-        Self::refused()
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn path(&self) -> Option<&Path> {
-        Some(&self.path)
-    }
-
-    fn is_volatile(&self) -> bool {
-        false
-    }
 }

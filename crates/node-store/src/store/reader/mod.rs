@@ -7,7 +7,6 @@ mod tests;
 mod visible;
 mod warmer;
 
-pub(super) use folder::ReadOnlyFolder;
 pub use shared::SharedOptions;
 pub(super) use visible::unwrap;
 

@@ -67,7 +67,7 @@ fn a_folder_is_opened_only_with_its_base() {
     }
 
     for store in [
-        Store::open_fork_snapshot(&path, base.clone(), options()).unwrap(),
+        Store::open_fork_snapshot(&path, || Ok(base.clone()), options()).unwrap(),
         Store::open_existing_fork(&path, base.clone(), options()).unwrap(),
         Store::open_fork(&copy, first, base.clone(), options()).unwrap(),
     ] {

@@ -5,7 +5,7 @@ mod read;
 mod write;
 
 pub use read::{Dump, InvalidDump, read_dump};
-pub use write::write_dump;
+pub use write::{WriteDumpError, write_dump};
 
 use super::named;
 use crate::error::RpcError;
@@ -17,6 +17,7 @@ use node_core::context::Context;
 use node_core::node::NodeError;
 use node_core::producer::{Producer, ProducerError};
 use node_types::wire::{BytesData, JsonBuffer, append_digits};
+use std::cell::RefCell;
 use std::io::{self, BufWriter, Write};
 
 pub(super) fn methods() -> Vec<Method> {
@@ -40,18 +41,23 @@ fn dumping(name: &'static str) -> Method {
         .controlling()
 }
 
-/// Writes the chain while it is encoded and compressed. The memory of the accounts counts as that of the response.
+/// Writes the chain while it is read, encoded and compressed.
 fn dump(scope: Scope<'_>, out: &mut JsonBuffer) -> Result<(), RpcError> {
-    let chain = scope.control()?.dump_chain(scope.context, |bytes| out.set_aside(bytes))?;
+    let chain = scope.control()?.dump_chain()?;
     out.extend_from_slice(b"\"0x");
-    let encoder = GzEncoder::new(Digits { out: &mut *out, context: scope.context }, Compression::fast());
+    let shared = RefCell::new(&mut *out);
+    let encoder = GzEncoder::new(Digits { out: &shared, context: scope.context }, Compression::fast());
     let mut pieces = BufWriter::with_capacity(PIECE, encoder);
-    let written = write_dump(&mut pieces, &chain).and_then(|()| pieces.into_inner()?.finish().map(drop));
-    drop(chain);
-    written.map_err(|error| match (scope.context.check(), out.full()) {
-        (Err(over), _) => NodeError::from(over).into(),
-        (_, Some(full)) => NodeError::ResponseTooLarge(full).into(),
-        _ => RpcError::internal(&error),
+    let written = write_dump(&mut pieces, &chain, scope.context, |bytes| shared.borrow_mut().set_aside(bytes));
+    let written = written.and_then(|()| {
+        let encoder = pieces.into_inner().map_err(|error| WriteDumpError::Output(error.into_error()))?;
+        encoder.finish().map(drop).map_err(WriteDumpError::Output)
+    });
+    written.map_err(|error| match (error, scope.context.check(), out.full()) {
+        (_, Err(over), _) => NodeError::from(over).into(),
+        (_, _, Some(full)) => NodeError::ResponseTooLarge(full).into(),
+        (WriteDumpError::Chain(error), ..) => error.into(),
+        (WriteDumpError::Output(error), ..) => RpcError::internal(&error),
     })?;
     out.return_aside();
     out.push(b'"');
@@ -63,15 +69,16 @@ const PIECE: usize = 64 << 10;
 
 /// Writes bytes as hex digits, until the request has to end.
 struct Digits<'a> {
-    out: &'a mut JsonBuffer,
+    out: &'a RefCell<&'a mut JsonBuffer>,
     context: &'a Context,
 }
 
 impl Write for Digits<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.context.check().map_err(io::Error::other)?;
-        append_digits(self.out, bytes);
-        self.out.full().map_or(Ok(bytes.len()), |full| Err(io::Error::other(full)))
+        let mut out = self.out.borrow_mut();
+        append_digits(&mut out, bytes);
+        out.full().map_or(Ok(bytes.len()), |full| Err(io::Error::other(full)))
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -79,14 +86,18 @@ impl Write for Digits<'_> {
     }
 }
 
+/// Maximum number of bytes of decompressed JSON that a request may contain.
+const MAX_DUMP: u64 = 256 << 20;
+
 fn load(scope: Scope<'_>, dump: &[u8]) -> Result<bool, RpcError> {
-    let dump = read_dump(dump).map_err(|error| RpcError::argument(0, error))?;
+    let dump = read_dump(dump, MAX_DUMP).map_err(|error| RpcError::argument(0, error))?;
     dump.load(scope.control()?)?;
     Ok(true)
 }
 
 impl Dump {
-    /// Loads the accounts, and the blocks if the chain has none of its own. Logs what is not loaded.
+    /// Loads the accounts, and the blocks if the chain has none of its own and continues no other one. Logs what is not
+    /// loaded.
     ///
     /// # Errors
     /// Failures of the backend.
@@ -95,11 +106,13 @@ impl Dump {
         if !not_loaded.is_empty() {
             tracing::warn!("not loaded from the dump: {}", not_loaded.join("; "));
         }
-        if producer.is_untouched()? {
+        let is_fork = producer.continues_another()?;
+        if !is_fork && producer.is_untouched()? {
             return producer.load_chain(accounts, blocks);
         }
         if !blocks.is_empty() {
-            tracing::warn!("the chain has blocks of its own, so only the accounts of the dump are loaded");
+            let has = if is_fork { "continues another one" } else { "has blocks of its own" };
+            tracing::warn!("the chain {has}, so only the accounts of the dump are loaded");
         }
         producer.load(accounts)
     }

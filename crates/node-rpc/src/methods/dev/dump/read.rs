@@ -12,15 +12,25 @@ use node_types::consensus::{
 };
 use node_types::wire::{AddressData, BytesData, HashData, StorageKey};
 use node_types::{Address, H256, U256};
-use serde::Deserialize;
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+use serde_json::value::RawValue;
 use std::collections::{BTreeMap, HashMap};
-use std::io::Read;
+use std::fmt;
+use std::io::{self, BufRead, BufReader, Cursor, Read};
 
-/// Maximum number of bytes of decompressed JSON: what a request body of the default size can contain if it compresses
-/// well.
-const MAX_DUMP: u64 = 256 << 20;
+/// Maximum estimated memory of the accounts of a dump in bytes. A test reaches a smaller one in less time.
+const MAX_MEMORY: usize = if cfg!(test) { 1 << 20 } else { 512 << 20 };
+
+/// Estimated memory of an account in bytes, without code and storage.
+const ACCOUNT: usize = 256;
+
+/// Estimated memory of a slot in bytes.
+const SLOT: usize = 96;
+
+/// Number of bytes that are read at a time.
+const PIECE: usize = 64 << 10;
 
 /// The byte order mark that some editors put before UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -41,21 +51,120 @@ pub struct Dump {
 }
 
 /// The parts of a dump that are read.
-#[derive(Deserialize)]
+#[derive(Default)]
 struct Loaded {
-    #[serde(default)]
-    block: Option<Value>,
-    accounts: BTreeMap<AddressData, LoadedAccount>,
-    #[serde(default)]
+    block: Option<Box<RawValue>>,
+    accounts: Option<Accounts>,
     blocks: Vec<ReadBlock>,
-    #[serde(default)]
     transactions: Vec<ReadMined>,
-    #[serde(default)]
     best_block_number: Option<Loose<u64>>,
-    #[serde(default)]
     historical_states: Option<IgnoredAny>,
-    #[serde(flatten)]
-    unknown: BTreeMap<String, IgnoredAny>,
+    /// The names of the others. Their values are not kept in memory, as a flattened field would be.
+    unknown: Vec<String>,
+}
+
+impl<'de> Deserialize<'de> for Loaded {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_map(LoadedVisitor)
+    }
+}
+
+struct LoadedVisitor;
+
+impl<'de> Visitor<'de> for LoadedVisitor {
+    type Value = Loaded;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a state dump")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Loaded, A::Error> {
+        let mut loaded = Loaded::default();
+        while let Some(name) = map.next_key::<String>()? {
+            match &*name {
+                "block" => loaded.block = map.next_value()?,
+                "accounts" => loaded.accounts = Some(map.next_value()?),
+                "blocks" => loaded.blocks = map.next_value()?,
+                "transactions" => loaded.transactions = map.next_value()?,
+                "best_block_number" => loaded.best_block_number = map.next_value()?,
+                "historical_states" => loaded.historical_states = map.next_value()?,
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                    loaded.unknown.push(name);
+                }
+            }
+        }
+        Ok(loaded)
+    }
+}
+
+/// The accounts of a dump, of at most [`MAX_MEMORY`].
+struct Accounts(BTreeMap<Address, WholeAccount>);
+
+impl<'de> Deserialize<'de> for Accounts {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_map(AccountsVisitor)
+    }
+}
+
+struct AccountsVisitor;
+
+impl<'de> Visitor<'de> for AccountsVisitor {
+    type Value = Accounts;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("accounts by their addresses")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Accounts, A::Error> {
+        let (mut accounts, mut memory) = (BTreeMap::new(), 0);
+        while let Some((address, account)) = map.next_entry::<AddressData, LoadedAccount>()? {
+            let LoadedAccount { nonce, balance, code, storage: Slots(storage) } = account;
+            let code = code.unwrap_or_default().0;
+            memory += ACCOUNT + code.len() + storage.len() * SLOT;
+            check_memory(memory)?;
+            accounts.insert(address.0, WholeAccount { nonce: nonce.0, balance: balance.0, code, storage });
+        }
+        Ok(Accounts(accounts))
+    }
+}
+
+fn check_memory<E: serde::de::Error>(memory: usize) -> Result<(), E> {
+    if memory <= MAX_MEMORY {
+        return Ok(());
+    }
+    Err(E::custom(format_args!("its accounts take more than {} MiB of memory", MAX_MEMORY >> 20)))
+}
+
+/// The storage of an account.
+#[derive(Default)]
+struct Slots(BTreeMap<H256, U256>);
+
+impl<'de> Deserialize<'de> for Slots {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_map(SlotsVisitor)
+    }
+}
+
+struct SlotsVisitor;
+
+impl<'de> Visitor<'de> for SlotsVisitor {
+    type Value = Slots;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("values by their slots")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Slots, A::Error> {
+        let mut slots = BTreeMap::new();
+        while let Some((slot, value)) = map.next_entry::<String, Loose<U256>>()? {
+            let key = slot.parse::<StorageKey>();
+            let key = key.map_err(|error| serde::de::Error::custom(format_args!("slot {slot}: {error}")))?;
+            slots.insert(key.0, value.0);
+            check_memory(slots.len() * SLOT)?;
+        }
+        Ok(Slots(slots))
+    }
 }
 
 /// The environment of the head.
@@ -72,14 +181,15 @@ struct LoadedAccount {
     #[serde(default)]
     code: Option<BytesData>,
     #[serde(default)]
-    storage: BTreeMap<String, Loose<U256>>,
+    storage: Slots,
 }
 
 #[derive(Deserialize)]
 struct ReadBlock {
     header: ReadHeader,
+    /// As text, which takes less memory than values. One at a time is decoded.
     #[serde(default)]
-    transactions: Vec<Value>,
+    transactions: Vec<Box<RawValue>>,
     #[serde(default)]
     ommers: Vec<IgnoredAny>,
     #[serde(default)]
@@ -173,7 +283,7 @@ struct ReadReceipt {
     #[serde(rename = "type", default)]
     transaction_type: Loose<u64>,
     #[serde(default)]
-    status: Option<Value>,
+    status: Option<Box<RawValue>>,
     #[serde(default)]
     root: Option<HashData>,
     cumulative_gas_used: Loose<u64>,
@@ -198,30 +308,38 @@ impl From<serde_json::Error> for InvalidDump {
     }
 }
 
-/// Decodes a dump, which may be compressed with gzip.
+/// Decodes a dump, which may be compressed with gzip, while it is read. It may have `limit` bytes of decompressed JSON.
 ///
 /// # Errors
-/// [`InvalidDump`] if `dump` is not a dump, or is too long.
-pub fn read_dump(dump: &[u8]) -> Result<Dump, InvalidDump> {
-    let mut unpacked = Vec::new();
+/// [`InvalidDump`] if `dump` is not a dump, cannot be read, is too long, or if its accounts take too much memory.
+pub fn read_dump(mut dump: impl Read, limit: u64) -> Result<Dump, InvalidDump> {
+    let unreadable = |error: io::Error| InvalidDump(error.to_string());
+    let mut start = Vec::new();
+    dump.by_ref().take(GZIP.len() as u64).read_to_end(&mut start).map_err(unreadable)?;
     // Files, and older versions of anvil, are not compressed.
-    let json = if dump.starts_with(GZIP) {
-        let read = GzDecoder::new(dump).take(MAX_DUMP + 1).read_to_end(&mut unpacked);
-        read.map_err(|error| InvalidDump(format!("it is compressed with gzip, and damaged: {error}")))?;
-        &*unpacked
-    } else {
-        dump
+    let is_compressed = start == GZIP;
+    let whole = Cursor::new(start).chain(dump);
+    let unpacked: Box<dyn Read + '_> =
+        if is_compressed { Box::new(GzDecoder::new(BufReader::with_capacity(PIECE, whole))) } else { Box::new(whole) };
+    let mut json = BufReader::with_capacity(PIECE, Limited { from: unpacked, left: limit, limit });
+    let failed = |error: io::Error| {
+        let is_long = error.get_ref().is_some_and(|error| error.is::<TooLong>());
+        let reason = if is_compressed && !is_long { "it is compressed with gzip, and damaged: " } else { "" };
+        InvalidDump(format!("{reason}{error}"))
     };
-    if json.len() as u64 > MAX_DUMP {
-        return Err(InvalidDump(format!("it has more than {MAX_DUMP} bytes")));
+    match first_byte(&mut json).map_err(failed)? {
+        Some(b'{') => {}
+        found => {
+            let found = if found.is_none() { "it is empty" } else { "it is something else" };
+            return Err(InvalidDump(format!("expected a JSON object, which may be compressed with gzip, but {found}")));
+        }
     }
-    let json = json.strip_prefix(BYTE_ORDER_MARK).unwrap_or(json).trim_ascii();
-    if !json.starts_with(b"{") {
-        let found = if json.is_empty() { "it is empty" } else { "it is something else" };
-        return Err(InvalidDump(format!("expected a JSON object, which may be compressed with gzip, but {found}")));
-    }
-    let Loaded { block, accounts, blocks, transactions, best_block_number, historical_states, unknown } =
-        serde_json::from_slice(json)?;
+    let loaded = serde_json::from_reader(json).map_err(|error| match error.is_io() {
+        true => failed(error.into()),
+        false => error.into(),
+    });
+    let Loaded { block, accounts, blocks, transactions, best_block_number, historical_states, unknown } = loaded?;
+    let Some(Accounts(accounts)) = accounts else { return Err(InvalidDump("it has no accounts".to_owned())) };
     let mut not_loaded = Vec::new();
     if historical_states.is_some() {
         not_loaded.push("the states of earlier blocks, which read as pruned".to_owned());
@@ -230,8 +348,7 @@ pub fn read_dump(dump: &[u8]) -> Result<Dump, InvalidDump> {
         not_loaded.push("the calls of its transactions (traces)".to_owned());
     }
     if !unknown.is_empty() {
-        let names: Vec<_> = unknown.into_keys().collect();
-        not_loaded.push(format!("fields that are not known: {}", names.join(", ")));
+        not_loaded.push(format!("fields that are not known: {}", unknown.join(", ")));
     }
     blocks.iter().try_for_each(|block| block.header.check())?;
     let first = blocks.iter().map(|block| &block.header).min_by_key(|header| header.number.0);
@@ -240,24 +357,50 @@ pub fn read_dump(dump: &[u8]) -> Result<Dump, InvalidDump> {
         not_loaded.push(format!("the blocks: {reason}"));
         Vec::new()
     });
-    let environment = block.filter(|block| !block.is_null()).and_then(|block| {
-        let environment = parsed::<ReadEnvironment>(block);
+    let environment = block.and_then(|block| {
+        let environment = parsed::<ReadEnvironment>(&block);
         environment.map_err(|error| not_loaded.push(format!("the field block: {error}"))).ok()
     });
     not_loaded.extend(contradictions(blocks.last(), environment.as_ref(), best_block_number));
-    let accounts = accounts.into_iter().map(account).collect::<Result<_, InvalidDump>>()?;
     Ok(Dump { accounts, first_timestamp, blocks, not_loaded })
 }
 
-fn account((address, account): (AddressData, LoadedAccount)) -> Result<(Address, WholeAccount), InvalidDump> {
-    let LoadedAccount { nonce, balance, code, storage } = account;
-    let slot = |(slot, value): (String, Loose<U256>)| {
-        let key = slot.parse::<StorageKey>().map_err(|error| InvalidDump(format!("slot {slot}: {error}")))?;
-        Ok((key.0, value.0))
-    };
-    let storage = storage.into_iter().map(slot).collect::<Result<_, InvalidDump>>()?;
-    let code = code.unwrap_or_default().0;
-    Ok((address.0, WholeAccount { nonce: nonce.0, balance: balance.0, code, storage }))
+/// Skips a byte order mark and white space. Returns the byte that follows, or `None` at the end.
+fn first_byte(json: &mut impl BufRead) -> io::Result<Option<u8>> {
+    let is_skipped = |byte: &u8| byte.is_ascii_whitespace() || BYTE_ORDER_MARK.contains(byte);
+    loop {
+        let bytes = json.fill_buf()?;
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        let skipped = bytes.iter().take_while(|byte| is_skipped(byte)).count();
+        let first = bytes.get(skipped).copied();
+        json.consume(skipped);
+        if first.is_some() {
+            return Ok(first);
+        }
+    }
+}
+
+/// Reads at most a number of bytes, and fails if there are more.
+struct Limited<R> {
+    from: R,
+    left: u64,
+    limit: u64,
+}
+
+/// What is read has more bytes than it may have.
+#[derive(Debug, thiserror::Error)]
+#[error("it has more than {0} bytes")]
+struct TooLong(u64);
+
+impl<R: Read> Read for Limited<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.from.read(buffer)?;
+        let left = self.left.checked_sub(read as u64);
+        self.left = left.ok_or_else(|| io::Error::other(TooLong(self.limit)))?;
+        Ok(read)
+    }
 }
 
 /// Returns what a dump says about its head that is not true of its `last` block.
@@ -319,7 +462,7 @@ fn chain(
         for (index, transaction) in (0..).zip(block.transactions) {
             let at = |error: String| format!("transaction {index} of block {number}: {error}");
             let mined = mined.remove(&(number, index)).ok_or_else(|| at("it has no receipt".to_owned()))?;
-            loaded.transactions.push(recovered(transaction, mined.info.from.0).map_err(at)?);
+            loaded.transactions.push(recovered(&transaction, mined.info.from.0).map_err(at)?);
             loaded.receipts.push(mined.receipt.read().map_err(at)?);
         }
         chain.push(loaded);
@@ -373,10 +516,12 @@ impl From<ReadHeader> for Header {
 
 /// Converts a transaction of a block, which older versions of anvil wrote without an envelope. One that was sent by
 /// impersonation has no signature, and gets the hash that it would have here.
-fn recovered(mut envelope: Value, sender: Address) -> Result<RecoveredTransaction, String> {
+fn recovered(envelope: &RawValue, sender: Address) -> Result<RecoveredTransaction, String> {
+    let mut envelope: Value = parsed(envelope)?;
     let impersonated = envelope.get("impersonated_sender").is_some_and(|sender| !sender.is_null());
     let inner = envelope.get_mut("transaction").filter(|inner| inner.is_object()).map(Value::take);
-    let transaction: ReadTransaction = parsed(inner.unwrap_or(envelope))?;
+    let transaction: ReadTransaction =
+        serde_json::from_value(inner.unwrap_or(envelope)).map_err(|error| error.to_string())?;
     let (r, s) = (transaction.r.0, transaction.s.0);
     let y_parity = transaction.is_odd();
     let body = transaction.body()?;
@@ -399,8 +544,8 @@ fn type_of(number: u64) -> Option<TransactionType> {
     })
 }
 
-fn parsed<T: DeserializeOwned>(value: Value) -> Result<T, String> {
-    serde_json::from_value(value).map_err(|error| error.to_string())
+fn parsed<T: DeserializeOwned>(value: &RawValue) -> Result<T, String> {
+    serde_json::from_str(value.get()).map_err(|error| error.to_string())
 }
 
 impl ReadTransaction {
@@ -450,8 +595,8 @@ impl ReadReceipt {
         let transaction_type =
             type_of(number).ok_or_else(|| format!("receipts of type {number:#x} are not supported"))?;
         let outcome = match (self.status, self.root) {
-            (Some(Value::Bool(succeeded)), _) => ReceiptOutcome::Success(succeeded),
-            (Some(status), _) => ReceiptOutcome::Success(parsed::<Loose<u64>>(status)?.0 == 1),
+            (Some(status), _) if let Ok(succeeded) = parsed::<bool>(&status) => ReceiptOutcome::Success(succeeded),
+            (Some(status), _) => ReceiptOutcome::Success(parsed::<Loose<u64>>(&status)?.0 == 1),
             (None, Some(root)) => ReceiptOutcome::StateRoot(root.0),
             (None, None) => return Err("its receipt has no status".to_owned()),
         };
@@ -466,12 +611,20 @@ impl ReadReceipt {
         Ok(Receipt { transaction_type, outcome, cumulative_gas_used, logs_bloom, logs })
     }
 }
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use std::io::Write;
 
     /// Written by anvil 1.7.1, without most accounts, bloom filters and traces.
     const ANVIL: &str = include_str!("anvil.json");
+
+    fn read_dump(dump: &[u8]) -> Result<Dump, InvalidDump> {
+        super::read_dump(dump, 1 << 20)
+    }
 
     #[test]
     fn reads_what_anvil_writes() {
@@ -556,7 +709,7 @@ mod tests {
             (b"0x1f8b08", "expected a JSON object"),
             (b"[]", "expected a JSON object"),
             (b"\x1f\x8b\x08", "it is compressed with gzip, and damaged"),
-            (b"{\"accounts\":7}", "line 1 column 13"),
+            (b"{\"accounts\":7}", "line 1 column 14"),
             (
                 br#"{"accounts":{"0x00000000000000000000000000000000000000cc":{"nonce":0,"balance":"zz"}}}"#,
                 "expected a number, decimal or 0x hex",
@@ -582,5 +735,35 @@ mod tests {
             let error = read_dump(ANVIL.replace(from, to).as_bytes()).unwrap_err().to_string();
             assert!(error.contains(field) && error.contains("of block "), "{error}");
         }
+    }
+
+    fn gzipped(pieces: impl Iterator<Item = String>) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        pieces.for_each(|piece| encoder.write_all(piece.as_bytes()).unwrap());
+        encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn what_unpacks_to_more_than_the_limit_is_refused() {
+        let dump =
+            |bytes: usize| gzipped(["{\"accounts\":{}".to_owned(), " ".repeat(bytes), "}".to_owned()].into_iter());
+        assert!(read_dump(&dump(1_000)).unwrap().accounts.is_empty());
+        let long = dump(64 << 20);
+        assert!(long.len() < 1 << 20);
+        assert_eq!(read_dump(&long).unwrap_err().to_string(), "not a state dump: it has more than 1048576 bytes");
+        for (field, nested) in [("x", "["), ("accounts", "{\"0x\":"), ("block", "["), ("blocks", "[")] {
+            let dump = gzipped([format!("{{\"{field}\":"), nested.repeat(1 << 17)].into_iter());
+            read_dump(&dump).unwrap_err();
+        }
+    }
+
+    #[test]
+    fn accounts_that_take_too_much_memory_are_refused() {
+        let slots = (0..=MAX_MEMORY / SLOT).map(|slot| format!("\"{slot:#x}\":1,"));
+        let before =
+            "{\"accounts\":{\"0x00000000000000000000000000000000000000cc\":{\"nonce\":0,\"balance\":0,\"storage\":{";
+        let dump = gzipped([before.to_owned()].into_iter().chain(slots));
+        let error = super::read_dump(&*dump, u64::MAX).unwrap_err().to_string();
+        assert!(error.contains("more than 1 MiB of memory"), "{error}");
     }
 }

@@ -3,13 +3,16 @@
 use crate::wire::{Header, Hex, Transaction, Withdrawal};
 use node_core::backend::{BackendError, View};
 use node_core::block::{Body, RecoveredTransaction, SealedHeader};
-use node_core::producer::{WholeAccount, WholeChain};
+use node_core::context::Context;
+use node_core::producer::{ProducerError, WholeAccounts, WholeChain};
+use node_core::state::AccountState;
+use node_types::U256;
+use node_types::buffer::BufferFull;
 use node_types::consensus::{Bloom, Log, Receipt, ReceiptOutcome};
 use node_types::wire::{AddressData, BytesData, Data, HashData, Word};
-use node_types::{Address, H256, U256};
-use serde::ser::{Error, SerializeSeq};
+use serde::ser::{Error, SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
-use std::collections::BTreeMap;
+use std::cell::RefCell;
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -17,8 +20,7 @@ use std::sync::Arc;
 #[derive(Serialize)]
 struct Written<'a> {
     block: Environment,
-    #[serde(serialize_with = "write_accounts")]
-    accounts: &'a BTreeMap<Address, WholeAccount>,
+    accounts: Accounts<'a>,
     best_block_number: u64,
     #[serde(serialize_with = "write_blocks")]
     blocks: &'a dyn View,
@@ -48,24 +50,54 @@ struct BlobPrice {
     blob_gasprice: u64,
 }
 
+/// The accounts, which are written while they are read. Serializers have no errors but their own, so the first failure of a
+/// read is kept here.
+struct Accounts<'a> {
+    all: RefCell<WholeAccounts<'a>>,
+    failure: &'a RefCell<Option<ProducerError>>,
+}
+
+impl<'a> Accounts<'a> {
+    fn read<T, E: Error>(&self, read: impl FnOnce(&mut WholeAccounts<'a>) -> Result<T, ProducerError>) -> Result<T, E> {
+        read(&mut self.all.borrow_mut()).map_err(|error| {
+            let text = E::custom(&error);
+            self.failure.replace(Some(error));
+            text
+        })
+    }
+}
+
+impl Serialize for Accounts<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(None)?;
+        while let Some((address, account)) = self.read(WholeAccounts::next_account)? {
+            let AccountState { nonce, balance, code_hash } = account;
+            let code = Data(self.read(|all| all.code(code_hash))?);
+            map.serialize_entry(&Data(address), &Account { nonce, balance: Hex(balance), code, storage: Slots(self) })?;
+        }
+        map.end()
+    }
+}
+
 #[derive(Serialize)]
-struct Account<'a> {
+struct Account<'s, 'a> {
     nonce: u64,
     balance: Hex<U256>,
     code: BytesData,
-    #[serde(serialize_with = "write_storage")]
-    storage: &'a BTreeMap<H256, U256>,
+    storage: Slots<'s, 'a>,
 }
 
-fn write_accounts<S: Serializer>(accounts: &BTreeMap<Address, WholeAccount>, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_map(accounts.iter().map(|(address, account)| {
-        let WholeAccount { nonce, balance, code, storage } = account;
-        (Data(*address), Account { nonce: *nonce, balance: Hex(*balance), code: Data(code.clone()), storage })
-    }))
-}
+/// The slots of the account that was read last.
+struct Slots<'s, 'a>(&'s Accounts<'a>);
 
-fn write_storage<S: Serializer>(storage: &BTreeMap<H256, U256>, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_map(storage.iter().map(|(slot, value)| (Data(*slot), Word(*value))))
+impl Serialize for Slots<'_, '_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(None)?;
+        while let Some((slot, value)) = self.0.read(WholeAccounts::next_slot)? {
+            map.serialize_entry(&Data(slot), &Word(value))?;
+        }
+        map.end()
+    }
 }
 
 /// A block of a chain.
@@ -87,7 +119,7 @@ impl StoredBlock {
 
 fn write_blocks<S: Serializer>(view: &&dyn View, to: S) -> Result<S::Ok, S::Error> {
     let mut list = to.serialize_seq(None)?;
-    for number in 0..=view.head().number {
+    for number in view.first()..=view.head().number {
         let block = StoredBlock::read(*view, number).map_err(S::Error::custom)?;
         list.serialize_element(&WrittenBlock::of(&block))?;
     }
@@ -96,7 +128,7 @@ fn write_blocks<S: Serializer>(view: &&dyn View, to: S) -> Result<S::Ok, S::Erro
 
 fn write_transactions<S: Serializer>(view: &&dyn View, to: S) -> Result<S::Ok, S::Error> {
     let mut list = to.serialize_seq(None)?;
-    for number in 0..=view.head().number {
+    for number in view.first()..=view.head().number {
         let block = StoredBlock::read(*view, number).map_err(S::Error::custom)?;
         mined(&block).iter().try_for_each(|transaction| list.serialize_element(transaction))?;
     }
@@ -161,22 +193,47 @@ struct WrittenLog {
     data: BytesData,
 }
 
-/// Writes a chain as the JSON of a dump. Older states and the calls of transactions are left out.
+/// Why a dump was not written.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteDumpError {
+    /// The chain cannot be read, or may not.
+    #[error(transparent)]
+    Chain(ProducerError),
+    /// The output does not take it.
+    #[error(transparent)]
+    Output(io::Error),
+}
+
+/// Writes a chain as the JSON of a dump, while it is read: `grant` is asked for memory as for
+/// [`accounts`](WholeChain::accounts). Older states and the calls of transactions are left out. Of a chain that continues
+/// another one, the accounts and slots are written that were read or changed, and the blocks from its first one on.
 ///
 /// # Errors
-/// Those of `out`, and failures of the backend.
-pub fn write_dump(out: impl Write, chain: &WholeChain) -> io::Result<()> {
-    let WholeChain { accounts, view } = chain;
-    let head = StoredBlock::read(&**view, view.head().number).map_err(io::Error::other)?;
+/// [`WriteDumpError`].
+pub fn write_dump(
+    out: impl Write,
+    chain: &WholeChain,
+    context: &Context,
+    grant: impl FnMut(usize) -> Result<(), BufferFull>,
+) -> Result<(), WriteDumpError> {
+    let view = &**chain.view();
+    let failure = RefCell::default();
+    let chain_error = |error: BackendError| WriteDumpError::Chain(error.into());
+    let head = StoredBlock::read(view, view.head().number).map_err(chain_error)?;
+    let accounts = chain.accounts(context, grant).map_err(WriteDumpError::Chain)?;
     let dump = Written {
         block: Environment::of(&head),
-        accounts,
+        accounts: Accounts { all: RefCell::new(accounts), failure: &failure },
         best_block_number: head.header.header.number,
-        blocks: &**view,
-        transactions: &**view,
+        blocks: view,
+        transactions: view,
         historical_states: None,
     };
-    Ok(serde_json::to_writer(out, &dump)?)
+    let written = serde_json::to_writer(out, &dump);
+    match failure.take() {
+        Some(error) => Err(WriteDumpError::Chain(error)),
+        None => written.map_err(|error| WriteDumpError::Output(error.into())),
+    }
 }
 
 impl Environment {
