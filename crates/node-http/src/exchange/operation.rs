@@ -15,6 +15,7 @@ use node_core::context::Context;
 use node_core::cost::Cost;
 use node_core::node::{Node, NodeError};
 use node_rpc::BlockKey;
+use node_types::BlockId;
 use node_types::wire::{BodyError, ErrorDetail, GetBlockByHashOutput, JsonBuffer};
 use serde::Serialize;
 
@@ -107,18 +108,21 @@ impl Job {
         Self::encoding(cost, work)
     }
 
-    /// Creates a job whose response is the block of `key`, from the cache of serialized blocks if possible.
-    pub(crate) fn block(key: BlockKey) -> Self {
+    /// Creates a job whose response is the block `id`, which has the hash of `key`, from the cache of serialized blocks if
+    /// possible.
+    pub(crate) fn block(id: BlockId, key: BlockKey) -> Self {
         let work = move |service: &Service, context: &Context, schema: &str, out: &mut JsonBuffer| {
             let blocks = service.rpc.blocks();
             match blocks.get(key) {
                 Some(rest) => encode::append_rest(out, schema, &rest),
                 None => {
-                    let block = service.node.get_block(context, key.hash.into())?;
+                    // A block with this number exists even if a fork cannot read the one with its hash.
+                    let block = service.node.get_block(context, id)?;
+                    let hash = block.as_ref().map(|block| block.header.hash);
                     let output = GetBlockByHashOutput { block: block.map(|block| output::block(&block, key.whole)) };
                     encode::append(out, schema, &output)?;
-                    if output.block.is_some() {
-                        blocks.insert(key, encode::rest_of(schema, out));
+                    if let Some(hash) = hash {
+                        blocks.insert(BlockKey { hash, ..key }, encode::rest_of(schema, out));
                     }
                 }
             }

@@ -181,7 +181,7 @@ async fn get_block(exchange: Exchange, input: Result<(Id, bool), HttpError>) -> 
         });
         return exchange.run_under(context, Ok(job)).await;
     };
-    let job = Job::block(BlockKey { hash, whole: detail, interface: Interface::Transport });
+    let job = Job::block(block, BlockKey { hash, whole: detail, interface: Interface::Transport });
     let exchange = if matches!(block, Id::Hash(_)) { exchange.immutable() } else { exchange };
     exchange.run_under(context, Ok(job)).await
 }

@@ -105,17 +105,18 @@ fn header_by_number(name: &'static str) -> Method {
 /// Appends the JSON of a block to `out`, from the cache if the block was read before.
 fn block(scope: Scope<'_>, argument: BlockId, whole: Option<bool>, out: &mut JsonBuffer) -> Result<(), RpcError> {
     let whole = whole.unwrap_or(false);
+    let key = |hash| BlockKey { hash, whole, interface: Interface::Rpc };
     let hash = scope.node.get_block_hash(scope.context, argument)?;
-    let key = hash.map(|hash| BlockKey { hash, whole, interface: Interface::Rpc });
-    if let Some(cached) = key.and_then(|key| scope.blocks.get(key)) {
+    if let Some(cached) = hash.and_then(|hash| scope.blocks.get(key(hash))) {
         out.extend_from_slice(&cached);
         return Ok(());
     }
-    let found = scope.node.get_block(scope.context, hash.map_or(argument, BlockId::Hash))?;
+    // A block with this number exists even if a fork cannot read the one with its hash.
+    let found = scope.node.get_block(scope.context, argument)?;
     let start = out.len();
     method::write(out, &found.as_ref().map(|block| Block::of(block, whole)))?;
-    if let Some(key) = key.filter(|_| found.is_some() && out.full().is_none()) {
-        scope.blocks.insert(key, &out[start..]);
+    if let Some(found) = found.filter(|found| !found.pending && out.full().is_none()) {
+        scope.blocks.insert(key(found.header.hash), &out[start..]);
     }
     Ok(())
 }

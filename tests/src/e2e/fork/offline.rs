@@ -349,3 +349,26 @@ fn contracts_without_which_no_block_is_valid_are_deployed() {
     result(&older, "evm_mine", json!([]));
     assert_eq!(code(&older, needed[0]), "0x");
 }
+
+#[test]
+fn a_block_of_which_only_the_hash_is_known_is_unavailable() {
+    let folder = tempfile::tempdir().unwrap();
+    let (upstream, _) = World::upstream(folder.path());
+    let data = folder.path().join("fork").display().to_string();
+    let online = fork(&upstream, ["--data-dir", &data]);
+    // BLOCKHASH(5), as a result.
+    let call = json!([{"to": account(0)}, "latest", {account(0): {"code": "0x6005405f5260205ff3"}}]);
+    let hash = result(&upstream, "eth_getBlockByNumber", json!(["0x5", false]))["hash"].clone();
+    assert_eq!(result(&online, "eth_call", call.clone()), hash);
+    assert!(online.end("TERM").success());
+    drop(upstream);
+
+    let offline = Server::dev(["--data-dir", &data, "--offline"]);
+    assert_eq!(result(&offline, "eth_call", call), hash);
+    for whole in [false, true] {
+        let (code, text) = failure(&offline, "eth_getBlockByNumber", json!(["0x5", whole]));
+        assert_eq!(code, -32002, "{text}");
+        assert!(text.contains(hash.as_str().unwrap()) && text.contains("the fork is offline"), "{text}");
+        assert_eq!(problem(&offline.get(&format!("/getBlockByNumber/5/{whole}/"))), (503, "upstream-unavailable"));
+    }
+}
