@@ -41,11 +41,8 @@ impl Packer<'_> {
     ///
     /// # Errors
     /// If not even an empty block is valid, and those of [`assemble`](crate::assembly::assemble).
-    pub(crate) fn pack(
-        &self,
-        withdrawals: &[Withdrawal],
-        mut best: BestTransactions,
-    ) -> Result<Packed, ExecutionError> {
+    pub(crate) fn pack(&self, withdrawals: &[Withdrawal], best: BestTransactions) -> Result<Packed, ExecutionError> {
+        let mut best = Some(best);
         let mut excluded = Vec::new();
         let mut executions = 0;
         // The longest block that is known to be valid.
@@ -54,7 +51,9 @@ impl Packer<'_> {
             executions += 1;
             let mut filled = Filled::default();
             let fill = |execution: &mut dyn BlockExecution| {
-                filled = best.clone().fill(execution, self.header.gas_limit)?;
+                // It is filled again if state had to be fetched.
+                let best = best.take().unwrap_or_else(|| self.best_without(&excluded));
+                filled = best.fill(execution, self.header.gas_limit)?;
                 Ok(filled.transactions.clone())
             };
             let assembled = self.assemble(withdrawals, fill);
@@ -89,8 +88,11 @@ impl Packer<'_> {
                 return Ok(Packed { assembled, excluded });
             }
             longest = Some(assembled);
-            best = self.pool.best_for(self.header).without(excluded.iter().map(|(hash, _)| *hash).collect());
         }
+    }
+
+    fn best_without(&self, excluded: &[(H256, String)]) -> BestTransactions {
+        self.pool.best_for(self.header).without(excluded.iter().map(|(hash, _)| *hash).collect())
     }
 
     /// Returns whether a transaction may be the reason why a block is invalid.

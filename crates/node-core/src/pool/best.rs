@@ -27,7 +27,6 @@ pub enum TransactionOrder {
 ///
 /// If a transaction does not pay the base fee or the blob base fee, it and the later ones of its sender are skipped.
 /// This is a snapshot: later changes to the pool do not affect it.
-#[derive(Clone)]
 pub struct BestTransactions {
     order: TransactionOrder,
     base_fee: Option<u64>,
@@ -46,7 +45,6 @@ pub struct Filled {
 }
 
 /// The next transaction of one sender, with those that follow it.
-#[derive(Clone)]
 struct Candidate {
     /// Effective tip in wei per gas; zero when the order is by arrival.
     tip: U256,
