@@ -131,3 +131,9 @@ impl From<ForkError> for BackendError {
 pub(crate) fn storage(error: impl std::error::Error + Send + Sync + 'static) -> BackendError {
     BackendError::Storage(Box::new(error))
 }
+
+/// Returns whether the endpoints refused a request, as those do that no longer have a state, or not a method.
+pub(crate) fn is_refusal(error: &BackendError) -> bool {
+    let BackendError::Upstream(error) = error else { return false };
+    matches!(error.downcast_ref(), Some(ForkError::Upstream(UpstreamError::Refused { .. })))
+}

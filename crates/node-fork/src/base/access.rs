@@ -1,7 +1,7 @@
 //! Asking the upstream what a call reads.
 
 use super::Base;
-use crate::error::Needed;
+use crate::error::{Needed, is_refusal};
 use node_core::backend::BaseRead;
 use node_core::executor::Call;
 use node_core::sources::Sources;
@@ -14,6 +14,10 @@ use std::sync::atomic::Ordering;
 
 /// Maximum number of accounts and slots that are believed to be read.
 const MAX_READS: usize = 10_000;
+
+/// How often in a row an upstream that does not say what a call reads is asked. It may refuse a call because of what that
+/// does, or any because it does not have the method, in whatever words.
+const ATTEMPTS: u32 = 3;
 
 /// The result of eth_createAccessList. If the call fails, it has the reads up to the failure.
 #[derive(Deserialize)]
@@ -33,7 +37,8 @@ impl Base {
     /// Returns what a call reads according to the upstream's `eth_createAccessList` as of the block of this state, which is
     /// a guess: the fork may have changed since. Empty if the upstream does not say.
     pub(super) fn ask_reads_of(&self, call: &Call) -> Vec<BaseRead> {
-        if self.0.source.lists_no_reads.load(Ordering::Relaxed) {
+        let unlisted = &self.0.source.unlisted;
+        if unlisted.load(Ordering::Relaxed) >= ATTEMPTS {
             return Vec::new();
         }
         let number = self.block().header().number;
@@ -50,14 +55,18 @@ impl Base {
             Ok(result) => serde_json::from_str::<AccessList>(result.get()).ok(),
             Err(error) => {
                 tracing::debug!(error = %Sources(&error), "the upstream does not say what a call reads");
+                if !is_refusal(&error) {
+                    // It may say so later.
+                    return Vec::new();
+                }
                 None
             }
         };
         let Some(AccessList { access_list }) = list else {
-            // Neither would it the next time.
-            self.0.source.lists_no_reads.store(true, Ordering::Relaxed);
+            unlisted.fetch_add(1, Ordering::Relaxed);
             return Vec::new();
         };
+        unlisted.store(0, Ordering::Relaxed);
         let mut left = MAX_READS;
         let mut read = |Item { address, storage_keys }: Item| {
             left = left.checked_sub(1 + storage_keys.len())?;

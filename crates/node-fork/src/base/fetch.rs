@@ -78,7 +78,7 @@ impl Base {
         let (proofs, codes) = self.ask(reads.len() + codes_of.len(), needed, |upstream, context| {
             state(upstream).accounts_and_codes(context, reads, codes_of)
         })?;
-        self.keep(&reads, &proofs, codes);
+        self.keep(reads, &proofs, codes);
         for (read, proof) in reads.iter().zip(&proofs) {
             self.keep_account(read.address, proof.account);
             proof.storage.iter().for_each(|slot| self.keep_slot(read.address, slot.slot, slot.value));

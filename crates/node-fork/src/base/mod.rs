@@ -25,7 +25,7 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The state as of a block of another chain: what was fetched of it, and the upstream that has the rest.
 ///
@@ -69,8 +69,8 @@ struct Source {
     /// `None` if the fork is offline.
     upstream: RwLock<Option<Upstream>>,
     options: ForkOptions,
-    /// Whether the upstream does not say what calls read.
-    lists_no_reads: AtomicBool,
+    /// How often in a row the upstream did not say what a call reads.
+    unlisted: AtomicU32,
     /// Accounts with code that were read, by the hashes of their codes.
     owners: Mutex<HashMap<H256, Address>>,
     /// Hashes of codes that collected work has read and that are not known.
@@ -103,7 +103,7 @@ impl Base {
             contents,
             upstream,
             options,
-            lists_no_reads: AtomicBool::default(),
+            unlisted: AtomicU32::default(),
             owners: Mutex::default(),
             wanted_codes: Mutex::default(),
             unresolved: Mutex::default(),
@@ -135,8 +135,9 @@ impl Base {
     /// Fetches from `upstream` from now on, also as of other blocks.
     pub fn set_upstream(&self, upstream: Upstream) {
         *self.0.source.upstream.write() = Some(upstream);
-        // This one may list keys.
+        // This one may list keys, and what calls read.
         self.0.source.unresolved.lock().clear();
+        self.0.source.unlisted.store(0, Ordering::Relaxed);
     }
 
     /// Returns the limits.

@@ -10,11 +10,11 @@
 
 use super::History;
 use crate::contents::Kind;
-use crate::error::{ForkError, Needed, storage};
+use crate::error::{ForkError, Needed, is_refusal, storage};
 use node_core::backend::{BackendError, BaseRead, BaseState};
 use node_types::consensus::Header;
 use node_types::{Address, BlockNumber, Bytes, H160, H256, keccak256};
-use node_upstream::{HashedHeader, UpstreamError};
+use node_upstream::HashedHeader;
 use std::sync::atomic::Ordering;
 
 /// The contract that stores the hashes of blocks (EIP-2935).
@@ -193,10 +193,4 @@ impl History {
     fn key(&self, number: BlockNumber) -> H256 {
         keccak256([&self.first.hash.0[..], &number.to_be_bytes()].concat())
     }
-}
-
-/// Returns whether the endpoints refused a request, as those do that no longer have a state.
-fn is_refusal(error: &BackendError) -> bool {
-    let BackendError::Upstream(error) = error else { return false };
-    matches!(error.downcast_ref(), Some(ForkError::Upstream(UpstreamError::Refused { .. })))
 }

@@ -321,14 +321,18 @@ fn an_upstream_says_what_a_call_reads_or_is_not_asked_again() {
     });
     let call = Call { to: Some(Address::repeat_byte(1)), input: vec![7].into(), ..Call::default() };
     let base = world.base(20, &memory(), Some(listing.upstream()));
-    assert_eq!(base.reads_of(&call), [first, second]);
-    // One does not have the method, and what the other returns is no list.
+    let both = [first, second];
+    assert_eq!(base.reads_of(&call), both);
+    // One does not have the method, and what the other returns is no list. The reason may be this call.
     for server in [Server::of(&world.chain, |_, _| {}), Server::start(|_| Ok(json!({"accessList": 7})))] {
         let base = world.base(20, &memory(), Some(server.upstream()));
-        for _ in 0..2 {
+        for _ in 0..5 {
             assert_eq!(base.reads_of(&call), []);
         }
-        assert_eq!(server.messages().len(), 1);
+        assert_eq!(server.messages().len(), 3);
+        // Another one is asked.
+        base.set_upstream(listing.upstream());
+        assert_eq!(base.reads_of(&call), both);
     }
     assert_eq!(world.base(20, &memory(), None).reads_of(&call), []);
 }
@@ -387,4 +391,16 @@ fn claims_are_believed_by_those_who_trust_and_kept_apart() {
     let base = Base::open(memory(), Some(claiming.upstream()), world.header(20), options).unwrap();
     assert_eq!(base.account(world.reads[0].address).unwrap().unwrap().nonce, 9);
     assert_eq!(base.storage(world.reads[0].address, H256::zero()).unwrap(), 5.into());
+}
+
+#[test]
+fn an_upstream_that_was_unavailable_is_asked_again_what_calls_read() {
+    let world = world(5);
+    let call = Call::default();
+    let passing = Server::start(|_| Err(json!({"code": -32005, "message": "rate limit exceeded"})));
+    let base = world.base(20, &memory(), Some(passing.upstream()));
+    for asked in 1..10 {
+        assert_eq!(base.reads_of(&call), []);
+        assert_eq!(passing.messages().len(), asked);
+    }
 }
