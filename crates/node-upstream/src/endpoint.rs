@@ -7,7 +7,7 @@ use crate::socket::Sockets;
 use node_core::remote::EndpointUse;
 use parking_lot::Mutex;
 use std::fmt;
-use std::io::Read;
+use std::io::{self, Read};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use ureq::http::{HeaderMap, HeaderValue, Uri};
@@ -18,6 +18,9 @@ const MAX_WAIT: Duration = Duration::from_secs(60);
 
 const USER_AGENT: &str = concat!("node-upstream/", env!("CARGO_PKG_VERSION"));
 
+/// Precedes the reason why a response cannot be read.
+const NOT_JSON_RPC: &str = "the response is not one of JSON-RPC: ";
+
 /// An endpoint.
 #[derive(Debug)]
 pub(crate) struct Endpoint {
@@ -25,6 +28,8 @@ pub(crate) struct Endpoint {
     /// Host and port, without what may be secret: user, password, path and query.
     name: String,
     response_bytes: usize,
+    /// Time limit of a request.
+    timeout: Duration,
     pub(crate) pace: Pace,
     /// The maximum number of requests in a batch; 1 if batches are refused.
     batch: AtomicUsize,
@@ -109,6 +114,7 @@ impl Endpoint {
             transport,
             name,
             response_bytes: options.response_bytes,
+            timeout: options.timeout,
             pace: Pace::new(options.compute_units_per_second, options.no_rate_limit),
             batch: AtomicUsize::new(options.batch.max(1)),
             refuses_hashes: AtomicBool::new(false),
@@ -239,7 +245,7 @@ impl Endpoint {
         self.bytes.fetch_add(received.len() as u64, Ordering::Relaxed);
         message::replies(&received, count).map_err(|unexpected| match unexpected {
             Unexpected::Batch(fault) => Broken::Batch(fault),
-            Unexpected::Garbage(reason) => failed(&reason, None),
+            Unexpected::Garbage(reason) => failed(&format_args!("{NOT_JSON_RPC}{reason}"), None),
         })
     }
 
@@ -251,7 +257,7 @@ impl Endpoint {
         body: &str,
         count: usize,
     ) -> Result<Vec<Reply>, Broken> {
-        let failed = |error: ureq::Error| Broken::Failed { reason: format!("{}: {error}", self.name), wait: None };
+        let failed = |error: ureq::Error| Broken::Failed { reason: self.reason(&error), wait: None };
         let mut request = agent.post(url);
         if let Some(all) = request.headers_mut() {
             all.extend(headers.clone());
@@ -277,9 +283,17 @@ impl Endpoint {
         match (message::replies(&self.read(response)?, count), status) {
             (Ok(replies), _) => Ok(replies),
             (Err(Unexpected::Batch(fault)), _) => Err(Broken::Batch(fault)),
-            (Err(Unexpected::Garbage(reason)), 200) => Err(failed(format!("{}: {reason}", self.name))),
+            (Err(Unexpected::Garbage(reason)), 200) => Err(failed(format!("{}: {NOT_JSON_RPC}{reason}", self.name))),
             (Err(Unexpected::Garbage(_)), _) if count > 1 => Err(Broken::Batch(Fault::of_status(status))),
             (Err(Unexpected::Garbage(_)), _) => Ok(vec![Reply::Error(Fault::of_status(status))]),
+        }
+    }
+
+    /// Returns why there is no response.
+    fn reason(&self, error: &ureq::Error) -> String {
+        match error {
+            ureq::Error::Timeout(_) => format!("{}: no response within {:?}", self.name, self.timeout),
+            error => format!("{}: {error}", self.name),
         }
     }
 
@@ -288,7 +302,8 @@ impl Endpoint {
         let mut bytes = Vec::new();
         let mut reader = body.into_reader().take(self.response_bytes as u64 + 1);
         let read = reader.read_to_end(&mut bytes);
-        read.map_err(|error| Broken::Failed { reason: format!("{}: {error}", self.name), wait: None })?;
+        let failed = |error: io::Error| Broken::Failed { reason: self.reason(&ureq::Error::from(error)), wait: None };
+        read.map_err(failed)?;
         self.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         if bytes.len() > self.response_bytes { Err(Broken::TooLarge) } else { Ok(bytes) }
     }

@@ -48,7 +48,12 @@ impl Fault {
 
     /// Converts an HTTP status.
     pub(crate) fn of_status(status: u16) -> Self {
-        Self { code: status.into(), message: format!("HTTP status {status}"), meaning: Meaning::Refused }
+        let hint = match status {
+            300..=399 => ", and redirects are not followed",
+            401 | 403 => "; it may need a key in the URL or another header",
+            _ => "",
+        };
+        Self { code: status.into(), message: format!("HTTP status {status}{hint}"), meaning: Meaning::Refused }
     }
 }
 
