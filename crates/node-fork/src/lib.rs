@@ -18,7 +18,7 @@
 //! | which block has a number below B | up to 8,191 blocks below B by the history contract of EIP-2935 in the state of B, if the chain has it and the upstream still has that state; otherwise up to 256 blocks below B by the hashes of parents |
 //! | which block has a number, if it is further below | **nothing**: the word of an endpoint, also for the state as of a block by its number |
 //! | total difficulties before the merge | **nothing**: the word of an endpoint |
-//! | which blocks have logs that match a search, and which block contains a transaction | what was found is read from verified blocks; **nothing** shows that nothing was left out |
+//! | which blocks have logs that match a search, and which block contains a transaction | what was found is read from verified blocks, and an endpoint that listed anything else is wrong; **nothing** shows that it left out no block or transaction |
 //!
 //! # What is kept
 //!

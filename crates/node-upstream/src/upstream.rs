@@ -4,6 +4,7 @@ use crate::dispatch::Dispatcher;
 use crate::endpoint::{Endpoint, InvalidUrl};
 use crate::error::{Needed, UpstreamError, Wrong};
 use crate::flight::{Call, Endpoints, Failure};
+use crate::message::clean;
 use crate::options::UpstreamOptions;
 use node_core::context::Context;
 use node_core::remote::EndpointUse;
@@ -110,8 +111,24 @@ impl Upstream {
     /// # Errors
     /// [`UpstreamError::Refused`] if the endpoints return errors, and [`UpstreamError::Unavailable`] if none responds.
     pub fn forward(&self, context: &Context, method: &str, params: &RawValue) -> Result<Arc<RawValue>, UpstreamError> {
-        let question = Question::new(Needed::Result { method: method.to_owned() }, method, params.get().to_owned());
-        self.ask_one(context, question, |result| Ok(Arc::clone(result)))
+        self.ask_one(context, forwarded(method, params), |result| Ok(Arc::clone(result)))
+    }
+
+    /// Returns what `check` makes of the result of a method. `params` are the parameters as a JSON array. If `check` returns
+    /// `None`, because the endpoint does not have it, or the reason why the result is wrong, the other endpoints are asked.
+    ///
+    /// # Errors
+    /// Those of [`Self::forward`]; [`UpstreamError::NotFound`], and [`Wrong::Malformed`] with the reason.
+    pub fn forward_checked<T>(
+        &self,
+        context: &Context,
+        method: &str,
+        params: &RawValue,
+        check: impl Fn(&RawValue) -> Result<Option<T>, String>,
+    ) -> Result<T, UpstreamError> {
+        self.ask_one(context, forwarded(method, params), |result| {
+            check(result).map_err(|reason| Wrong::Malformed(clean(&reason)))?.ok_or(Rejection::NotFound)
+        })
     }
 
     /// Asks one question; see [`Self::ask`].
@@ -250,6 +267,10 @@ impl Upstream {
     }
 }
 
+fn forwarded(method: &str, params: &RawValue) -> Question {
+    Question::new(Needed::Result { method: method.to_owned() }, method, params.get().to_owned())
+}
+
 /// Returns the first of two errors that endpoints caused, if there was one before.
 fn prefer_first(first: &mut Option<UpstreamError>, error: UpstreamError) -> UpstreamError {
     match first.take() {
@@ -260,7 +281,7 @@ fn prefer_first(first: &mut Option<UpstreamError>, error: UpstreamError) -> Upst
 
 /// Reads a result that is not null.
 pub(crate) fn read<'a, T: serde::Deserialize<'a>>(result: &'a RawValue) -> Result<T, Rejection> {
-    let read: Option<T> = serde_json::from_str(result.get())
-        .map_err(|error| Wrong::Malformed(crate::message::clean(&error.to_string())))?;
+    let read: Option<T> =
+        serde_json::from_str(result.get()).map_err(|error| Wrong::Malformed(clean(&error.to_string())))?;
     read.ok_or(Rejection::NotFound)
 }

@@ -31,6 +31,7 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A backend that has nothing from before a block, as the store of a fork.
 struct BeginsAt {
@@ -513,6 +514,59 @@ fn nothing_wrong_is_accepted_or_kept() {
     }
     println!("{refused} reads were refused, {accepted} were not affected");
     assert!(refused > 100 && accepted > 100);
+}
+
+#[test]
+fn what_an_endpoint_lists_must_be_there() {
+    let (chain, server) = chain();
+    let server = Arc::new(server);
+    let whole: Arc<dyn StateBackend> = chain.backend().clone();
+    let view = whole.view().unwrap();
+    let head = view.head().number;
+    let transaction = view.body(1.into()).unwrap().unwrap().transactions[2].hash;
+    let lies: [(&str, fn(&mut Value)); 8] = [
+        ("eth_getLogs", |logs| logs[0]["blockNumber"] = json!("0x0")),
+        ("eth_getLogs", |logs| logs[0]["blockNumber"] = json!("0xffff")),
+        ("eth_getLogs", |logs| logs[0]["blockNumber"] = Value::Null),
+        // Its block has others.
+        ("eth_getLogs", |logs| drop(logs.as_array_mut().unwrap().remove(0))),
+        ("eth_getLogs", |logs| *logs = Value::Null),
+        ("eth_getTransactionByHash", |found| found["transactionIndex"] = json!("0x1")),
+        ("eth_getTransactionByHash", |found| found["blockHash"] = json!(format!("0x{:064x}", 9))),
+        ("eth_getTransactionByHash", |found| found["blockHash"] = Value::Null),
+    ];
+    for (method, change) in lies {
+        let read = |view: &dyn View| match method {
+            "eth_getLogs" => {
+                let size = PageSize::of_entries(1_000);
+                text(
+                    scan(view, &Context::unbounded(), &LogFilter::default(), start(), head - 1, size)
+                        .map(|found| found.logs),
+                )
+            }
+            _ => text(view.transaction_position(transaction)),
+        };
+        let expected = read(&*view).unwrap();
+        let (behind, is_lying) = (Arc::clone(&server), Arc::new(AtomicBool::new(true)));
+        let lies = Arc::clone(&is_lying);
+        let url = serve_messages(move |message| {
+            let mut response = behind.post("/", message.to_string()).body;
+            if message["method"] == method && lies.load(Ordering::Relaxed) {
+                change(&mut response["result"]);
+            }
+            response
+        });
+        let folder = memory();
+        let forked = fork(&whole, head, &folder, Some(upstream(&url)));
+        let error = read(&*forked.view().unwrap()).unwrap_err();
+        assert!(matches!(error, BackendError::Upstream(_)), "{method}: {error:?}");
+        // Nothing of it is kept.
+        let offline = fork(&whole, head, &folder, None);
+        assert_ne!(read(&*offline.view().unwrap()).ok(), Some(expected.clone()), "{method}");
+        assert!(method != "eth_getLogs" || read(&*offline.view().unwrap()).is_err());
+        is_lying.store(false, Ordering::Relaxed);
+        assert_eq!(read(&*forked.view().unwrap()).unwrap(), expected, "{method}");
+    }
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Searching the logs of ancestors.
 //!
-//! An endpoint says which blocks have logs that match. Which logs these are follows from the receipts, which are verified.
-//! Nothing shows that it has not omitted a block.
+//! An endpoint says which blocks have logs that match. Which logs these are follows from the receipts, which are verified,
+//! and must be as many as it listed. Nothing shows that it has not omitted all logs of a block.
 
+use super::searched::Listed;
 use super::{History, raw};
 use crate::contents::Kind;
 use crate::error::{ForkError, Needed, storage};
@@ -10,10 +11,10 @@ use node_core::backend::{BackendError, LogFilter, LogSearch};
 use node_core::block::{BlockLogs, LogPosition};
 use node_core::context::Context;
 use node_types::wire::{Data, Quantity64};
-use node_types::{BlockNumber, H256, keccak256};
+use node_types::{BlockNumber, Bytes, H256, keccak256};
 use node_upstream::UpstreamError;
 use serde::Deserialize;
-use std::collections::BTreeSet;
+use serde_json::value::RawValue;
 use std::sync::atomic::Ordering;
 
 /// Number of blocks of which logs are requested at once at first. Many providers accept no more.
@@ -32,7 +33,7 @@ const BLOCKS: usize = 32;
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct FoundLog {
-    block_number: Option<Quantity64>,
+    block_number: Quantity64,
 }
 
 impl History {
@@ -57,8 +58,9 @@ impl History {
         let mut from = search.from.block;
         while from <= search.to && positions.len() < search.limit {
             context.check()?;
-            let (end, blocks) = self.blocks_with_logs(context, search.filter, from, search.to)?;
-            let mut blocks = &blocks.into_iter().collect::<Vec<_>>()[..];
+            let (end, listed) = self.blocks_with_logs(context, search.filter, from, search.to)?;
+            let blocks: Vec<_> = listed.keys().copied().collect();
+            let mut blocks = &blocks[..];
             while !blocks.is_empty() && positions.len() < search.limit {
                 context.check()?;
                 let (some, later) = blocks.split_at(blocks.len().min(BLOCKS));
@@ -67,14 +69,35 @@ impl History {
                 for block in some {
                     let logs = self.logs(*block)?;
                     let matching = (0..).zip(logs.iter()).filter(|(_, found)| search.filter.matches_ref(&found.log));
-                    let all = matching.map(|(log_index, _)| LogPosition { block: *block, log_index });
-                    positions.extend(all.filter(|position| *position >= search.from));
+                    let all: Vec<_> = matching.map(|(log_index, _)| LogPosition { block: *block, log_index }).collect();
+                    self.compare(search, *block, listed[block], all.len())?;
+                    positions.extend(all.into_iter().filter(|position| *position >= search.from));
                 }
             }
             from = end + 1;
         }
         positions.truncate(search.limit);
         Ok(positions)
+    }
+
+    /// Compares the number of logs that match in a block with that which an endpoint listed.
+    fn compare(
+        &self,
+        search: LogSearch<'_>,
+        block: BlockNumber,
+        listed: Option<u64>,
+        found: usize,
+    ) -> Result<(), BackendError> {
+        let expected = listed.unwrap_or(found as u64);
+        if expected == found as u64 && found > 0 {
+            return Ok(());
+        }
+        // Nothing that was said about this filter is believed any more.
+        self.searched.forget(filter_key(search.filter));
+        self.base.contents().add(vec![(Kind::ClaimedLogs, self.searches_key(search.filter), Bytes::new())]);
+        let needed = Needed::Logs { from: search.from.block, to: search.to };
+        let reason = format!("logs of block {block} that match: listed {expected}, found {found}");
+        Err(ForkError::Malformed { needed, reason }.into())
     }
 
     /// Returns the blocks between `from` and `to` that have matching logs, up to the returned last block, which is
@@ -85,8 +108,8 @@ impl History {
         filter: &LogFilter,
         from: BlockNumber,
         to: BlockNumber,
-    ) -> Result<(BlockNumber, BTreeSet<BlockNumber>), BackendError> {
-        let filter_key = keccak256(params(filter, 0, 0));
+    ) -> Result<(BlockNumber, Listed), BackendError> {
+        let filter_key = filter_key(filter);
         if let Some(known) = self.searched.get(filter_key, from, to) {
             return Ok(known);
         }
@@ -102,26 +125,23 @@ impl History {
             }
             let params = raw(params(filter, from, end))?;
             let asked = self.base.ask_within(context, 1, needed, |upstream, limit| {
-                match upstream.forward(limit, "eth_getLogs", &params) {
+                let read = |result: &RawValue| listed(result, from, end).map(Some);
+                match upstream.forward_checked(limit, "eth_getLogs", &params, read) {
                     // A provider may say in any words that it wants a shorter range.
                     Err(UpstreamError::Refused { .. } | UpstreamError::TooLarge { .. }) if end > from => Ok(None),
                     asked => asked.map(Some),
                 }
             });
-            let Some(found) = asked? else {
+            let Some(blocks) = asked? else {
                 span = (end - from + 1).div_ceil(2);
                 self.span.store(span, Ordering::Relaxed);
                 continue;
             };
-            let found: Vec<FoundLog> = serde_json::from_str(found.get())
-                .map_err(|error| ForkError::Malformed { needed: needed(), reason: error.to_string() })?;
-            let numbers = found.into_iter().filter_map(|log| log.block_number.map(|number| *number));
-            let blocks: BTreeSet<_> = numbers.filter(|number| (from..=end).contains(number)).collect();
             // Ranges may be longer where there are fewer logs, but most are not to be refused.
             if end - from + 1 == span {
                 self.span.store((span + span.div_ceil(4)).min(MAX_SPAN), Ordering::Relaxed);
             }
-            self.keep_claim(filter, from, end, &blocks)?;
+            self.keep_claim(filter, from, end, blocks.keys().copied())?;
             self.searched.insert(filter_key, from..=end, blocks.clone());
             return Ok((end, blocks));
         }
@@ -134,14 +154,15 @@ impl History {
         filter: &LogFilter,
         from: BlockNumber,
         to: BlockNumber,
-    ) -> Result<Option<(BlockNumber, BTreeSet<BlockNumber>)>, BackendError> {
+    ) -> Result<Option<(BlockNumber, Listed)>, BackendError> {
         let mut longest = None;
         for start in self.numbers(self.searches_key(filter))?.into_iter().filter(|start| *start <= from) {
             let claim = self.numbers(self.search_key(filter, start))?;
             let Some((end, blocks)) = claim.split_first().filter(|(end, _)| **end >= from) else { continue };
             let end = to.min(*end);
             if longest.as_ref().is_none_or(|(longest, _)| *longest < end) {
-                longest = Some((end, blocks.iter().copied().filter(|number| (from..=end).contains(number)).collect()));
+                let blocks = blocks.iter().filter(|number| (from..=end).contains(*number));
+                longest = Some((end, blocks.map(|number| (*number, None)).collect()));
             }
         }
         Ok(longest)
@@ -153,13 +174,13 @@ impl History {
         filter: &LogFilter,
         from: BlockNumber,
         end: BlockNumber,
-        blocks: &BTreeSet<BlockNumber>,
+        blocks: impl Iterator<Item = BlockNumber>,
     ) -> Result<(), BackendError> {
         let (key, searches_key) = (self.search_key(filter, from), self.searches_key(filter));
         if self.numbers(key)?.first().is_some_and(|known| *known > end) {
             return Ok(());
         }
-        let mut contents = vec![(key, [end].into_iter().chain(blocks.iter().copied()).collect())];
+        let mut contents = vec![(key, [end].into_iter().chain(blocks).collect())];
         let mut starts = self.numbers(searches_key)?;
         if !starts.contains(&from) {
             starts.truncate(MAX_CLAIMS - 1);
@@ -189,6 +210,24 @@ impl History {
     fn searches_key(&self, filter: &LogFilter) -> H256 {
         keccak256([&self.first.hash.0[..], params(filter, 1, 0).as_bytes()].concat())
     }
+}
+
+/// Returns what identifies a filter.
+fn filter_key(filter: &LogFilter) -> H256 {
+    keccak256(params(filter, 0, 0))
+}
+
+/// Reads the response to a search from the block `from` to `end`.
+fn listed(result: &RawValue, from: BlockNumber, end: BlockNumber) -> Result<Listed, String> {
+    let logs: Vec<FoundLog> = serde_json::from_str(result.get()).map_err(|error| error.to_string())?;
+    let mut blocks = Listed::new();
+    for FoundLog { block_number } in logs {
+        if !(from..=end).contains(&block_number) {
+            return Err(format!("a log of block {}, in a search from {from} to {end}", *block_number));
+        }
+        *blocks.entry(*block_number).or_default().get_or_insert_default() += 1;
+    }
+    Ok(blocks)
 }
 
 /// Returns the parameters of eth_getLogs.
