@@ -11,6 +11,8 @@ import http.client
 import http.server
 import json
 import random
+import re
+import shutil
 import socket
 import socketserver
 import statistics
@@ -377,45 +379,54 @@ def memory(options):
             check(True, f"a start without the other chain finds all of them ({size} MiB; start {seconds:.2f} s, memory {offline.memory() >> 20} MiB)")
 
 
+# Returns the last of seven slots, each of which has the number of the next one.
+CHASER, CHASES = f"0x{0xc4a5e:040x}", "5f" + "54" * 7 + "5f5260205ff3"
+CHASED = {"0x" + word(slot): "0x" + word(value) for slot, value in zip((0, 7, 9, 11, 13, 15, 17), (7, 9, 11, 13, 15, 17, 99))}
+
+
 def questions(world, first):
     """What is asked of forks whose server fails or lies."""
-    contract, last = world.contracts[2], world.contracts[-1]
-    transaction = lambda block: {"fromBlock": block, "toBlock": block}
+    contract, last, at = world.contracts[2], world.contracts[-1], hex(first)
+    call = {"to": contract, "data": stores([(1, 0), (20, 5)])}
     return [
-        ("eth_getBalance", ACCOUNTS[7], "latest"), ("eth_getCode", contract, "latest"), ("eth_getStorageAt", contract, "0x1", "latest"),
-        ("eth_getProof", contract, ["0x1", "0x9"], hex(first)), ("eth_getProof", last, ["0x2"], hex(first - 3)),
-        ("eth_call", {"to": contract, "data": stores([(1, 0), (20, 5)])}, "latest"), ("eth_getBlockByNumber", hex(first - 5), True),
-        ("eth_getBlockByNumber", hex(first), True), ("eth_getBlockReceipts", hex(first - 6)), ("eth_getLogs", transaction(hex(first - 4))),
+        ("eth_getBalance", ACCOUNTS[7], at), ("eth_getCode", contract, at), ("eth_getStorageAt", contract, "0x1", at),
+        ("eth_getProof", contract, ["0x1", "0x9"], at), ("eth_getProof", last, ["0x2"], hex(first - 3)),
+        ("eth_call", call, at), ("eth_estimateGas", call, at), ("eth_call", {"to": CHASER}, at), ("eth_getBlockByNumber", hex(first - 5), True),
+        ("eth_getBlockByNumber", at, True), ("eth_getBlockReceipts", hex(first - 6)), ("eth_getLogs", {"fromBlock": hex(first - 4), "toBlock": hex(first - 4)}),
         ("eth_getStorageAt", contract, "0x2", hex(first - 2)), ("eth_getTransactionCount", ACCOUNTS[6], hex(first - 7)),
         ("eth_feeHistory", "0x3", hex(first - 1), [50]),
     ]
 
 
-def without_claims(value):
-    """Returns a result without what nothing proves."""
-    if isinstance(value, dict):
-        return {name: without_claims(inner) for name, inner in value.items() if name != "totalDifficulty"}
-    return [without_claims(inner) for inner in value] if isinstance(value, list) else value
+def truth_of(server, asked):
+    return {json.dumps(request): server.rpc(*request) for request in asked}
 
 
-def ask(server, asked, truth):
-    """Asks, and returns how many results are right and which requests failed. A wrong result ends the script."""
+def ask(server, asked, truth, may=lambda request, result, expected: False):
+    """Asks, and returns how many results are right or may be wrong, and which requests failed. Another result ends the script."""
     right, problems = 0, []
     for request in asked:
         response = json.loads(nodes.fetch(server.url, body=json.dumps(message(*request)).encode())[1])
-        if "error" not in response:
-            expect(f"{request}", without_claims(response["result"]), truth[json.dumps(request)])
+        # What eth_getTransactionByHash says with null.
+        if response.get("error", {}).get("message") == "transaction not found":
+            response = {"result": None}
+        expected = truth[json.dumps(request)]
+        if "result" in response and response["result"] == expected or may(request, response.get("result", response), expected):
             right += 1
-        elif response["error"]["code"] in (-32002, -32000, -32603):
+        elif "error" in response:
             problems.append((request, response["error"]))
         else:
-            raise Failure(f"{request}: {response['error']}")
+            raise Failure(f"{request}: {response['result']} instead of {expected}")
     return right, problems
+
+
+# What a problem must identify.
+IDENTIFIED = re.compile(r"account 0x|code of|slot 0x|block 0x|block \d|blocks \d|receipts|transaction 0x|trie node|logs|eth_\w+")
 
 
 def only_unavailable(name, problems):
     for request, error in problems:
-        if error["code"] != -32002 or len(error["message"]) < 20:
+        if error["code"] != -32002 or not IDENTIFIED.search(error["message"]):
             raise Failure(f"{name}: {request}: {error}")
 
 
@@ -431,15 +442,17 @@ class Every:
             return self.count % self.n == 0
 
 
-def failing(how):
-    """A fault: each third message fails in this way."""
-    is_next = Every(3)
+def failing(how, n=3):
+    """A fault: each n-th message fails in this way."""
+    is_next = Every(n)
     return lambda message, forward: how() if is_next() else ok(forward(message))
 
 
-def altering(method, change):
-    """A fault that changes the results of a method."""
+def altering(method, change, refused=()):
+    """A fault that changes the results of a method, and refuses others, so that it is used."""
     def one(request, response):
+        if request["method"] in refused:
+            return {"jsonrpc": "2.0", "id": request["id"], "error": {"code": -32601, "message": "the method does not exist"}}
         if request["method"] == method and "result" in response:
             response["result"] = change(response["result"])
         return response
@@ -453,117 +466,296 @@ def altering(method, change):
     return fault
 
 
-def refusing(method, error, only=lambda request: True):
+def refusing(refuses, error):
     """A fault that refuses requests."""
-    def one(request, forward):
-        if method(request["method"]) and only(request):
-            return {"jsonrpc": "2.0", "id": request["id"], "error": error}
-        return forward(request)
+    one = lambda request, forward: {"jsonrpc": "2.0", "id": request["id"], "error": error} if refuses(request) else forward(request)
     return lambda message, forward: ok(each(message, lambda request: one(request, forward)))
 
 
-def leaves(value, path=()):
-    """Yields the paths of the leaves of a result."""
+def paths(value, path=()):
+    """Yields the paths of all parts of a result. Entries of a list have the same path."""
+    yield path
     if isinstance(value, dict):
         for name, inner in value.items():
-            yield from leaves(inner, (*path, name))
+            yield from paths(inner, (*path, name))
     elif isinstance(value, list):
-        for index, inner in enumerate(value):
-            yield from leaves(inner, (*path, index))
-    else:
-        yield path
+        for inner in value:
+            yield from paths(inner, (*path, "*"))
 
 
-def altered(value, path):
-    """Returns a result in which the leaf at a path is another one."""
+def at(value, path, change):
+    """Returns a result with the parts at a path changed; `change` returns a list of what replaces a part."""
     if not path:
-        if not isinstance(value, str) or len(value) < 3:
-            return "0x1" if value is None else None
-        return value[:-1] + ("0" if value[-1] != "0" else "1")
-    copy = dict(value) if isinstance(value, dict) else list(value)
-    try:
-        copy[path[0]] = altered(copy[path[0]], path[1:])
-    except (KeyError, IndexError, TypeError):
-        pass
-    return copy
+        return change(value)
+    if isinstance(value, dict) and path[0] in value:
+        changed = at(value[path[0]], path[1:], change)
+        return [{**{name: inner for name, inner in value.items() if name != path[0]}, **({path[0]: changed[0]} if changed else {})}]
+    if isinstance(value, list) and path[0] == "*":
+        return [[changed for inner in value for changed in at(inner, path[1:], change)]]
+    return [value]
+
+
+def other(value):
+    """Returns another value of the same kind."""
+    if isinstance(value, bool) or value is None:
+        return not value if isinstance(value, bool) else "0x1"
+    if isinstance(value, str):
+        return value + "01" if len(value) < 3 else value[:-1] + ("0" if value[-1] != "0" else "1")
+    return [*value, *value] if isinstance(value, list) else {"a": 1}
+
+
+# How a part of a result is changed.
+LIES = {
+    "another": lambda value: [other(value)], "null": lambda value: [None], "none": lambda value: [], "empty": lambda value: [type(value)() if value else value],
+    "of another kind": lambda value: [{"a": []} if not isinstance(value, dict) else [7]],
+}
+
+# Without a server, what was never read does not exist.
+UNREAD = {"eth_getBlockByHash", "eth_getTransactionByHash", "eth_getTransactionReceipt", "debug_traceTransaction"}
+# The lies that nothing shows (docs/forking.md, "Not verified"), by the method of the other chain: which results they may change, and how.
+ABSENT = {((), "null"), ((), "none")}
+is_missing = lambda request, result, expected: result is None
+lacks_logs = lambda request, result, expected: isinstance(result, list) and all(log in expected for log in result)
+UNSHOWN = {
+    # The chain id, with which the fork also signs and executes.
+    "eth_chainId": (
+        {((), name) for name in LIES}, {"eth_chainId", "net_version", "debug_traceTransaction", "mined"}, lambda request, result, expected: True),
+    # That there is no block or transaction with a hash.
+    "eth_getBlockByHash": (ABSENT, {"eth_getBlockByHash"}, is_missing),
+    "eth_getTransactionByHash": (ABSENT, {"eth_getTransactionByHash", "eth_getTransactionReceipt", "debug_traceTransaction"}, is_missing),
+    # That a search for logs found all blocks with some.
+    "eth_getLogs": ({((), "empty"), (("*",), "none")}, {"eth_getLogs"}, lacks_logs),
+}
+
+
+class Faults:
+    """Forks of a chain whose server has faults, and what they must return."""
+
+    def __init__(self, options, work, upstream, world):
+        self.options, self.work, self.upstream, self.count = options, work, upstream, 0
+        self.first, self.contract, deep = head(upstream), world.contracts[3], 20
+        first = self.first
+        block = lambda number: upstream.rpc("eth_getBlockByNumber", hex(number), True)
+        transactions = [block(first - back)["transactions"][0]["hash"] for back in (1, 8, 9)]
+        logs = {"fromBlock": hex(first - 30), "toBlock": hex(first)}
+        self.asked = [
+            *questions(world, first), ("eth_chainId",), ("net_version",), ("eth_getBlockByNumber", hex(deep), True),
+            ("eth_getBalance", ACCOUNTS[6], hex(deep)), ("eth_getBlockReceipts", hex(deep)), ("eth_getBlockByHash", block(first - 8)["hash"], True),
+            ("eth_getTransactionByHash", transactions[0]), ("eth_getTransactionReceipt", transactions[1]),
+            ("debug_traceTransaction", transactions[2], {"tracer": "callTracer"}), ("eth_getLogs", logs),
+            ("eth_getLogs", {**logs, "address": world.contracts[2]}), ("eth_getLogs", {**logs, "topics": ["0x" + word(3)]}),
+        ]
+        self.truth = truth_of(upstream, self.asked)
+        # The paths of the results of the methods that a fork uses.
+        self.used = {}
+
+        def record(message, forward):
+            response = forward(message)
+            by_id = {entry["id"]: entry for entry in (response if isinstance(response, list) else [response])}
+            for request in message if isinstance(message, list) else [message]:
+                self.used.setdefault(request["method"], set()).update(paths(by_id[request["id"]].get("result")))
+            return ok(response)
+
+        with Proxy(upstream.url, fault=record) as proxy, self.fork([proxy]) as fork:
+            self.block = None
+            expect("answers of an honest server", self.ask(fork, "honest")[0], len(self.asked))
+            self.mine(fork)
+            self.block = fork.rpc("eth_getBlockByNumber", hex(first + 1), True)
+            expect("transactions that were mined", len(self.block["transactions"]), 1)
+
+    def fork(self, servers, data=None, arguments=()):
+        urls = [argument for server in servers for argument in ("--fork-url", server.url)]
+        place = ("--data-dir", data) if data else ()
+        return dev(
+            self.options, *urls, "--fork-block-number", self.first, "--accounts", 5, "--fork-retry-backoff", 20, "--timeout", 2000,
+            "--call-timeout", "60s", *place, *arguments)
+
+    def mine(self, fork):
+        """Has a fork mine a transaction. Returns the error if it does not."""
+        timestamp = number(self.truth[json.dumps(("eth_getBlockByNumber", hex(self.first), True))]["timestamp"]) + 100
+        fork.rpc("evm_setNextBlockTimestamp", hex(timestamp))
+        pairs = stores([(1, 0), (2, 0), (3, 0), (20, 7)])
+        send = message("eth_sendTransaction", {"from": ACCOUNTS[0], "to": self.contract, "data": pairs, "gas": "0x4c4b40"})
+        return json.loads(nodes.fetch(fork.url, body=json.dumps(send).encode())[1]).get("error")
+
+    def ask(self, fork, name, may=lambda *_: False, mines=True):
+        """Asks everything, after a block was mined. Returns how many results are right, or not shown to be wrong, and the problems."""
+        problems, right = [], 0
+        if self.block and mines and head(fork) == self.first and (error := self.mine(fork)):
+            problems.append((("eth_sendTransaction",), error))
+        if self.block and head(fork) > self.first:
+            mined = fork.rpc("eth_getBlockByNumber", hex(self.first + 1), True)
+            if mined != self.block and not may(("mined",), mined, self.block):
+                raise Failure(f"{name}: the fork mined {mined} instead of {self.block}")
+            right = 1
+        answered, refused = ask(fork, self.asked, self.truth, may)
+        only_unavailable(name, [*problems, *refused])
+        return right + answered, [*problems, *refused]
+
+    def attempt(self, name, fault, *arguments, whole=False, others=(), later=None, recovers=False, may=lambda *_: False, upstream=None):
+        """Asks a fork through a proxy with a fault, which begins after the start if `later` is given; then what was kept, without a server; and then
+        the fork of an honest server in the same folder. With `whole`, all answers must be right in spite of the fault, with `recovers` once it
+        ends. Returns how many answers were right, and the text of a problem."""
+        self.count += 1
+        data, everything = self.work / f"fork-{self.count}", len(self.asked) + 1
+        with Proxy((upstream or self.upstream).url, fault=None if later else fault) as proxy:
+            try:
+                fork = self.fork([proxy, *others], data, arguments)
+            except Failure as failure:
+                if whole or later or not IDENTIFIED.search(str(failure)):
+                    raise Failure(f"{name}: {failure}") from failure
+                return 0, str(failure).strip().splitlines()[-1]
+            with fork:
+                if later:
+                    later(fork)
+                    proxy.fault = fault
+                right, problems = self.ask(fork, name, may)
+                if whole and right != everything:
+                    raise Failure(f"{name}: {problems[:1]}")
+                if recovers:
+                    proxy.fault = None
+                    expect(f"{name}: right answers once the fault is over", self.ask(fork, name)[0], everything)
+                fork.stop()
+        run(self.options.server, "verify", "--data-dir", data)
+        # A transaction or a block that was never read does not exist.
+        unread = lambda request, result, expected: result is None and request[0] in UNREAD or may(request, result, expected)
+        with dev(self.options, "--data-dir", data, "--offline") as offline:
+            self.ask(offline, f"{name}, offline", unread, mines=False)
+        with self.fork([self.upstream], data, arguments) as honest:
+            expect(f"{name}: right answers of an honest server", self.ask(honest, name, may)[0], everything)
+        shutil.rmtree(data)
+        return right, problems[0][1]["message"] if problems else ""
 
 
 def faults(options):
     """A server that limits, fails, is late, forgets or lies: every answer is right or a clear problem, and no lie is kept."""
-    chance = chance_of(options)
-    quick = ("--fork-retry-backoff", 20, "--timeout", 5000)
     with folder() as work:
-        upstream, _ = begin(options, work)
+        upstream, genesis = begin(options, work, {CHASER: {"balance": "0x0", "nonce": "0x1", "code": "0x" + CHASES, "storage": CHASED}})
         with upstream:
-            world = with_history(upstream, chance, 30)
-            first = head(upstream)
-            asked = questions(world, first)
-            as_of = lambda request: tuple(hex(first) if part == "latest" else part for part in request)
-            truth = {json.dumps(request): without_claims(upstream.rpc(*as_of(request))) for request in asked}
-            # The accounts of the fork have a balance of their own.
-            upstream.rpc("anvil_mine", "0xc8")
+            world = with_history(upstream, chance_of(options), 15)
+            # So many that nothing proves the hashes of earlier blocks.
+            upstream.rpc("anvil_mine", hex(8_200))
+            for _ in range(35):
+                world.step(upstream.connect())
+            all_faults = Faults(options, work, upstream, world)
+            for part in passing, stale, forgotten, reorganized, lying:
+                part(all_faults, genesis)
 
-            def attempt(name, fault, *arguments, all_right=False, urls=()):
-                """Asks through a proxy with a fault, and then without it what failed."""
-                with Proxy(upstream.url, fault=fault) as proxy:
-                    servers = [argument for url in (proxy.url, *urls) for argument in ("--fork-url", url)]
-                    try:
-                        fork = dev(options, *servers, "--fork-block-number", first, "--accounts", 5, *quick, *arguments)
-                    except Failure as failure:
-                        if all_right:
-                            raise
-                        return None, str(failure)
-                    with fork:
-                        right, problems = ask(fork, asked, truth)
-                        only_unavailable(name, problems)
-                        if all_right and problems:
-                            raise Failure(f"{name}: {problems[0]}")
-                        proxy.fault = None
-                        expect(f"{name}, right answers afterwards", ask(fork, asked, truth)[0], len(asked))
-                        return right, problems[0][1]["message"] if problems else ""
 
-            for name, how in {
-                "429 with Retry-After": lambda: (429, {"Retry-After": 1}, b"slow down"), "503": lambda: (503, {}, b"overloaded"),
-                "502 with a page": lambda: (502, {"Content-Type": "text/html"}, b"<html>bad gateway</html>"), "cut connections": lambda: None,
-                "half a response": lambda: (200, {}, b'{"jsonrpc":"2.0","id":'),
-            }.items():
-                attempt(name, failing(how), all_right=True)
-                check(True, f"{name}, each third time: all answers are right")
-            limited = {"code": -32005, "message": "rate limit exceeded"}
-            turn = Every(3)
-            attempt("an error of JSON-RPC", refusing(lambda method: True, limited, lambda request: turn()), all_right=True)
-            check(True, "the error -32005, each third time: all answers are right")
+def passing(forks, _genesis):
+    """Failures of some messages."""
+    limited = {"code": -32005, "message": "rate limit exceeded"}
+    late = lambda: time.sleep(2.5) or (200, {}, b"{}")
+    for name, n, how in (
+        ("429 with Retry-After", 10, lambda: (429, {"Retry-After": 1}, b"slow down")), ("503", 3, lambda: (503, {}, b"overloaded")),
+        ("502 with a page", 3, lambda: (502, {"Content-Type": "text/html"}, b"<html>bad gateway</html>")), ("cut connections", 3, lambda: None),
+        ("half a response", 3, lambda: (200, {}, b'{"jsonrpc":"2.0","id":')), ("responses after the time limit", 10, late),
+    ):
+        forks.attempt(name, failing(how, n), whole=True)
+        check(True, f"{name}, each {n}th time: all answers are right")
+    turn = Every(3)
+    forks.attempt("an error of JSON-RPC", refusing(lambda request: turn(), limited), whole=True)
+    check(True, "the error -32005, each third time: all answers are right")
 
-            newest = {"code": -32000, "message": "header not found"}
-            turn_of_stale = Every(2)
-            stale = refusing(lambda method: True, newest, lambda request: turn_of_stale())
-            right, text = attempt("a stale head", stale)
-            check(True, f"header not found, each second time: {right} of {len(asked)} answers are right; {text[:160]}")
 
-            state = ("eth_getProof", "eth_getCode", "eth_getBalance", "eth_getStorageAt", "eth_call")
-            pruned = {"code": -32000, "message": "missing trie node (path ) state is not available"}
-            right, text = attempt("states of 128 blocks", refusing(lambda method: method in state, pruned))
-            check("state" in text or "account" in text, f"states that are gone: {right} of {len(asked)} answers are right; {text[:200]}")
+def stale(forks, _genesis):
+    """A server that now and then has not seen the fork's block yet."""
+    def fault_of(turn):
+        def one(request, forward):
+            if request["method"] in ("eth_chainId", "eth_createAccessList") or not turn():
+                return forward(request)
+            if request["method"].startswith("eth_getBlockBy"):
+                return {"jsonrpc": "2.0", "id": request["id"], "result": None}
+            return {"jsonrpc": "2.0", "id": request["id"], "error": {"code": -32000, "message": "header not found"}}
+        return lambda message, forward: ok(each(message, lambda request: one(request, forward)))
+    may = lambda request, result, expected: request[0] == "eth_getBlockByHash" and result is None
+    everything = len(forks.asked) + 1
+    _, text = forks.attempt("a stale head at the start", fault_of(lambda: True))
+    check("does not have" in text, f"a stale head at the start: {text[-160:]}")
+    right, text = forks.attempt("a stale head later", fault_of(Every(2)), later=lambda fork: None, may=may)
+    check(right < everything, f"a stale head later, each second time: {right} of {everything} answers are right; {text[:160]}")
+    forks.attempt("a stale head of one of two servers", fault_of(lambda: True), whole=True, others=[forks.upstream])
+    check(True, "a stale head of one of two servers: all answers are right")
 
-            for method, what in ("eth_getProof", "proofs"), ("eth_getCode", "code"):
-                wrong = altering(method, lambda result: altered(result, next(path for path in leaves(result) if path[:1] in ((), ("accountProof",)))))
-                right, text = attempt(f"wrong {what}", wrong, "--retries", 0)
-                check(True, f"wrong {what}: {right} of {len(asked)} answers are right; {text[:200]}")
-                right, _ = attempt(f"wrong {what}, and another server", wrong, "--retries", 0, urls=[upstream.url], all_right=True)
-                check(right == len(asked), f"wrong {what} by one of two servers: all answers are right")
 
-            lies, refused = 0, 0
-            for method, sample in {
-                "eth_getProof": ("eth_getProof", world.contracts[2], ["0x1", "0x9"], hex(first)),
-                "eth_getBlockByNumber": ("eth_getBlockByNumber", hex(first), True), "eth_getBlockByHash": ("eth_getBlockByNumber", hex(first - 5), True),
-                "eth_getBlockReceipts": ("eth_getBlockReceipts", hex(first - 6)),
-            }.items():
-                for path in leaves(upstream.rpc(*sample)):
-                    lies += 1
-                    lie = altering(method, lambda result, path=path: result if result is None else altered(result, path))
-                    right, text = attempt(f"a lie in {method}: {path}", lie, "--retries", 0)
-                    refused += right != len(asked)
-            check(True, f"{lies} lies, one in each field: {refused} had a clear problem, the others no effect")
+def forgotten(forks, _genesis):
+    """A server that keeps the states of 128 blocks, and makes 200."""
+    state, everything = ("eth_getProof", "eth_getCode", "eth_getBalance", "eth_getStorageAt", "eth_call", "eth_createAccessList"), len(forks.asked) + 1
+    of = lambda block: forks.upstream.rpc("eth_getBlockByNumber", hex(block), False)["hash"]
+    numbers = {of(block): block for block in (20, *range(forks.first - 10, forks.first + 1))}
+
+    def forgets(request):
+        if request["method"] not in state:
+            return False
+        block = request["params"][-1]
+        asked = numbers[block["blockHash"]] if isinstance(block, dict) else number(block)
+        return asked <= head(forks.upstream) - 128
+    fault = refusing(forgets, {"code": -32000, "message": "missing trie node (path ) state is not available"})
+    right, text = forks.attempt("old states are gone", fault)
+    check(right < everything, f"old states are gone: {right} of {everything} answers are right; {text[:160]}")
+    touched = []
+
+    def later(fork):
+        touched.append(ask(fork, forks.asked[:4], forks.truth)[0])
+        forks.upstream.rpc("anvil_mine", "0xc8")
+    right, text = forks.attempt("states of 128 blocks", fault, later=later)
+    check(4 <= right < everything, f"the fork's state is gone after the start: {right} of {everything} answers are right; {text[:200]}")
+    forks.attempt("states of 128 blocks of one of two servers", fault, whole=True, others=[forks.upstream])
+    check(True, "the fork's state is gone from one of two servers: all answers are right")
+
+
+def reorganized(forks, genesis):
+    """The fork's block leaves the other chain."""
+    raw = [forks.upstream.rpc("debug_getRawBlock", hex(block)) for block in range(1, forks.first + 1)]
+    chain, data = forks.work / "chain.rlp", forks.work / "reorganized"
+    chain.write_bytes(b"".join(bytes.fromhex(block[2:]) for block in raw))
+    run(forks.options.server, "import", "--data-dir", data, "--genesis", genesis, chain)
+    with dev(forks.options, "--data-dir", data) as other:
+        def later(fork):
+            expect("what is known", ask(fork, forks.asked[:4], forks.truth)[0], 4)
+            other.rpc("anvil_rollback", 20)
+            other.rpc("anvil_setBalance", ACCOUNTS[7], "0x1")
+            other.rpc("anvil_mine", "0x40")
+        # What was in the blocks that left the chain is not found any more.
+        may = lambda request, result, expected: request[0] in UNREAD and result is None or request[0] == "eth_getLogs" and lacks_logs(request, result, expected)
+        everything = len(forks.asked) + 1
+        right, text = forks.attempt("a reorganized block", lambda message, forward: ok(forward(message)), later=later, may=may, upstream=other)
+        check(4 <= right < everything, f"the fork's block is reorganized: {right} of {everything} answers are right; {text[:200]}")
+
+
+def lying(forks, _genesis):
+    """Lies in each field of each response."""
+    everything = len(forks.asked) + 1
+    # Without eth_getBlockReceipts, each receipt is requested. debug_storageRangeAt and debug_accountRange only matter in tries too deep for a script.
+    receipt = forks.upstream.rpc("eth_getTransactionReceipt", next(request[1] for request in forks.asked if request[0] == "eth_getTransactionReceipt"))
+    forks.used["eth_getTransactionReceipt"] = set(paths(receipt))
+    expect("the methods that are used", set(forks.used), {
+        "eth_chainId", "eth_getBlockByNumber", "eth_getBlockByHash", "eth_getProof", "eth_getCode", "eth_getBlockReceipts", "eth_getTransactionReceipt",
+        "eth_getTransactionByHash", "eth_getLogs", "eth_createAccessList",
+    })
+    for method, all_paths in sorted(forks.used.items()):
+        # Most lies begin after the start, which would end with a problem.
+        whens = {"another": (True, False), **dict.fromkeys(LIES.keys() - {"another"}, (False,))}
+        lies = [(path, name, first) for path in sorted(all_paths) for name in LIES for first in ((True,) if method == "eth_chainId" else whens[name])]
+        refused, texts = 0, {}
+        if forks.options.rounds:
+            lies = random.Random(forks.options.seed).sample(lies, min(forks.options.rounds, len(lies)))
+        unshown, changed, how = UNSHOWN.get(method, (set(), set(), None))
+        replaced = ("eth_getBlockReceipts",) if method == "eth_getTransactionReceipt" else ()
+        for path, name, first in lies:
+            later = None if first else lambda fork: None
+            may = lambda request, result, expected: (path, name) in unshown and request[0] in changed and how(request, result, expected)
+            fault = altering(method, lambda result: (at(result, path, LIES[name]) or [None])[0], replaced)
+            right, text = forks.attempt(f"a lie in {method}: {'.'.join(path)}: {name}", fault, "--retries", 0, later=later, may=may)
+            refused += right != everything
+            texts.setdefault(re.sub(r"0x[0-9a-f]+|\d+", "…", text), text)
+        # What a call reads is only a guess.
+        check(
+            refused > 0 or method == "eth_createAccessList" or forks.options.rounds,
+            f"{method}: {len(lies)} lies, of which {refused} had a problem, the others no effect; {max(texts.values(), key=len)[:240]}")
+        fault = altering(method, lambda result: at(result, (), LIES["of another kind"])[0], replaced)
+        forks.attempt(f"lies in {method} by one of two servers", fault, "--retries", 0, whole=True, others=[forks.upstream])
+    check(True, "each of them by one of two servers: all answers are right")
 
 
 def kills(options):
@@ -575,11 +767,10 @@ def kills(options):
             world = with_history(upstream, chance, 60)
             first = head(upstream)
             asked = [
-                *questions(world, first), *(("eth_getStorageAt", contract, hex(slot), "latest") for contract in world.contracts for slot in range(SLOTS)),
+                *questions(world, first), *(("eth_getStorageAt", contract, hex(slot), hex(first)) for contract in world.contracts for slot in range(SLOTS)),
                 *(("eth_getBlockByNumber", hex(block), True) for block in range(1, first)),
             ]
-            as_of = lambda request: tuple(hex(first) if part == "latest" else part for part in request)
-            truth = {json.dumps(request): without_claims(upstream.rpc(*as_of(request))) for request in asked}
+            truth = truth_of(upstream, asked)
             answered, found = {}, 0
             for count in range(rounds):
                 # A new folder from time to time, so that something is left to fetch.
@@ -590,7 +781,7 @@ def kills(options):
                         with contextlib.suppress(OSError, Failure, ValueError, http.client.HTTPException):
                             connection = fork.connect()
                             for request in some:
-                                expect("truth", without_claims(connection.rpc(*request)), truth[json.dumps(request)])
+                                expect("truth", connection.rpc(*request), truth[json.dumps(request)])
                                 answered[json.dumps(request)] = True
 
                     threads = [threading.Thread(target=read, args=(chance.sample(asked, len(asked)),)) for _ in range(4)]
@@ -624,7 +815,7 @@ PARTS = {part.__name__: part for part in (equal, trips, memory, faults, kills)}
 
 
 def arguments(parser):
-    parser.add_argument("--rounds", type=int, default=0, help="transactions, slots or kills of a part [default: what it needs]")
+    parser.add_argument("--rounds", type=int, default=0, help="transactions, slots, lies in a method, or kills [default: what a part needs]")
     parser.add_argument("--seconds", type=float, default=2, help="seconds of each measurement of a rate [default: 2]")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32), help="of everything random [default: random]")
 
