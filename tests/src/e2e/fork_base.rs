@@ -524,7 +524,8 @@ fn what_an_endpoint_lists_must_be_there() {
     let view = whole.view().unwrap();
     let head = view.head().number;
     let transaction = view.body(1.into()).unwrap().unwrap().transactions[2].hash;
-    let lies: [(&str, fn(&mut Value)); 8] = [
+    type Lie = fn(&mut Value);
+    let lies: [(&str, Lie); 8] = [
         ("eth_getLogs", |logs| logs[0]["blockNumber"] = json!("0x0")),
         ("eth_getLogs", |logs| logs[0]["blockNumber"] = json!("0xffff")),
         ("eth_getLogs", |logs| logs[0]["blockNumber"] = Value::Null),

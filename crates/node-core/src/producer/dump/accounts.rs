@@ -34,7 +34,6 @@ const GRANT: usize = 64 << 10;
 /// # Errors
 /// All methods fail with failures of the backend, with an interruption of the context, and with
 /// [`ProducerError::StateTooLarge`] if memory is refused.
-#[expect(clippy::missing_errors_doc, reason = "stated once for all methods")]
 pub struct WholeAccounts<'a> {
     chain: &'a WholeChain,
     state: Box<dyn StateView + 'a>,
@@ -82,6 +81,7 @@ impl WholeChain {
     }
 }
 
+#[expect(clippy::missing_errors_doc, reason = "stated once for all methods")]
 impl WholeAccounts<'_> {
     /// Returns the next account, or `None` after the last one.
     pub fn next_account(&mut self) -> Result<Option<(Address, AccountState)>, ProducerError> {
