@@ -112,7 +112,8 @@ impl ProblemPage {
             ),
             Self::NoStateRoot => (
                 "The chain of this server is a fork, and the header of this block has no state root (it is zero): a trie node of the \
-                 other chain was needed to compute it, and could not be had, because the fork was offline or no key leads to the node. \
+                 other chain was needed to compute it, and could not be had, because the fork was offline, no key leads to the node, or \
+                 states are read without proofs (`fork-trust`). \
                  The same is true of all later blocks. `detail` has the first of them, and what was missing. Accounts and slots \
                  can be read as of these blocks, but not proven.",
                 "Ask for a proof as of an earlier block; or revert the chain to one, and make the blocks again with a server \
