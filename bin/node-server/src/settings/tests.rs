@@ -139,7 +139,7 @@ fn unknown_options_of_the_command_line_are_explained() {
             &["--prune-before", "1"],
             "unexpected argument '--prune-before' found; --prune-before is an option of run, import",
         ),
-        (&["--fork-transaction-hash", "x"], "--fork-transaction-hash is not an option here: use --fork-block-number"),
+        (&["--no-request-size-limit"], "--no-request-size-limit is not an option here: use --max-body"),
     ];
     for (arguments, expected) in cases {
         assert!(message(arguments).starts_with(expected), "{}", message(arguments));
