@@ -125,7 +125,7 @@ wire_objects! {
 
     /// The request body of reset.
     request ResetInput {
-        /// Number of the block of the other chain to begin with. If only `Url` is present, the newest one.
+        /// Number of the block of the other chain to begin with, not a hash. If only `Url` is present, the newest one.
         #[serde(skip_serializing_if = "Option::is_none")]
         block_number: Option<Quantity64> = optional("BlockNumber"),
         /// URL of a server of the other chain. If only `BlockNumber` is present, the present ones are used.
