@@ -114,8 +114,8 @@ pub struct ReadyOutput {
     pub block_number: Quantity64,
     /// Age of the head in seconds, by its timestamp.
     pub head_age: Quantity64,
-    /// The chain that this one continues, if there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The chain that this one continues; null if there is none.
+    #[serde(default)]
     pub fork: Option<ForkStatus>,
 }
 
