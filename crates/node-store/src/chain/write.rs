@@ -40,8 +40,8 @@ impl ChainVersion {
         }
     }
 
-    /// Appends `block` to the head. `bytes` is its encoding. If the chain has a base, the block may have no state root, and
-    /// must have none if its parent has none; its state then has no tries.
+    /// Appends `block` to the head. `bytes` is its encoding. If the chain has a base, the block may lack a state root, and must
+    /// lack it if its parent does. There are no tries of its state then.
     pub(crate) fn extend(&mut self, block: &ExecutedBlock, bytes: &BlockBytes) -> Result<(), BackendError> {
         let (reference, parent) = (block.header.block_ref(), self.head);
         if parent.number.checked_add(1) != Some(reference.number) || block.header.header.parent_hash != parent.hash {
