@@ -143,7 +143,7 @@ pub fn commit_to(header: &mut Header, withdrawals: Vec<Withdrawal>) -> Option<Ve
 }
 
 /// Fills the fields of `header` that depend on `outcome`, and assembles the block on top of the head of `view`. The state
-/// root stays zero if the head [has none](SealedHeader::has_state_root), or if the backend cannot compute it.
+/// root stays zero if the head [has none](Header::has_state_root), or if the backend cannot compute it.
 ///
 /// # Errors
 /// If execution fails, or the backend cannot be read.
@@ -156,7 +156,7 @@ pub fn complete(
 ) -> Result<Assembled, ExecutionError> {
     let head = view.head().number;
     let parent = view.header(head.into())?.ok_or(BackendError::UnknownBlock(head))?;
-    if parent.has_state_root() {
+    if parent.header.has_state_root() {
         header.state_root = view.state(head)?.root_after(&outcome.changes)?;
     }
     header.transactions_root = root(&transactions, |recovered| recovered.transaction.encode());

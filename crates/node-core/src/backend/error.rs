@@ -46,7 +46,7 @@ pub enum BackendError {
     /// the read was repeated: there is no upstream, or it answers and the thing cannot be asked for.
     #[error("the upstream cannot be read")]
     Unobtainable(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The block has no [state root](crate::block::SealedHeader::has_state_root), so nothing can be proven about the state after it.
+    /// The block has no [state root](node_types::consensus::Header::has_state_root), so nothing can be proven about the state after it.
     #[error(
         "there are no proofs for block {block}: the blocks from {first} on have no state root, because {}",
         Sources(&**reason)

@@ -151,13 +151,13 @@ pub trait StateView: Send + Sync {
 }
 
 /// Returns the number of the first canonical block at or below `upto` that has no
-/// [state root](SealedHeader::has_state_root), or `None` if there is none.
+/// [state root](node_types::consensus::Header::has_state_root), or `None` if there is none.
 ///
 /// # Errors
 /// Failures of the backend.
 pub fn first_without_state_root(view: &dyn View, upto: BlockNumber) -> Result<Option<BlockNumber>, BackendError> {
     let lacks = |number: BlockNumber| -> Result<bool, BackendError> {
-        Ok(!view.header(number.into())?.ok_or(BackendError::UnknownBlock(number))?.has_state_root())
+        Ok(!view.header(number.into())?.ok_or(BackendError::UnknownBlock(number))?.header.has_state_root())
     };
     let (mut rooted, mut found) = (view.first(), upto);
     if upto <= rooted || !lacks(upto)? {

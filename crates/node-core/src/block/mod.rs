@@ -63,12 +63,6 @@ impl SealedHeader {
     pub fn block_ref(&self) -> BlockRef {
         BlockRef { number: self.header.number, hash: self.hash }
     }
-
-    /// Returns whether the header commits to the state after the block. If a chain continues the state of another one, and
-    /// trie nodes cannot be had that a block changes, its state root is zero, and so are those of all blocks after it.
-    pub fn has_state_root(&self) -> bool {
-        !self.header.state_root.is_zero()
-    }
 }
 
 /// A transaction with its hash and its sender.

@@ -371,7 +371,7 @@ impl StateView for ChainState<'_> {
 impl ChainState<'_> {
     /// Returns whether the header of the block commits to the state.
     fn has_root(&self) -> Result<bool, StoreError> {
-        Ok(self.chain.rows.base.is_none() || self.chain.canonical_header(self.at)?.has_state_root())
+        Ok(self.chain.rows.base.is_none() || self.chain.canonical_header(self.at)?.header.has_state_root())
     }
 
     /// Returns the root of the state after `changes` are applied to it.

@@ -34,7 +34,7 @@ impl ChainVersion {
 
     /// Has the base, if there is one, fetch what it must know to append `block` to the head.
     pub(crate) fn fetch(&self, block: &ExecutedBlock) -> Result<(), StoreError> {
-        match block.header.header.parent_hash == self.head.hash && block.header.has_state_root() {
+        match block.header.header.parent_hash == self.head.hash && block.header.header.has_state_root() {
             true => state::fetch(&self.rows, None, self.head.number, &block.changes),
             false => Ok(()),
         }
@@ -51,11 +51,11 @@ impl ChainVersion {
             return Err(StoreError::BeyondLimits(reference).into());
         }
         if self.rows.base.is_some() {
-            if !block.header.has_state_root() {
+            if !block.header.header.has_state_root() {
                 let new = state::apply_flat(&self.rows, parent.number, &block.changes)?;
                 return self.push(block, bytes, new, true);
             }
-            if !self.canonical_header(parent.number)?.has_state_root() {
+            if !self.canonical_header(parent.number)?.header.has_state_root() {
                 let (block, header) = (reference.number, block.header.header.state_root);
                 return Err(BackendError::StateRootMismatch { block, header, computed: H256::zero() });
             }

@@ -67,6 +67,12 @@ record! {
 }
 
 impl Header {
+    /// Returns whether the header commits to the state after the block. If a chain continues the state of another one, and
+    /// trie nodes cannot be had that a block changes, its state root is zero, and so are those of all blocks after it.
+    pub fn has_state_root(&self) -> bool {
+        !self.state_root.is_zero()
+    }
+
     /// Returns the hash of the encoding, which is the hash of the block.
     pub fn hash(&self) -> H256 {
         debug_assert!(

@@ -30,7 +30,7 @@ pub(super) type OnSurplus<'a> = &'a mut dyn FnMut(&Key, BlockNumber, Vec<u8>) ->
 /// Checks the rows of the state as of a block, and its state root. Ignores rows that no later state needs.
 pub(super) fn check(state: Earliest<'_>, surplus: OnSurplus<'_>) -> Result<(), Stop> {
     let header = header_of(&state.rows.tables, state.block)?;
-    if state.rows.base.is_some() && header.state_root.is_zero() {
+    if state.rows.base.is_some() && !header.has_state_root() {
         // It has no tries.
         return Ok(());
     }

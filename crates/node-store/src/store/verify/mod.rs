@@ -81,7 +81,7 @@ pub struct Verified {
     pub earliest_state: BlockNumber,
     /// The canonical blocks with edits: they contain changes that other nodes would reject.
     pub edited: Vec<BlockNumber>,
-    /// The first canonical block without a [state root](node_core::block::SealedHeader::has_state_root); all later ones have
+    /// The first canonical block without a [state root](node_types::consensus::Header::has_state_root); all later ones have
     /// none either. Their accounts and slots were checked, and there are no tries. `None` if all blocks have one.
     pub first_without_state_root: Option<BlockNumber>,
     /// Number of blocks that were checked, unless there is a difference.

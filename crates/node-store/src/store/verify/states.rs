@@ -65,7 +65,7 @@ pub(super) fn make(
     let number = header.number;
     let changes = StateChanges { accounts: changes.accounts.clone(), ..StateChanges::default() };
     let rows = &base.chain.rows;
-    let made = match number.checked_sub(1).filter(|_| base.has_base() && header.state_root.is_zero()) {
+    let made = match number.checked_sub(1).filter(|_| base.has_base() && !header.has_state_root()) {
         Some(parent) => state::apply_flat(rows, parent, &changes),
         None => state::apply(rows, parts, Before::block(number), number, &changes),
     };
