@@ -62,7 +62,7 @@ pub(super) fn get_transaction(
     hash: H256,
 ) -> Result<Option<FoundTransaction>, NodeError> {
     // The pool is read before the view is opened: a transaction that leaves it in between is in the view.
-    let (pooled, in_pool) = (node.pool.get(hash), node.pool.status(hash));
+    let (pooled, in_pool) = node.pool.find(hash);
     let snapshot = node.snapshot(context)?;
     match position_of(&*snapshot.view, hash, &in_pool)? {
         Some(position) => {

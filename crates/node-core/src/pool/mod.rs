@@ -187,15 +187,19 @@ impl Pool {
 
     /// Returns the status of a transaction.
     pub fn status(&self, hash: H256) -> PoolStatus {
+        self.find(hash).1
+    }
+
+    /// Returns a transaction, if it is in the pool, and its status.
+    pub fn find(&self, hash: H256) -> (Option<Arc<PoolTransaction>>, PoolStatus) {
         let contents = self.contents.read();
         let Some(transaction) = contents.get(hash) else {
-            return contents
-                .dropped
-                .get(hash)
-                .map_or(PoolStatus::Unknown, |reason| PoolStatus::Dropped(reason.clone()));
+            let dropped = contents.dropped.get(hash);
+            return (None, dropped.map_or(PoolStatus::Unknown, |reason| PoolStatus::Dropped(reason.clone())));
         };
         let pending_end = contents.sender(transaction.sender()).map_or(0, |queue| queue.pending_end());
-        if transaction.nonce() < pending_end { PoolStatus::Pending } else { PoolStatus::Queued }
+        let status = if transaction.nonce() < pending_end { PoolStatus::Pending } else { PoolStatus::Queued };
+        (Some(Arc::clone(transaction)), status)
     }
 
     /// Returns all transactions.
