@@ -133,6 +133,10 @@ pub trait BlockExecution {
     /// Executes the next transaction. If it is refused, nothing changes, and another transaction may follow.
     fn transact(&mut self, transaction: &RecoveredTransaction) -> Result<&Receipt, ExecutionError>;
 
+    /// Has the next receipts made with zero as state root (before Byzantium), which takes long to compute, for work that needs
+    /// only what transactions do.
+    fn omit_state_roots(&mut self) {}
+
     /// Executes the next transaction as [`transact`](Self::transact) does, and appends the trace that `tracing`
     /// requests to `out`. If the trace contains the block's hash, it is that of the canonical block with this number.
     /// On an error, `out` may contain a part of the trace.

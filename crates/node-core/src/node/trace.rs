@@ -220,6 +220,7 @@ impl Replay {
     ) -> Result<T, NodeError> {
         let execute = |count| {
             let mut block = node.executor.begin_block(context, &*self.view, &self.header.header)?;
+            block.omit_state_roots();
             for transaction in self.body.transactions.iter().take(count) {
                 block.transact(transaction)?;
             }

@@ -42,6 +42,8 @@ pub(crate) struct EvmBlock<'a> {
     pub(crate) blob_base_fee: U256,
     /// Whether senders may have code, which EIP-3607 forbids.
     pub(crate) senders_with_code: bool,
+    /// Whether receipts from before Byzantium have zero as state root.
+    omits_state_roots: bool,
     /// The inspector of all transactions, if there is one.
     inspection: Option<Inspection<'a>>,
     receipts: Vec<Receipt>,
@@ -82,6 +84,7 @@ impl<'a> EvmBlock<'a> {
             machine,
             blob_base_fee,
             senders_with_code: false,
+            omits_state_roots: false,
             inspection: None,
             receipts: Vec::new(),
             gas_used: 0,
@@ -218,6 +221,9 @@ impl<'a> EvmBlock<'a> {
         if self.fork >= Fork::Byzantium {
             return Ok(ReceiptOutcome::Success(succeeded));
         }
+        if self.omits_state_roots {
+            return Ok(ReceiptOutcome::StateRoot(H256::zero()));
+        }
         let changes = self.machine.db().changes();
         Ok(ReceiptOutcome::StateRoot(self.run.view.state(self.parent)?.root_after(&changes)?))
     }
@@ -228,6 +234,10 @@ impl BlockExecution for EvmBlock<'_> {
         self.execute(transaction)?;
         // `execute` has pushed one.
         Ok(&self.receipts[self.receipts.len() - 1])
+    }
+
+    fn omit_state_roots(&mut self) {
+        self.omits_state_roots = true;
     }
 
     fn trace(
