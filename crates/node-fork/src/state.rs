@@ -1,7 +1,6 @@
 //! The state as of a block before the fork, as a backend returns states.
 
 use crate::base::Base;
-use crate::error::ForkError;
 use node_core::backend::{AccountProof, BackendError, BaseRead, BaseState, StateBackend, StateView, StorageProof};
 use node_core::block::{ExecutedBlock, SealedHeader};
 use node_core::state::{AccountState, StateChanges};
@@ -53,8 +52,8 @@ impl StateView for ReadOnlyState {
     }
 
     fn proof(&self, address: Address, slots: &[H256]) -> Result<AccountProof, BackendError> {
-        if self.0.trusts() {
-            return Err(ForkError::Unproven.into());
+        if !self.0.is_proven() {
+            return Err(BackendError::Unproven(self.0.block().header().number));
         }
         self.0.fetch(&[BaseRead { address, slots: slots.to_vec() }])?;
         let account = self.0.account(address)?;

@@ -31,6 +31,11 @@ pub trait BaseState: Send + Sync + Debug {
     /// Returns the code of an account that was read, by its hash, or `None` if no such account has this code.
     fn code(&self, hash: H256) -> Result<Option<Bytes>, BackendError>;
 
+    /// Returns whether the state comes with proofs. Otherwise nothing is known of its tries.
+    fn is_proven(&self) -> bool {
+        true
+    }
+
     /// Fetches accounts and slots that are not known, together. Afterwards, these accounts and slots and all nodes on
     /// the paths to them are known.
     fn fetch(&self, reads: &[BaseRead]) -> Result<(), BackendError>;

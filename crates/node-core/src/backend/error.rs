@@ -58,6 +58,11 @@ pub enum BackendError {
         /// What was needed for the state root of that block.
         reason: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// The chain that this one continues is read without proofs.
+    #[error(
+        "there are no proofs for block {0}: the states of the chain that this one continues are read without them (`fork-trust`)"
+    )]
+    Unproven(BlockNumber),
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
     /// This process no longer writes the chain: another one does, or the store for which it wrote has disappeared.

@@ -128,7 +128,7 @@ pub enum NodeError {
     /// Something that the chain does not store cannot be read from the one that it continues.
     #[error("{}", Sources(&**.0))]
     Upstream(Box<dyn std::error::Error + Send + Sync>),
-    /// Nothing can be proven about the state, because the header of its block has no state root.
+    /// Nothing can be proven about the state: the header of its block has no state root, or the state is read without proofs.
     #[error(transparent)]
     NoStateRoot(BackendError),
     #[error("the backend failed")]
@@ -239,7 +239,7 @@ impl From<BackendError> for NodeError {
             BackendError::Uncommitted(block) => Self::Edited(block),
             BackendError::NotWriter(reason) => Self::NotWriter(reason.to_string()),
             BackendError::Upstream(source) | BackendError::Unobtainable(source) => Self::Upstream(source),
-            BackendError::NoStateRoot { .. } => Self::NoStateRoot(error),
+            BackendError::NoStateRoot { .. } | BackendError::Unproven(_) => Self::NoStateRoot(error),
             other => Self::Backend(other),
         }
     }

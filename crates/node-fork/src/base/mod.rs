@@ -344,6 +344,10 @@ impl BaseState for Base {
         self.fetch_code(address, hash).map(Some)
     }
 
+    fn is_proven(&self) -> bool {
+        !self.trusts()
+    }
+
     fn fetch(&self, reads: &[BaseRead]) -> Result<(), BackendError> {
         self.fetch_unknown(reads).map(drop)
     }

@@ -370,7 +370,7 @@ fn claims_are_believed_by_those_who_trust_and_kept_apart() {
             assert_eq!(base.node(base.root()).unwrap(), None);
             assert!(matches!(error(base.resolve(None, &position, base.root())), ForkError::Unproven));
             let state = ReadOnlyState(base.clone());
-            assert!(matches!(error(state.proof(*address, slots)), ForkError::Unproven));
+            assert!(matches!(state.proof(*address, slots), Err(BackendError::Unproven(20))));
         }
     };
     let base = open(Some(claiming.upstream()), true);

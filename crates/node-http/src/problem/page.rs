@@ -111,11 +111,11 @@ impl ProblemPage {
                 "Send the request again; add another server with `--fork-url`; or fork a newer block. What was read before needs no server.",
             ),
             Self::NoStateRoot => (
-                "The chain of this server is a fork, and the header of this block has no state root (it is zero): a trie node of the \
-                 other chain was needed to compute it, and could not be had, because the fork was offline, no key leads to the node, or \
-                 states are read without proofs (`fork-trust`). \
-                 The same is true of all later blocks. `detail` has the first of them, and what was missing. Accounts and slots \
-                 can be read as of these blocks, but not proven.",
+                "The chain of this server is a fork, and nothing can be proven about the state of this block. Either the states of the \
+                 other chain are read without proofs (`fork-trust`); or the header of the block has no state root (it is zero): a trie \
+                 node of the other chain was needed to compute it, and could not be had, because the fork was offline, no server had \
+                 the state any longer, or no key leads to the node. The same is then true of all later blocks, and `detail` has the \
+                 first of them, and what was missing. Accounts and slots can be read as of these blocks, but not proven.",
                 "Ask for a proof as of an earlier block; or revert the chain to one, and make the blocks again with a server \
                  (`fork-url`).",
             ),

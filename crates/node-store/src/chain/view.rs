@@ -325,6 +325,9 @@ impl StateView for ChainState<'_> {
         if !self.has_root()? {
             return Err(self.chain.no_state_root(self.at)?);
         }
+        if self.chain.rows.base.as_ref().is_some_and(|base| !base.is_proven()) {
+            return Err(BackendError::Unproven(self.at));
+        }
         let hash = keccak256(address);
         self.fetch(state::keys_of_proof(TrieId::ACCOUNTS, hash))?;
         self.fetch_base(address, hash, slots)?;

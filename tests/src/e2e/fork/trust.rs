@@ -26,8 +26,15 @@ fn servers_without_proofs_are_read_if_they_are_trusted() {
             ] {
                 assert_eq!(result(&fork, method, params.clone()), result(&upstream, method, params), "{method}");
             }
-            let (_, text) = failure(&fork, "eth_getProof", json!([address, [], at]));
-            assert!(text.contains("without proofs"), "{text}");
+            for (method, parameters) in
+                [("eth_getProof", json!([address, [], at])), ("eth_getAccount", json!([address, at]))]
+            {
+                let (code, text) = failure(&fork, method, parameters);
+                assert!(code == -32000 && text.contains("read without them (`fork-trust`)"), "{method}: {code} {text}");
+            }
+            let input = json!({"Address": address, "BlockNumber": number(&json!(at)).to_string(), "StorageKeys": []});
+            let response = fork.post("/getProof/", input.to_string());
+            assert_eq!(problem(&response), (404, "no-state-root"), "{}", response.text);
         }
     }
     assert_eq!(
