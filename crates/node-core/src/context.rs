@@ -5,6 +5,7 @@ use crate::block::BlockRef;
 use crate::remote::RemoteReads;
 use crate::waiting;
 use parking_lot::{Mutex, MutexGuard};
+use std::cell::RefCell;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -62,6 +63,20 @@ impl fmt::Debug for Shared {
     }
 }
 
+thread_local! {
+    /// The context of the request that the work on this thread belongs to.
+    static CURRENT: RefCell<Option<Context>> = const { RefCell::new(None) };
+}
+
+/// Restores the context of the thread, even if the work panics.
+struct Restore(Option<Context>);
+
+impl Drop for Restore {
+    fn drop(&mut self) {
+        CURRENT.set(self.0.take());
+    }
+}
+
 /// Identifies a client among those that share the limits of a node, such as an IP address as a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ClientId(pub u128);
@@ -84,6 +99,28 @@ impl Context {
     pub fn holding_view() -> Self {
         let shared = Shared { held: Some(Mutex::default()), ..Shared::default() };
         Self { deadline: None, gas_budget: u64::MAX, client: None, shared: Arc::new(shared) }
+    }
+
+    /// Runs `work` of this request on this thread. Work that is not given a context, such as a read from a backend that takes
+    /// long, ends with the [current](Self::current) one.
+    ///
+    /// # Examples
+    /// ```
+    /// use node_core::context::Context;
+    /// use std::time::Duration;
+    ///
+    /// let context = Context::unbounded().with_timeout(Duration::from_secs(5));
+    /// assert_eq!(context.run(|| Context::current().timeout()), Some(Duration::from_secs(5)));
+    /// assert_eq!(Context::current().timeout(), None);
+    /// ```
+    pub fn run<T>(&self, work: impl FnOnce() -> T) -> T {
+        let _restore = Restore(CURRENT.replace(Some(self.clone())));
+        work()
+    }
+
+    /// Returns the context of the request that the work on this thread belongs to, or an unbounded one if it belongs to none.
+    pub fn current() -> Self {
+        CURRENT.with_borrow(Clone::clone).unwrap_or_else(Self::unbounded)
     }
 
     /// Sets the deadline to `timeout` from now, unless an earlier deadline is set.
@@ -267,6 +304,7 @@ mod tests {
     use crate::backend::StateBackend;
     use crate::state::StateChanges;
     use crate::test_chain;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
 
     #[test]
     fn clones_share_the_cancellation() {
@@ -305,6 +343,21 @@ mod tests {
         });
         drop(held);
         assert_eq!(Context::unbounded().lock(&mutex).map(|guard| *guard), Ok(7));
+    }
+
+    #[test]
+    fn the_context_of_a_thread_is_that_of_its_innermost_work() {
+        let timeouts = [9, 5].map(Duration::from_secs);
+        let [outer, inner] = timeouts.map(|timeout| Context::unbounded().with_timeout(timeout));
+        outer.run(|| {
+            let panicked = catch_unwind(AssertUnwindSafe(|| inner.run(|| panic!("a defect"))));
+            assert!(panicked.is_err());
+            assert_eq!(Context::current().timeout(), Some(timeouts[0]));
+            assert_eq!(inner.run(|| Context::current().timeout()), Some(timeouts[1]));
+            outer.cancel();
+            assert_eq!(Context::current().check(), Err(Interrupted::Cancelled));
+        });
+        assert_eq!(Context::current().check(), Ok(()));
     }
 
     #[test]

@@ -50,7 +50,8 @@ pub trait BaseState: Send + Sync + Debug {
     }
 
     /// Fetches the trie node with this hash, which is at `position` in the account trie, or in the storage trie of
-    /// `account`. Returns its RLP. No key below the position is known, so this may take long, or be impossible.
+    /// `account`. Returns its RLP. No key below the position is known, so this may take long, or be impossible. It ends with
+    /// the [current](crate::context::Context::current) request, with [`BackendError::Interrupted`].
     fn resolve(&self, account: Option<Address>, position: &NibblePath, hash: H256) -> Result<Bytes, BackendError>;
 }
 

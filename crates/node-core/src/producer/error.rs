@@ -123,10 +123,10 @@ fn because_of_states(earliest: Option<BlockNumber>) -> String {
 }
 
 impl ProducerError {
-    /// Returns whether something of the chain that this one continues could not be read.
+    /// Returns whether something of the chain that this one continues could not be read, or not in time.
     pub(crate) fn is_unreadable(&self) -> bool {
         let (Self::Backend(error) | Self::Execution(ExecutionError::Backend(error))) = self else { return false };
-        matches!(error, BackendError::Upstream(_) | BackendError::Unobtainable(_))
+        matches!(error, BackendError::Upstream(_) | BackendError::Unobtainable(_) | BackendError::Interrupted(_))
     }
 
     /// The highest timestamp that a block may have, in Unix seconds: the limit of JavaScript's dates.

@@ -206,7 +206,7 @@ impl Producer {
                 }
                 None => None,
             };
-            let sealed = self.seal(withdrawals.take().unwrap_or_default(), true, timestamp)?;
+            let sealed = context.run(|| self.seal(withdrawals.take().unwrap_or_default(), true, timestamp))?;
             if let Some(header) = sealed.as_ref().filter(|_| count == 1) {
                 log_sealed(header);
             }

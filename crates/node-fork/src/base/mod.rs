@@ -21,6 +21,7 @@ use node_types::trie::NibblePath;
 use node_types::{Address, Bytes, H256, KECCAK_EMPTY, U256, keccak256};
 use node_upstream::{HashedHeader, Upstream};
 use parking_lot::{Mutex, RwLock};
+use resolve::Unresolved;
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::ops::ControlFlow;
@@ -75,8 +76,8 @@ struct Source {
     owners: Mutex<HashMap<H256, Address>>,
     /// Hashes of codes that collected work has read and that are not known.
     wanted_codes: Mutex<HashSet<H256>>,
-    /// Nodes to which no key was found, with the reason. Nobody else searches for them that long.
-    unresolved: Mutex<HashMap<H256, &'static str>>,
+    /// Nodes to which no key was found. Nobody else searches for them that long.
+    unresolved: Mutex<HashMap<H256, Unresolved>>,
 }
 
 impl Base {

@@ -7,6 +7,7 @@ use super::{Base, search};
 use crate::contents::Kind;
 use crate::error::{ForkError, MissingNode, Needed, storage};
 use node_core::backend::{BackendError, BaseRead};
+use node_core::context::Context;
 use node_core::waiting;
 use node_types::trie::NibblePath;
 use node_types::wire::{Data, HashData};
@@ -15,13 +16,22 @@ use node_upstream::Upstream;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Number of nibbles from which on the upstream is asked for a key first.
 const FAST_NIBBLES: usize = 5;
 
 /// Maximum number of nodes for which it is remembered that no key was found.
 const MAX_UNRESOLVED: usize = 4_096;
+
+/// A node to which no key was found so far.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Unresolved {
+    /// There is no further search, for this reason.
+    NoKey(&'static str),
+    /// Requests that ended have searched for this time. The next one goes on with the key with this number.
+    Searched { time: Duration, next: u64 },
+}
 
 impl Base {
     pub(super) fn resolve_node(
@@ -40,18 +50,15 @@ impl Base {
         if self.upstream().is_none() {
             return Err(ForkError::Offline { needed: Needed::Node(missing()) }.into());
         }
-        if let Some(reason) = self.0.source.unresolved.lock().get(&hash) {
+        let known = self.0.source.unresolved.lock().get(&hash).copied();
+        if let Some(Unresolved::NoKey(reason)) = known {
             return Err(ForkError::NoKey { node: missing(), reason }.into());
         }
         if !waiting::is_allowed() {
             return Err(storage(waiting::refuse()));
         }
         let no_key = |reason| {
-            let mut unresolved = self.0.source.unresolved.lock();
-            if unresolved.len() >= MAX_UNRESOLVED {
-                unresolved.clear();
-            }
-            unresolved.insert(hash, reason);
+            self.keep_unresolved(hash, Unresolved::NoKey(reason));
             ForkError::NoKey { node: missing(), reason }
         };
         // A short search takes less time than a request.
@@ -59,7 +66,7 @@ impl Base {
         let read = match listed {
             Some(read) => read,
             None if position.len() <= search::MAX_NIBBLES => {
-                self.found_key(account, position).ok_or_else(|| no_key("the search took too long"))?
+                self.found_key(account, position, hash)?.ok_or_else(|| no_key("the search took too long"))?
             }
             None => return Err(no_key("it is too deep for a search, and the upstream does not list keys").into()),
         };
@@ -68,13 +75,48 @@ impl Base {
         self.contents().get(Kind::Node, hash).map_err(storage)?.ok_or_else(|| ForkError::NotThere(missing()).into())
     }
 
-    /// Finds a key below the position by trying.
-    fn found_key(&self, account: Option<Address>, position: &NibblePath) -> Option<BaseRead> {
-        let deadline = Instant::now() + self.options().search_timeout;
-        Some(match account {
-            None => BaseRead { address: search::find_key(position, deadline)?.into(), slots: Vec::new() },
-            Some(address) => BaseRead { address, slots: vec![H256(search::find_key(position, deadline)?)] },
-        })
+    /// Finds a key below the position of the node with this hash by trying. Returns `None` if all searches together took as
+    /// long as the options allow.
+    ///
+    /// # Errors
+    /// If the request ends before that. The next one goes on with the search.
+    fn found_key(
+        &self,
+        account: Option<Address>,
+        position: &NibblePath,
+        hash: H256,
+    ) -> Result<Option<BaseRead>, BackendError> {
+        let (searched, start) = match self.0.source.unresolved.lock().get(&hash) {
+            Some(Unresolved::Searched { time, next }) => (*time, *next),
+            _ => (Duration::ZERO, 0),
+        };
+        let (request, begun) = (Context::current(), Instant::now());
+        let context = request.clone().with_timeout(self.options().search_timeout.saturating_sub(searched));
+        let found = match account {
+            None => search::find_key(position, start, &context)
+                .map(|key: [u8; 20]| BaseRead { address: key.into(), slots: Vec::new() }),
+            Some(address) => {
+                search::find_key(position, start, &context).map(|key| BaseRead { address, slots: vec![H256(key)] })
+            }
+        };
+        let next = match found {
+            Ok(read) => return Ok(Some(read)),
+            Err(next) => next,
+        };
+        let time = searched + begun.elapsed();
+        if time < self.options().search_timeout {
+            self.keep_unresolved(hash, Unresolved::Searched { time, next });
+            request.check()?;
+        }
+        Ok(None)
+    }
+
+    fn keep_unresolved(&self, hash: H256, unresolved: Unresolved) {
+        let mut all = self.0.source.unresolved.lock();
+        if all.len() >= MAX_UNRESOLVED {
+            all.clear();
+        }
+        all.insert(hash, unresolved);
     }
 
     /// Asks the upstream for a key below the position with geth's methods. What they return need not be right, nor

@@ -4,6 +4,7 @@ use super::reading::{memory, world};
 use super::server::Server;
 use crate::{Base, ForkError, ForkOptions};
 use node_core::backend::{BackendError, BaseState, StateBackend};
+use node_core::context::{Context, Interrupted};
 use node_core::remote;
 use node_core::trie::DecodedNode;
 use node_types::consensus::EMPTY_ROOT;
@@ -111,4 +112,35 @@ fn deep_nodes_are_found_by_keys_that_the_upstream_lists() {
         base.set_upstream(server.upstream());
         assert_eq!(remote::reads_of(|| no_key(&base, short)).1.steps, 1);
     }
+}
+
+#[test]
+fn a_search_ends_with_the_request_that_needs_it() {
+    let world = world(3);
+    let server = Server::of(&world.chain, |_, _| {});
+    let base = Base::open(memory(), Some(server.upstream()), world.header(30), ForkOptions::default()).unwrap();
+    let over = Context::unbounded().with_timeout(Duration::ZERO);
+    let deep = NibblePath::from(H256::repeat_byte(0x11)).prefix(7);
+    for hash in [1, 2, 1].map(H256::repeat_byte) {
+        let error = over.run(|| base.resolve(None, &deep, hash)).unwrap_err();
+        assert!(matches!(error, BackendError::Interrupted(Interrupted::DeadlineExceeded)), "{error:?}");
+    }
+    let cancelled = Context::unbounded();
+    cancelled.cancel();
+    let error = cancelled.run(|| base.resolve(None, &deep, H256::repeat_byte(1))).unwrap_err();
+    assert!(matches!(error, BackendError::Interrupted(Interrupted::Cancelled)), "{error:?}");
+    // One after the other, requests come to the end of a search.
+    let near = deep.prefix(4);
+    let error = loop {
+        match over.run(|| base.resolve(None, &near, H256::repeat_byte(3))).unwrap_err() {
+            BackendError::Interrupted(_) => {}
+            error => break error,
+        }
+    };
+    assert!(matches!(error, BackendError::Upstream(_)), "its proof was fetched: {error:?}");
+    // All of them together have the time of one search.
+    let options = ForkOptions { search_timeout: Duration::from_nanos(1), ..ForkOptions::default() };
+    let base = Base::open(memory(), Some(server.upstream()), world.header(30), options).unwrap();
+    let error = over.run(|| base.resolve(None, &deep, H256::repeat_byte(1))).unwrap_err();
+    assert!(matches!(error, BackendError::Unobtainable(_)), "{error:?}");
 }

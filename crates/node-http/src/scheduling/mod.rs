@@ -132,7 +132,7 @@ pub(crate) async fn run<T: Send + 'static>(
         // If the deadline passes in the queue, the server is overloaded; the work itself is not too long.
         let result = match context.check() {
             Ok(()) => {
-                let (result, reads) = remote::reads_of(|| catch_panic(|| work(&context)));
+                let (result, reads) = remote::reads_of(|| catch_panic(|| context.run(|| work(&context))));
                 context.record_remote_reads(reads);
                 result
             }
