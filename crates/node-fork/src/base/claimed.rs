@@ -2,7 +2,7 @@
 
 use super::Base;
 use super::fetch::Unknown;
-use crate::contents::{Kind, name};
+use crate::contents::Kind;
 use crate::error::{Needed, storage};
 use node_core::backend::{AccountProof, BackendError, StorageProof};
 use node_types::consensus::{Account, EMPTY_ROOT};
@@ -47,36 +47,33 @@ impl Base {
         let Claimed { accounts, values } = self.ask(addresses.len() + slots.len(), needed, |upstream, context| {
             ClaimedState::new(upstream.clone(), self.block().clone()).accounts_and_slots(context, addresses, &slots)
         })?;
-        let (mut contents, mut claims) = (Vec::new(), HashMap::new());
+        let (mut contents, mut claimed_now) = (Vec::new(), HashMap::new());
         for (address, claimed) in addresses.iter().zip(accounts) {
             let account = account(&claimed);
             let encoded = account.map(|account| rlp::encode(&account).freeze().into()).unwrap_or_default();
             contents.push((Kind::ClaimedAccount, self.account_key(*address), encoded));
-            contents.extend(account.filter(|_| self.is_own()).map(|_| name(*address, None)));
             if !claimed.code.is_empty() {
                 contents.push((Kind::Code, keccak256(&claimed.code), claimed.code));
             }
             self.keep_account(*address, account);
-            claims.insert(*address, account);
+            claimed_now.insert(*address, account);
         }
         let mut left = values.iter();
-        let claims = unknown.reads.iter().map(|AccountRead { address, slots }| AccountProof {
-            account: claims.get(address).copied().flatten(),
-            proof: Vec::new(),
-            storage: slots
-                .iter()
-                .zip(left.by_ref())
-                .map(|(slot, value)| StorageProof { slot: *slot, value: *value, proof: Vec::new() })
-                .collect(),
-        });
-        let claims = claims.collect();
+        let claim = |AccountRead { address, slots }: &AccountRead| {
+            let account = match claimed_now.get(address) {
+                Some(account) => *account,
+                None => self.known_account(*address)?.flatten(),
+            };
+            let slots = slots.iter().zip(left.by_ref());
+            let storage = slots.map(|(slot, value)| StorageProof { slot: *slot, value: *value, proof: Vec::new() });
+            Ok(AccountProof { account, proof: Vec::new(), storage: storage.collect() })
+        };
+        let claims = unknown.reads.iter().map(claim).collect::<Result<Vec<_>, BackendError>>()?;
         for ((address, slot), value) in slots.into_iter().zip(values) {
             contents.push((Kind::ClaimedSlot, self.slot_key(address, slot), rlp::encode(&value).freeze().into()));
-            if self.is_own() && !value.is_zero() {
-                contents.push(name(address, Some(slot)));
-            }
             self.keep_slot(address, slot, value);
         }
+        contents.extend(self.names_of(&unknown.reads, &claims));
         self.contents().add(contents);
         Ok(claims)
     }

@@ -98,7 +98,7 @@ impl Base {
     }
 
     /// Returns the names of what was read and exists.
-    fn names_of(&self, reads: &[AccountRead], proofs: &[AccountProof]) -> Vec<(Kind, H256, Bytes)> {
+    pub(super) fn names_of(&self, reads: &[AccountRead], proofs: &[AccountProof]) -> Vec<(Kind, H256, Bytes)> {
         let mut names = Vec::new();
         for (read, proof) in reads.iter().zip(proofs).filter(|(_, proof)| self.is_own() && proof.account.is_some()) {
             names.push(name(read.address, None));
