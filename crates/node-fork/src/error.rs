@@ -17,6 +17,9 @@ pub enum ForkError {
     /// It was not fetched before, and the fork has no upstream.
     #[error("{needed} is needed, and the fork is offline")]
     Offline { needed: Needed },
+    /// It was not fetched before, and the endpoints do not have the state any longer that the fork begins with.
+    #[error("{needed} is needed, and this state is not available any longer ({reason})")]
+    Gone { needed: Needed, reason: String },
     /// The upstream does not have it, although it exists.
     #[error("the upstream does not have {0}")]
     Missing(Needed),
@@ -117,11 +120,12 @@ impl From<ForkError> for BackendError {
     fn from(error: ForkError) -> Self {
         match error {
             ForkError::Upstream(UpstreamError::Interrupted(interrupted)) => Self::Interrupted(interrupted),
-            // Neither would change if the read was repeated. What the endpoints refuse, they may return later: behind one
-            // URL may be servers of which some are behind.
-            error @ (ForkError::Offline { .. } | ForkError::NoKey { .. } | ForkError::Unproven) => {
-                Self::Unobtainable(Box::new(error))
-            }
+            // None would change if the read was repeated. What the endpoints refuse in other words, they may return later:
+            // behind one URL may be servers of which some are behind.
+            error @ (ForkError::Offline { .. }
+            | ForkError::Gone { .. }
+            | ForkError::NoKey { .. }
+            | ForkError::Unproven) => Self::Unobtainable(Box::new(error)),
             error => Self::Upstream(Box::new(error)),
         }
     }
@@ -134,6 +138,6 @@ pub(crate) fn storage(error: impl std::error::Error + Send + Sync + 'static) -> 
 
 /// Returns whether the endpoints refused a request, as those do that no longer have a state, or not a method.
 pub(crate) fn is_refusal(error: &BackendError) -> bool {
-    let BackendError::Upstream(error) = error else { return false };
-    matches!(error.downcast_ref(), Some(ForkError::Upstream(UpstreamError::Refused { .. })))
+    let (BackendError::Upstream(error) | BackendError::Unobtainable(error)) = error else { return false };
+    matches!(error.downcast_ref(), Some(ForkError::Upstream(UpstreamError::Refused { .. }) | ForkError::Gone { .. }))
 }

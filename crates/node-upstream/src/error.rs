@@ -1,5 +1,6 @@
 //! Why something could not be read.
 
+use crate::message;
 use node_core::context::Interrupted;
 use node_types::consensus::DecodeError;
 use node_types::proof::InvalidProof;
@@ -37,6 +38,12 @@ pub enum UpstreamError {
 }
 
 impl UpstreamError {
+    /// Returns whether an endpoint says that it does not have the state of a block any longer. Another one at the same URL
+    /// may have it.
+    pub fn says_that_the_state_is_gone(&self) -> bool {
+        matches!(self, Self::Refused { code, message, .. } if message::says_that_the_state_is_gone(*code, message))
+    }
+
     /// Returns this error, or a later one if this one only says that an endpoint does not have something.
     pub(crate) fn or(self, later: Self) -> Self {
         if matches!(self, Self::NotFound { .. }) { later } else { self }

@@ -46,6 +46,7 @@ mod endpoint;
 mod error;
 mod flight;
 mod format;
+mod gone;
 mod message;
 mod options;
 mod pace;

@@ -33,8 +33,10 @@ pub(crate) enum Meaning {
     TooFast(Option<Duration>),
     /// Too much was requested at once.
     TooLarge,
-    /// The endpoint does not have the block, or not with its state, or it is not canonical.
+    /// The endpoint does not have the block, or it is not canonical.
     NotKnown,
+    /// The endpoint does not have the state of the block any longer, or no proofs of it.
+    StateGone,
     /// The call itself failed, as it would at any other endpoint.
     Failed,
     /// The endpoint does not accept the request.
@@ -55,6 +57,11 @@ impl Fault {
         };
         Self { code: status.into(), message: format!("HTTP status {status}{hint}"), meaning: Meaning::Refused }
     }
+}
+
+/// Returns whether an error says that the endpoint does not have the state of a block any longer.
+pub(crate) fn says_that_the_state_is_gone(code: i64, message: &str) -> bool {
+    meaning(code, &message.to_ascii_lowercase(), None) == Meaning::StateGone
 }
 
 /// Returns what an error means. `text` is its message in lower case.
@@ -78,8 +85,17 @@ fn meaning(code: i64, text: &str, data: Option<&RawValue>) -> Meaning {
     if matches!(code, 429 | -32005) || contains(&fast) || (code == -32012 && contains(&["credits"])) {
         return Meaning::TooFast(data.and_then(stated_wait));
     }
-    let missing = ["not found", "unknown block", "not canonical", "not currently canonical", "missing trie node"];
-    if contains(&missing) || contains(&["is not available", "pruned"]) {
+    let missing = ["not found", "unknown block", "not canonical", "not currently canonical"];
+    if contains(&missing) {
+        return Meaning::NotKnown;
+    }
+    // Of geth, reth and Erigon; of providers that have older states for others.
+    let gone = ["missing trie node", "maximum proof window", "has been pruned", "due to pruning", "archive"];
+    let without_state = ["not available", "unavailable", "no state available", "pruned", "is not kept"];
+    if contains(&gone) || (text.contains("state") && contains(&without_state)) {
+        return Meaning::StateGone;
+    }
+    if contains(&["is not available", "pruned"]) {
         return Meaning::NotKnown;
     }
     Meaning::Refused
@@ -238,7 +254,21 @@ mod tests {
             (-32003, "response too large", Meaning::TooLarge),
             (-32602, "too many keys: at most 1024 (`max-storage-keys`)", Meaning::TooLarge),
             (-32000, "header not found", Meaning::NotKnown),
-            (-32000, "missing trie node 00ab (path ) state 0x00ab is not available", Meaning::NotKnown),
+            (-32000, "missing trie node 00ab (path ) state 0x00ab is not available", Meaning::StateGone),
+            (-32000, "historical state 00ab is not available", Meaning::StateGone),
+            (-32000, "required historical state unavailable (reexec=128)", Meaning::StateGone),
+            (-32603, "State at block #11052984 is pruned", Meaning::StateGone),
+            (-32602, "distance to target block exceeds maximum proof window", Meaning::StateGone),
+            (-32002, "No state available for block 0x3f9e", Meaning::StateGone),
+            (-32000, "old data not available due to pruning", Meaning::StateGone),
+            (-32701, "History has been pruned for this block", Meaning::StateGone),
+            (-32000, "World state unavailable", Meaning::StateGone),
+            (-32000, "the state as of block 3 is not kept; the earliest kept is that of block 9", Meaning::StateGone),
+            (-32602, "Archive requests require a personal token", Meaning::StateGone),
+            (-32000, "state histories haven't been fully indexed yet", Meaning::Refused),
+            (-32000, "the block is not available", Meaning::NotKnown),
+            (-32602, "BlockOutOfRangeError: block height is 9 but requested was 10", Meaning::Refused),
+            (429, "missing trie node", Meaning::TooFast(None)),
             (-32000, "hash 0xab is not currently canonical", Meaning::NotKnown),
             (3, "execution reverted: too many requests", Meaning::Failed),
             (-32601, "the method eth_getProof does not exist/is not available", Meaning::Refused),

@@ -45,6 +45,12 @@ impl ProvenState {
         &self.block
     }
 
+    /// Returns whether the endpoints have no proofs of this state any longer, as nodes have that keep only the newest states:
+    /// each says so of this one several times, and proves its newest one.
+    pub fn is_gone(&self, context: &Context) -> bool {
+        self.upstream.has_lost_state(context, &self.block, "eth_getProof", &proof_params(Address::zero(), &[]))
+    }
+
     /// Returns accounts and slots with the trie nodes that prove them, in the order of the request. The slots of an
     /// account are read in one request, unless they are many, and all accounts in as few messages as possible. Where no
     /// endpoint accepts batches, eth_getMultiProof is tried, which reth has.
@@ -319,6 +325,12 @@ impl ClaimedState {
         &self.block
     }
 
+    /// Returns whether the endpoints do not have this state any longer: each says so of this one several times, and has its
+    /// newest one.
+    pub fn is_gone(&self, context: &Context) -> bool {
+        self.upstream.has_lost_state(context, &self.block, "eth_getBalance", &format!("\"{}\"", Data(Address::zero())))
+    }
+
     /// Returns accounts and the values of slots in the order of the request, in as few messages as possible.
     ///
     /// # Errors
@@ -368,7 +380,7 @@ fn code_question(block: &HashedHeader, address: Address) -> Question {
 }
 
 /// Returns a question with the block after other parameters: by its hash (EIP-1898), or by its number.
-fn state_question(needed: Needed, method: &str, params: &str, block: &HashedHeader) -> Question {
+pub(crate) fn state_question(needed: Needed, method: &str, params: &str, block: &HashedHeader) -> Question {
     let mut question =
         Question::new(needed, method, format!("[{params},{{\"blockHash\":\"{}\"}}]", Data(block.hash())));
     question.call.by_number = Some(format!("[{params},\"{:#x}\"]", block.header().number));

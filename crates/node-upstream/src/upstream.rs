@@ -95,6 +95,11 @@ impl Upstream {
         self.dispatcher.lacks_multi_proofs.store(true, Ordering::Relaxed);
     }
 
+    /// Returns, for each endpoint, the others.
+    pub(crate) fn others(&self) -> impl Iterator<Item = Endpoints> + use<> {
+        (0..self.dispatcher.endpoints.len()).map(Endpoints::all_but)
+    }
+
     /// Returns the chain id. It is the word of an endpoint.
     ///
     /// # Errors

@@ -219,9 +219,11 @@ fn begun(upstream: &Upstream, source: &ForkSource, context: &Context) -> Result<
 
 /// Returns why the first accounts could not be read.
 fn without_proofs(error: BackendError) -> OpenForkError {
-    let BackendError::Upstream(source) = &error else { return error.into() };
+    let (BackendError::Upstream(source) | BackendError::Unobtainable(source)) = &error else { return error.into() };
     match source.downcast_ref() {
-        Some(ForkError::Upstream(UpstreamError::Refused { .. })) => OpenForkError::NoProofs(error),
+        Some(ForkError::Upstream(UpstreamError::Refused { .. }) | ForkError::Gone { .. }) => {
+            OpenForkError::NoProofs(error)
+        }
         _ => error.into(),
     }
 }

@@ -44,7 +44,8 @@ impl Base {
         let slots: Vec<_> =
             unknown.reads.iter().flat_map(|read| read.slots.iter().map(|slot| (read.address, *slot))).collect();
         let addresses = &unknown.codes_of;
-        let Claimed { accounts, values } = self.ask(addresses.len() + slots.len(), needed, |upstream, context| {
+        let count = addresses.len() + slots.len();
+        let Claimed { accounts, values } = self.ask_for_state(count, needed, |upstream, context| {
             ClaimedState::new(upstream.clone(), self.block().clone()).accounts_and_slots(context, addresses, &slots)
         })?;
         let (mut contents, mut claimed_now) = (Vec::new(), HashMap::new());

@@ -75,7 +75,7 @@ impl Base {
             return self.fetch_claims(&unknown, needed);
         }
         let state = |upstream: &Upstream| ProvenState::new(upstream.clone(), self.block().clone());
-        let (proofs, codes) = self.ask(reads.len() + codes_of.len(), needed, |upstream, context| {
+        let (proofs, codes) = self.ask_for_state(reads.len() + codes_of.len(), needed, |upstream, context| {
             state(upstream).accounts_and_codes(context, reads, codes_of)
         })?;
         self.keep(reads, &proofs, codes);
@@ -89,7 +89,7 @@ impl Base {
     /// Fetches the code of an account that is known.
     pub(super) fn fetch_code(&self, address: Address, hash: H256) -> Result<Bytes, BackendError> {
         let needed = || Needed::Code { address, block: self.block().header().number };
-        let codes = self.ask(1, needed, |upstream, context| {
+        let codes = self.ask_for_state(1, needed, |upstream, context| {
             ProvenState::new(upstream.clone(), self.block().clone()).codes(context, &[(address, hash)])
         })?;
         let code = codes.into_iter().next().unwrap_or_default();

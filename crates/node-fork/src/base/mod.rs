@@ -4,6 +4,7 @@ mod access;
 mod claimed;
 mod decoded;
 mod fetch;
+mod gone;
 mod resolve;
 mod search;
 
@@ -11,6 +12,7 @@ use crate::contents::{Contents, Kind};
 use crate::error::{ForkError, storage};
 use crate::options::ForkOptions;
 use decoded::Decoded;
+use gone::Gone;
 use node_core::backend::{BackendError, BaseRead, BaseState};
 use node_core::collecting::record;
 use node_core::executor::Call;
@@ -68,7 +70,7 @@ struct Inner {
 struct Source {
     contents: Arc<Contents>,
     /// `None` if the fork is offline.
-    upstream: RwLock<Option<Upstream>>,
+    connection: RwLock<Option<Connection>>,
     options: ForkOptions,
     /// How often in a row the upstream did not say what a call reads.
     unlisted: AtomicU32,
@@ -78,6 +80,19 @@ struct Source {
     wanted_codes: Mutex<HashSet<H256>>,
     /// Nodes to which no key was found. Nobody else searches for them that long.
     unresolved: Mutex<HashMap<H256, Unresolved>>,
+}
+
+/// An upstream, and whether it has the state that the fork begins with.
+#[derive(Clone, Debug)]
+struct Connection {
+    upstream: Upstream,
+    gone: Arc<Gone>,
+}
+
+impl Connection {
+    fn new(upstream: Upstream) -> Self {
+        Self { upstream, gone: Arc::default() }
+    }
 }
 
 impl Base {
@@ -99,10 +114,9 @@ impl Base {
     /// Creates the state as of `block` over contents that are already open, which other forks may use as well.
     pub fn new(contents: Arc<Contents>, upstream: Option<Upstream>, block: HashedHeader, options: ForkOptions) -> Self {
         let decoded = Some(Decoded::new(options.state_bytes));
-        let upstream = RwLock::new(upstream);
         let source = Arc::new(Source {
             contents,
-            upstream,
+            connection: RwLock::new(upstream.map(Connection::new)),
             options,
             unlisted: AtomicU32::default(),
             owners: Mutex::default(),
@@ -130,12 +144,16 @@ impl Base {
 
     /// Returns the upstream, or `None` if the fork is offline.
     pub fn upstream(&self) -> Option<Upstream> {
-        self.0.source.upstream.read().clone()
+        self.connection().map(|connection| connection.upstream)
+    }
+
+    fn connection(&self) -> Option<Connection> {
+        self.0.source.connection.read().clone()
     }
 
     /// Fetches from `upstream` from now on, also as of other blocks.
     pub fn set_upstream(&self, upstream: Upstream) {
-        *self.0.source.upstream.write() = Some(upstream);
+        *self.0.source.connection.write() = Some(Connection::new(upstream));
         // This one may list keys, and what calls read.
         self.0.source.unresolved.lock().clear();
         self.0.source.unlisted.store(0, Ordering::Relaxed);

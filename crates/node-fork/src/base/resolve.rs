@@ -57,6 +57,7 @@ impl Base {
         if !waiting::is_allowed() {
             return Err(storage(waiting::refuse()));
         }
+        self.expect_state(|| Needed::Node(missing()))?;
         let no_key = |reason| {
             self.keep_unresolved(hash, Unresolved::NoKey(reason));
             ForkError::NoKey { node: missing(), reason }

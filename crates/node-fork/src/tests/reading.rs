@@ -1,6 +1,6 @@
 //! Reads of accounts, slots and code.
 
-use super::server::{Server, upstream};
+use super::server::{self, Server, upstream};
 use crate::state::ReadOnlyState;
 use crate::{Base, ForkError, ForkOptions, Needed};
 use node_core::backend::suite::Random;
@@ -14,6 +14,7 @@ use node_upstream::{HashedHeader, Upstream, UpstreamError};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A generated chain, and the accounts and slots that occur in it, with some that do not.
 pub(super) struct World {
@@ -286,6 +287,61 @@ fn states_that_the_upstream_no_longer_has_are_clear_errors() {
     assert!(matches!(error, ForkError::Upstream(UpstreamError::Refused { .. })));
     assert!(error.to_string().contains("account 0x0101010101010101010101010101010101010101 as of block 0x"), "{error}");
     assert!(error.to_string().contains("missing trie node"), "{error}");
+}
+
+#[test]
+fn a_state_that_no_endpoint_has_any_longer_is_unobtainable_until_another_is_asked() {
+    let world = world(10);
+    let refusals = ["missing trie node 00ab (path )", "header not found", "state at block #20 is pruned"];
+    for trusts in [false, true] {
+        // How the endpoint responds: as usual, or with one of the refusals, of which the second is passing.
+        let (chain, response) = (Arc::clone(&world.chain), Arc::new(AtomicUsize::new(3)));
+        let responses = Arc::clone(&response);
+        let server = Server::start(move |request| {
+            let is_newest = request["params"].as_array().unwrap().contains(&json!("latest"));
+            match (refusals.get(responses.load(Ordering::SeqCst)), request["method"].as_str().unwrap()) {
+                (Some(_), _) if is_newest => Ok(json!("0x0")),
+                (Some(message), _) => Err(json!({"code": -32000, "message": message})),
+                (None, "eth_getBalance" | "eth_getTransactionCount" | "eth_getStorageAt") => Ok(json!("0x9")),
+                (None, method) => server::state(&*chain.view().unwrap(), method, &request["params"]),
+            }
+        });
+        let options = ForkOptions { trusts, ..ForkOptions::default() };
+        let base = Base::open(memory(), Some(server.upstream()), world.header(20), options).unwrap();
+        let known = world.reads[0].address;
+        let account = base.account(known).unwrap();
+        let unknown = Address::repeat_byte(0x77);
+        response.store(1, Ordering::SeqCst);
+        let passing = base.account(unknown).unwrap_err();
+        assert!(matches!(passing, BackendError::Upstream(_)), "{passing:?}");
+        let is_gone = |result: Result<_, BackendError>| match result {
+            Err(BackendError::Unobtainable(error)) => error.to_string(),
+            result => panic!("{result:?}"),
+        };
+        for refusal in [0, 2] {
+            response.store(refusal, Ordering::SeqCst);
+            let count = server.messages().len();
+            let text = is_gone(base.account(unknown));
+            let (needed, reason) = (format!("account {unknown:#x} as of block 20 is needed"), refusals[refusal]);
+            assert!(text.contains(&needed) && text.contains(reason), "{text}");
+            assert_eq!(server.messages().len(), count + 4, "the read, and three questions about the state");
+            // For a while, nothing is asked.
+            let slot = is_gone(base.storage(unknown, H256::repeat_byte(1)).map(|_| None));
+            assert!(slot.contains("slot 0x0101"), "{slot}");
+            let position = node_types::trie::NibblePath::ROOT.child(3);
+            let node = base.resolve(None, &position, H256::repeat_byte(7)).unwrap_err();
+            assert!(matches!(node, BackendError::Unobtainable(_)), "{node:?}");
+            assert_eq!(server.messages().len(), count + 4);
+            assert_eq!(base.account(known).unwrap(), account);
+            // About the states of other blocks, this says nothing.
+            let other = base.at(world.header(19)).account(unknown).unwrap_err();
+            assert!(matches!(other, BackendError::Upstream(_)), "{other:?}");
+            response.store(3, Ordering::SeqCst);
+            is_gone(base.account(unknown));
+            base.set_upstream(server.upstream());
+        }
+        base.account(unknown).unwrap();
+    }
 }
 
 #[test]

@@ -63,7 +63,8 @@ pub(super) fn upstream(servers: &[&Server]) -> Upstream {
     Upstream::new(&urls, options).unwrap()
 }
 
-fn state(view: &dyn View, method: &str, params: &Value) -> Result<Value, Value> {
+/// The response of an endpoint with the states of a chain.
+pub(super) fn state(view: &dyn View, method: &str, params: &Value) -> Result<Value, Value> {
     let refused = |message: &str| json!({"code": -32601, "message": message});
     let address: Address = params[0].as_str().and_then(|text| text.parse().ok()).unwrap_or_default();
     let block = |id: &Value| {

@@ -1,5 +1,6 @@
 //! Tests against scripted endpoints.
 
+mod gone;
 mod proving;
 mod sending;
 mod server;

@@ -7,6 +7,7 @@ mod exact;
 mod history;
 mod offline;
 mod options;
+mod pruned;
 mod trust;
 
 use crate::model::Random;
