@@ -13,9 +13,6 @@ use node_types::{Address, BlockNumber, H256};
 use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::Arc;
 
-/// Number of blocks of a fee history that are read together.
-const BLOCKS: usize = 64;
-
 /// A view of a fork. What the fork's own chain does not have is read from its [`History`].
 pub(crate) struct ForkView {
     pub(crate) inner: Arc<dyn View>,
@@ -47,6 +44,23 @@ impl ForkView {
                 None => of_history(&self.history, hash),
             },
         }
+    }
+
+    /// Reads something of several blocks from before the fork, which are fetched together.
+    fn each_before<T>(
+        &self,
+        mut numbers: &[BlockNumber],
+        read: impl Fn(BlockNumber) -> Result<T, BackendError>,
+    ) -> Result<Vec<T>, BackendError> {
+        let mut all = Vec::new();
+        while !numbers.is_empty() {
+            let (some, later) = numbers.split_at(self.history.prefetch(numbers)?);
+            for number in some {
+                all.push(read(*number)?);
+            }
+            numbers = later;
+        }
+        Ok(all)
     }
 
     fn fee_row_before(&self, number: BlockNumber) -> Result<FeeRow, BackendError> {
@@ -120,9 +134,9 @@ impl View for ForkView {
     fn logs(&self, numbers: &[BlockNumber]) -> Result<Vec<BlockLogs>, BackendError> {
         let (before, own) = numbers.split_at(numbers.partition_point(|number| self.is_before(*number)));
         let own = self.inner.logs(own)?;
-        self.history.prefetch(before)?;
-        let before = before.iter().map(|number| self.history.logs(*number));
-        before.chain(own.into_iter().map(Ok)).collect()
+        let mut logs = self.each_before(before, |number| self.history.logs(number))?;
+        logs.extend(own);
+        Ok(logs)
     }
 
     fn side_block(&self, hash: H256) -> Result<Option<ExecutedBlock>, BackendError> {
@@ -167,13 +181,7 @@ impl View for ForkView {
         }
         self.check(*range.end())?;
         let numbers: Vec<_> = (*range.start()..=(*range.end()).min(self.history.end() - 1)).collect();
-        let mut rows = Vec::new();
-        for some in numbers.chunks(BLOCKS) {
-            self.history.prefetch(some)?;
-            for number in some {
-                rows.push(self.fee_row_before(*number)?);
-            }
-        }
+        let mut rows = self.each_before(&numbers, |number| self.fee_row_before(number))?;
         if !self.is_before(*range.end()) {
             rows.extend(self.inner.fee_rows(self.history.end()..=*range.end())?);
         }

@@ -38,6 +38,12 @@ impl HashedHeader {
         &self.header
     }
 
+    /// Returns an estimate of the length of the block, and of that of its receipts, as JSON in bytes: those of public networks
+    /// take about as much.
+    pub fn estimated_length(&self) -> usize {
+        usize::try_from(self.header.gas_used / 32).unwrap_or(usize::MAX).saturating_add(1_024)
+    }
+
     /// Returns whether the block consists of its header: it has no transactions, ommers or withdrawals.
     pub fn is_whole_block(&self) -> bool {
         let Header { transactions_root, ommers_hash, withdrawals_root, .. } = self.header;
@@ -94,9 +100,8 @@ impl Upstream {
         let end = number.saturating_sub(count);
         while number > end {
             let numbers: Vec<u64> = (end.max(number.saturating_sub(HEADERS))..number).rev().collect();
-            let questions = numbers.iter().map(|number| header_question((*number).into())).collect();
-            let headers = self.ask(context, questions, |index, result| check_header(result, numbers[index].into()));
-            for header in headers {
+            let blocks: Vec<BlockId> = numbers.iter().map(|number| (*number).into()).collect();
+            for header in self.headers(context, &blocks) {
                 let parent_hash = ancestors.last().unwrap_or(block).header.parent_hash;
                 let header = match header {
                     Ok(header) if header.hash == parent_hash => header,
@@ -123,12 +128,11 @@ impl Upstream {
         }
         if ommers_hash == EMPTY_OMMERS_HASH {
             let read = |result: &_| check_block(result, &header.header).map(|(block, _)| block);
-            return self.ask_one(context, block_question(header.hash), |result| read(result));
+            return self.ask_one(context, block_question(header), |result| read(result));
         }
         self.one_by_one(|avoid| {
             let read = |result: &_| check_block(result, &header.header);
-            let (mut block, uncles) =
-                self.ask_one_of(avoid, context, block_question(header.hash), |result| read(result))?;
+            let (mut block, uncles) = self.ask_one_of(avoid, context, block_question(header), |result| read(result))?;
             block.ommers = self.ommers(avoid, context, header, uncles)?;
             Ok(block)
         })
@@ -171,22 +175,13 @@ impl Upstream {
         if root == EMPTY_ROOT {
             return Ok(Vec::new());
         }
-        let needed = Needed::Receipts(block.hash);
-        let mut question = Question::new(needed.clone(), "eth_getBlockReceipts", format!("[\"{}\"]", Data(block.hash)));
-        question.call.by_number = Some(format!("[\"{:#x}\"]", block.header.number));
-        let whole = self.ask_one(context, question, |result| {
-            let receipts = read::<Vec<ReceiptJson>>(result)?;
-            check_receipts(receipts.into_iter().map(ReceiptJson::read).collect::<Result<_, _>>()?, root)
-        });
+        let whole = self.ask_one(context, receipts_question(block), |result| read_receipts(result, root));
         if !matches!(whole, Err(UpstreamError::Refused { .. })) {
             return whole;
         }
+        let needed = Needed::Receipts(block.hash);
         self.one_by_one(|avoid| {
-            let question = |transaction: &Transaction| {
-                let params = format!("[\"{}\"]", Data(transaction.hash()));
-                Question::new(needed.clone(), "eth_getTransactionReceipt", params)
-            };
-            let questions = transactions.iter().map(question).collect();
+            let questions = transactions.iter().map(|transaction| receipt_question(block, transaction)).collect();
             let read = self.ask_of(avoid, context, questions, |_, result| read::<ReceiptJson>(result)?.read());
             let receipts = read.into_iter().collect::<Result<Vec<_>, _>>()?;
             check_receipts(receipts, root).map_err(|wrong| self.rejected_of(avoid, needed.clone(), wrong))
@@ -194,7 +189,7 @@ impl Upstream {
     }
 }
 
-fn header_question(block: BlockId) -> Question {
+pub(crate) fn header_question(block: BlockId) -> Question {
     let (method, id) = match block {
         BlockId::Hash(hash) => ("eth_getBlockByHash", Data(hash).to_string()),
         BlockId::Number(BlockNumberOrTag::Number(number)) => ("eth_getBlockByNumber", format!("{number:#x}")),
@@ -203,11 +198,27 @@ fn header_question(block: BlockId) -> Question {
     Question::new(Needed::Header(block), method, format!("[\"{id}\",false]"))
 }
 
-fn block_question(hash: H256) -> Question {
-    Question::new(Needed::Body(hash), "eth_getBlockByHash", format!("[\"{}\",true]", Data(hash)))
+pub(crate) fn block_question(block: &HashedHeader) -> Question {
+    let params = format!("[\"{}\",true]", Data(block.hash));
+    let mut question = Question::new(Needed::Body(block.hash), "eth_getBlockByHash", params);
+    question.call.response = block.estimated_length();
+    question
 }
 
-fn check_header(result: &RawValue, block: BlockId) -> Result<HashedHeader, Rejection> {
+pub(crate) fn receipts_question(block: &HashedHeader) -> Question {
+    let params = format!("[\"{}\"]", Data(block.hash));
+    let mut question = Question::new(Needed::Receipts(block.hash), "eth_getBlockReceipts", params);
+    question.call.by_number = Some(format!("[\"{:#x}\"]", block.header.number));
+    question.call.response = block.estimated_length();
+    question
+}
+
+pub(crate) fn receipt_question(block: &HashedHeader, transaction: &Transaction) -> Question {
+    let params = format!("[\"{}\"]", Data(transaction.hash()));
+    Question::new(Needed::Receipts(block.hash), "eth_getTransactionReceipt", params)
+}
+
+pub(crate) fn check_header(result: &RawValue, block: BlockId) -> Result<HashedHeader, Rejection> {
     let header = HashedHeader::new(header(result)?);
     match block {
         BlockId::Hash(expected) if header.hash != expected => {
@@ -221,7 +232,7 @@ fn check_header(result: &RawValue, block: BlockId) -> Result<HashedHeader, Rejec
 }
 
 /// Returns the block without its ommers, and their number.
-fn check_block(result: &RawValue, header: &Header) -> Result<(Block, usize), Rejection> {
+pub(crate) fn check_block(result: &RawValue, header: &Header) -> Result<(Block, usize), Rejection> {
     let contents: BlockContents<'_> = read(result)?;
     let transactions = contents.transactions.iter().map(|json| transaction(json)).collect::<Result<Vec<_>, _>>()?;
     let encoded: Vec<_> = transactions.iter().map(Transaction::encode).collect();
@@ -240,7 +251,13 @@ fn check_block(result: &RawValue, header: &Header) -> Result<(Block, usize), Rej
     Ok((block, contents.uncles.len()))
 }
 
-fn check_receipts(receipts: Vec<Receipt>, expected: H256) -> Result<Vec<Receipt>, Rejection> {
+/// Reads the receipts of a block, which have the root `expected`.
+pub(crate) fn read_receipts(result: &RawValue, expected: H256) -> Result<Vec<Receipt>, Rejection> {
+    let receipts = read::<Vec<ReceiptJson>>(result)?;
+    check_receipts(receipts.into_iter().map(ReceiptJson::read).collect::<Result<_, _>>()?, expected)
+}
+
+pub(crate) fn check_receipts(receipts: Vec<Receipt>, expected: H256) -> Result<Vec<Receipt>, Rejection> {
     let encoded: Vec<_> = receipts.iter().map(Receipt::encode).collect();
     check_root("receipts", ordered_root(&encoded), expected)?;
     Ok(receipts)

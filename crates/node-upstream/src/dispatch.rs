@@ -91,19 +91,23 @@ impl Dispatcher {
         passengers
     }
 
-    /// Splits flights into batches of at most `count`, each of at most as many bytes as the options allow.
+    /// Splits flights into batches of at most `count`, each of at most as many bytes as the options allow, with responses that
+    /// are probably well below the limit.
     fn pieces(&self, flights: Vec<Arc<Flight>>, count: usize) -> Vec<Vec<Arc<Flight>>> {
         let mut pieces: Vec<Vec<Arc<Flight>>> = Vec::new();
-        let mut bytes = 0;
+        let (mut bytes, mut response) = (0, 0);
         for flight in flights {
             let length = flight.call.params.len() + flight.call.method.len() + 64;
+            let is_short = bytes + length <= self.options.batch_bytes
+                && response + flight.call.response <= self.options.response_bytes / 4;
             match pieces.last_mut() {
-                Some(piece) if piece.len() < count && bytes + length <= self.options.batch_bytes => {
+                Some(piece) if piece.len() < count && is_short => {
                     bytes += length;
+                    response += flight.call.response;
                     piece.push(flight);
                 }
                 _ => {
-                    bytes = length;
+                    (bytes, response) = (length, flight.call.response);
                     pieces.push(vec![flight]);
                 }
             }

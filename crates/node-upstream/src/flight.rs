@@ -18,6 +18,8 @@ pub(crate) struct Call {
     /// The same parameters with the number of the block instead of its hash, for endpoints that refuse hashes. `None`
     /// if the parameters have no hash of a block.
     pub(crate) by_number: Option<String>,
+    /// The estimated length of the response in bytes, if it may be long. What is requested together is limited by it.
+    pub(crate) response: usize,
 }
 
 /// A set of endpoints by their indices.

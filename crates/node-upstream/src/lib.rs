@@ -3,7 +3,7 @@
 //! An [`Upstream`] is a chain that one or more endpoints serve over HTTP or WebSocket. [`ProvenState`] reads the state as of a block
 //! whose hash is trusted: each account and slot comes with a Merkle proof (EIP-1186), and each code has the hash that its
 //! account commits to. [`Upstream::block`], [`Upstream::receipts`] and [`Upstream::ancestors`] read what a header commits
-//! to. What is wrong is asked of the other endpoints, and never returned; [`Wrong`] says what it was.
+//! to; [`Upstream::headers`] and [`Upstream::blocks_and_receipts`] read many of them together. What is wrong is asked of the other endpoints, and never returned; [`Wrong`] says what it was.
 //! [`ClaimedState`] is for endpoints without proofs, and [`Upstream::forward`] for what cannot be verified.
 //!
 //! Requests go to the endpoints in turn. One that fails is asked after the others for a time that doubles; when all have
@@ -47,6 +47,7 @@ mod error;
 mod flight;
 mod format;
 mod gone;
+mod many;
 mod message;
 mod options;
 mod pace;

@@ -46,7 +46,7 @@ pub(crate) struct Question {
 impl Question {
     /// Creates a question whose parameters do not depend on the hash of a block.
     pub(crate) fn new(needed: Needed, method: &str, params: String) -> Self {
-        Self { needed, call: Call { method: method.to_owned(), params, by_number: None } }
+        Self { needed, call: Call { method: method.to_owned(), params, by_number: None, response: 0 } }
     }
 }
 
@@ -272,7 +272,7 @@ impl Upstream {
     }
 }
 
-fn forwarded(method: &str, params: &RawValue) -> Question {
+pub(crate) fn forwarded(method: &str, params: &RawValue) -> Question {
     Question::new(Needed::Result { method: method.to_owned() }, method, params.get().to_owned())
 }
 

@@ -13,7 +13,7 @@ use node_core::block::{
 };
 use node_core::context::Context;
 use node_core::logs::{PageSize, scan};
-use node_core::node::Node;
+use node_core::node::{Node, TransactionRequest};
 use node_core::producer::Mining;
 use node_core::state::StateChanges;
 use node_core::{remote, waiting};
@@ -24,7 +24,7 @@ use node_http::HttpConfig;
 use node_store::files::faults::FaultyDisk;
 use node_store::files::{DiskFolder, Folder, MemoryFolder};
 use node_types::consensus::Receipt;
-use node_types::{Address, BlockNumber, H256, KECCAK_EMPTY, keccak256};
+use node_types::{Address, BlockNumber, Bytes, H256, KECCAK_EMPTY, U256, keccak256};
 use node_upstream::{HashedHeader, Upstream, UpstreamOptions};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -714,6 +714,85 @@ fn hashes_of_ancestors_are_proven_where_the_state_or_the_parents_show_them() {
         for number in hashes {
             assert_eq!(offline.canonical_hash(number).unwrap(), view.canonical_hash(number).unwrap(), "{number}");
         }
+    }
+}
+
+#[test]
+fn several_blocks_are_read_in_few_round_trips() {
+    const BLOCKS: u64 = 120;
+    // The first block whose hash nothing proves but the word of an endpoint, if there are such blocks; and whether the endpoint
+    // has all receipts of a block at once, and how often is waited for it: for the proof of hashes, or that there are none;
+    // for the headers; for the blocks and receipts; for receipts one by one; for total difficulties.
+    for (hardfork, from, has_receipts, steps) in [
+        ("prague", 30, true, 3),
+        ("prague", 30, false, 4),
+        ("cancun", 30, true, 3),
+        ("cancun", 280, true, 3),
+        ("london", 30, true, 4),
+    ] {
+        let genesis = DevGenesis { hardfork: hardfork.parse().unwrap(), ..DevGenesis::default() };
+        let chain = DevNode::builder().mining(Mining::Manual).dev_genesis(genesis).spawn().unwrap();
+        // LOG0 in init code.
+        let log = TransactionRequest {
+            from: chain.accounts()[0].address(),
+            input: Bytes::from([0x60, 0, 0x60, 0, 0xa0]),
+            gas: Some(100_000),
+            gas_price: Some(U256::exp10(10)),
+            ..Default::default()
+        };
+        for _ in 0..410 {
+            chain.send_transaction(&Context::unbounded(), log.clone()).unwrap();
+            chain.producer().unwrap().mine(1, None, Vec::new()).unwrap();
+        }
+        let server = serve(Arc::clone(chain.node()), HttpConfig::default());
+        let url = serve_messages(move |message| {
+            let one = |request: &Value| match request["method"] == "eth_getBlockReceipts" && !has_receipts {
+                true => {
+                    let error = json!({"code": -32601, "message": "the method does not exist"});
+                    json!({"jsonrpc": "2.0", "id": request["id"], "error": error})
+                }
+                false => server.post("/", request.to_string()).body,
+            };
+            match message {
+                Value::Array(all) => all.iter().map(one).collect(),
+                request => one(request),
+            }
+        });
+        let whole: Arc<dyn StateBackend> = chain.backend().clone();
+        let view = whole.view().unwrap();
+        let range = from..=from + BLOCKS - 1;
+        let numbers: Vec<_> = range.clone().collect();
+        let open = || fork(&whole, 410, &memory(), Some(upstream(&url)));
+        let case = format!("{hardfork} from {from}, has_receipts: {has_receipts}");
+        // Without the total difficulty, which this server does not return.
+        let rows = |view: &dyn View| -> Vec<_> {
+            let rows = view.fee_rows(range.clone()).unwrap().into_iter();
+            rows.map(|row| (row.header.hash, row.header.size, row.tips)).collect()
+        };
+        let online = open();
+        let (found, reads) = remote::reads_of(|| rows(&*online.view().unwrap()));
+        assert_eq!(found, rows(&*view), "{case}");
+        assert_eq!(reads.steps, steps, "{case}");
+        // The same parts show the logs.
+        let (found, reads) = remote::reads_of(|| online.view().unwrap().logs(&numbers).unwrap());
+        assert_eq!((found, reads.steps), (view.logs(&numbers).unwrap(), 0), "{case}");
+        // A search first asks which blocks have some.
+        let online = open().view().unwrap();
+        let filter = LogFilter::default();
+        let last = from + BLOCKS - 1;
+        let start = LogPosition { block: from, log_index: 0 };
+        let search = |view: &dyn View, limit| {
+            let search = LogSearch { filter: &filter, from: start, to: last, limit };
+            view.log_candidates(&Context::unbounded(), search).unwrap()
+        };
+        let (found, reads) = remote::reads_of(|| search(&*online, 1_000));
+        assert_eq!((found.len() as u64, reads.steps), (BLOCKS, steps + 1), "{case}");
+        assert_eq!(found, search(&*view, 1_000), "{case}");
+        // Of a search that ends early, only the blocks are read that it needs.
+        let few = open();
+        assert_eq!(search(&*few.view().unwrap(), 2).len(), 2);
+        let (_, reads) = remote::reads_of(|| few.view().unwrap().receipts((from + 5).into()).unwrap());
+        assert!(reads.steps > 0, "{case}");
     }
 }
 

@@ -9,6 +9,7 @@
 //! 4. the word of an endpoint. Such a block is right in itself, but nothing shows that it is an ancestor.
 
 use super::History;
+use super::prefetch::available;
 use crate::contents::Kind;
 use crate::error::{ForkError, Needed, is_refusal, storage};
 use node_core::backend::{BackendError, BaseRead, BaseState};
@@ -45,15 +46,30 @@ impl History {
         self.claimed_hash(number)
     }
 
-    /// Reads the hashes of several ancestors together, as far as the history contract has them.
+    /// Finds the hashes of several ancestors together.
     pub(super) fn prefetch_hashes(&self, numbers: &[BlockNumber]) -> Result<(), BackendError> {
+        let unknown = self.unknown_hashes(numbers)?;
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        self.read_contract(&unknown)?;
+        let (near, far): (Vec<_>, Vec<_>) =
+            self.unknown_hashes(&unknown)?.into_iter().partition(|number| self.end() - number <= PARENTS);
+        if let Some(lowest) = near.into_iter().min() {
+            // The others are on the way.
+            self.follow_parents(lowest)?;
+        }
+        self.prefetch_claimed(&far)
+    }
+
+    fn unknown_hashes(&self, numbers: &[BlockNumber]) -> Result<Vec<BlockNumber>, BackendError> {
         let mut unknown = Vec::new();
         for number in numbers {
             if self.known_hash(*number)?.is_none() {
                 unknown.push(*number);
             }
         }
-        if unknown.is_empty() || self.base.upstream().is_none() { Ok(()) } else { self.read_contract(&unknown) }
+        Ok(unknown)
     }
 
     /// Returns a hash that was proven, or follows from a block that is known.
@@ -181,12 +197,36 @@ impl History {
             || Needed::BlockNumber(number),
             |upstream, context| upstream.header(context, number.into()),
         )?;
+        Ok(self.keep_claimed(number, header))
+    }
+
+    /// Asks for the blocks with these numbers together.
+    fn prefetch_claimed(&self, numbers: &[BlockNumber]) -> Result<(), BackendError> {
+        let Some(first) = numbers.first().copied() else { return Ok(()) };
+        let headers = self.base.ask(
+            numbers.len(),
+            || Needed::BlockNumber(first),
+            |upstream, context| {
+                let blocks: Vec<_> = numbers.iter().map(|number| (*number).into()).collect();
+                available(upstream.headers(context, &blocks))
+            },
+        )?;
+        for (number, header) in numbers.iter().zip(headers) {
+            if let Ok(header) = header {
+                self.keep_claimed(*number, header);
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the block that has a number, as an endpoint says.
+    fn keep_claimed(&self, number: BlockNumber, header: HashedHeader) -> H256 {
         let hash = header.hash();
         self.keep_headers(&[header]);
         self.hashes.insert(number, hash);
         let claim = (Kind::ClaimedAncestor, self.key(number), Bytes::from(hash.0.to_vec()));
         self.base.contents().add(vec![claim]);
-        Ok(hash)
+        hash
     }
 
     /// Returns the key of the ancestor of the first block with a number.

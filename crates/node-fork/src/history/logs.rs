@@ -26,9 +26,6 @@ const MAX_SPAN: u64 = 100_000;
 /// Maximum number of searches with the same filter that are kept for a fork without an upstream.
 const MAX_CLAIMS: usize = 1_000;
 
-/// Number of blocks that are read together.
-const BLOCKS: usize = 32;
-
 /// A log in the response to a search. Everything else is read from the receipts.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -63,9 +60,9 @@ impl History {
             let mut blocks = &blocks[..];
             while !blocks.is_empty() && positions.len() < search.limit {
                 context.check()?;
-                let (some, later) = blocks.split_at(blocks.len().min(BLOCKS));
+                let wanted = first_with(&listed, blocks, search.limit - positions.len());
+                let (some, later) = blocks.split_at(self.prefetch(wanted)?);
                 blocks = later;
-                self.prefetch(some)?;
                 for block in some {
                     let logs = self.logs(*block)?;
                     let matching = (0..).zip(logs.iter()).filter(|(_, found)| search.filter.matches_ref(&found.log));
@@ -210,6 +207,18 @@ impl History {
     fn searches_key(&self, filter: &LogFilter) -> H256 {
         keccak256([&self.first.hash.0[..], params(filter, 1, 0).as_bytes()].concat())
     }
+}
+
+/// Returns the first of `blocks` that have `count` logs together, as was listed: as long as nothing is listed about a block, it
+/// is taken to have one.
+fn first_with<'a>(listed: &Listed, blocks: &'a [BlockNumber], count: usize) -> &'a [BlockNumber] {
+    let mut logs = 0usize;
+    let enough = blocks.iter().position(|block| {
+        let of_block = listed.get(block).copied().flatten().unwrap_or(1);
+        logs = logs.saturating_add(usize::try_from(of_block).unwrap_or(usize::MAX));
+        logs >= count
+    });
+    &blocks[..enough.map_or(blocks.len(), |index| index + 1)]
 }
 
 /// Returns what identifies a filter.

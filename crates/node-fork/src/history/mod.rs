@@ -4,6 +4,7 @@ mod absent;
 mod ancestors;
 mod encoding;
 mod logs;
+mod prefetch;
 mod searched;
 mod transactions;
 
@@ -29,11 +30,7 @@ use searched::Searched;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::thread;
-
-/// Maximum number of blocks that are fetched at the same time.
-const PARALLEL: usize = 8;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 /// The ancestors of the first block of a fork, which lie with the upstream.
 ///
@@ -135,9 +132,14 @@ impl History {
         let Some(header) = self.block_before(hash)? else { return Ok(None) };
         let size = self.sized_body(&header)?.size;
         let total_difficulty = self.total_difficulty(&header)?;
+        Ok(Some(self.keep_sealed(&header, total_difficulty, size)))
+    }
+
+    fn keep_sealed(&self, header: &HashedHeader, total_difficulty: U256, size: u64) -> Arc<SealedHeader> {
+        let hash = header.hash();
         let sealed = Arc::new(SealedHeader { hash, header: header.header().clone(), total_difficulty, size });
         self.headers.insert(hash, Arc::clone(&sealed));
-        Ok(Some(sealed))
+        sealed
     }
 
     /// Returns the body of a block, or `None` if there is no such block before the fork.
@@ -175,9 +177,7 @@ impl History {
                     || Needed::Receipts(hash),
                     |upstream, context| upstream.receipts(context, header, &transactions),
                 )?;
-                let bytes = Bytes::from(encoding::encode_receipts(&receipts));
-                self.base.contents().add(vec![(Kind::Receipts, hash, bytes.clone())]);
-                bytes
+                return Ok(self.keep_receipts(hash, receipts));
             }
         };
         let receipts = Arc::new(decode_receipts(&bytes).ok_or_else(|| storage(Undecodable))?);
@@ -185,35 +185,12 @@ impl History {
         Ok(receipts)
     }
 
-    /// Fetches the bodies and receipts of blocks at the same time, so that they are known when they are read.
-    pub(crate) fn prefetch(&self, numbers: &[BlockNumber]) -> Result<(), BackendError> {
-        self.prefetch_hashes(numbers)?;
-        let lacks = |number: &BlockNumber| {
-            let Some(hash) = self.hashes.get(number) else { return true };
-            self.receipts.peek(&hash).is_none() && !self.base.contents().has(Kind::Receipts, hash)
-        };
-        let missing: Vec<_> = numbers.iter().copied().filter(lacks).collect();
-        if missing.len() < 2 || self.base.upstream().is_none() || !node_core::waiting::is_allowed() {
-            return Ok(());
-        }
-        let next = AtomicUsize::new(0);
-        let work = || {
-            while let Some(number) = missing.get(next.fetch_add(1, Ordering::Relaxed)) {
-                // Whoever reads it gets the error.
-                let read = self.hash(*number).and_then(|hash| self.receipts(hash));
-                if read.is_err() {
-                    return;
-                }
-            }
-        };
-        thread::scope(|scope| {
-            for _ in 1..missing.len().min(PARALLEL) {
-                // Without a thread, this one does all of the work.
-                let _ = thread::Builder::new().name("history".to_owned()).spawn_scoped(scope, work);
-            }
-            work();
-        });
-        Ok(())
+    /// Keeps receipts that were fetched.
+    fn keep_receipts(&self, hash: H256, receipts: Vec<Receipt>) -> Arc<Vec<Receipt>> {
+        let (bytes, receipts) = (Bytes::from(encoding::encode_receipts(&receipts)), Arc::new(receipts));
+        self.receipts.insert(hash, Kept { value: Arc::clone(&receipts), size: bytes.len() as u64 });
+        self.base.contents().add(vec![(Kind::Receipts, hash, bytes)]);
+        receipts
     }
 
     /// Returns the statistics of the caches.
@@ -273,13 +250,19 @@ impl History {
             None => {
                 let block =
                     self.base.ask(1, || Needed::Block(hash), |upstream, context| upstream.block(context, header))?;
-                let size = block.encoded_len() as u64;
-                let body = self.recover(block)?;
-                let bytes = encoding::encode_block(header.header(), &body);
-                self.base.contents().add(vec![(Kind::Block, hash, bytes.into())]);
-                SizedBody { body, size }
+                return self.keep_block(hash, block);
             }
         };
+        let sized = Kept { value: Arc::new(body), size };
+        self.bodies.insert(hash, sized.clone());
+        Ok(sized)
+    }
+
+    /// Keeps a block that was fetched.
+    fn keep_block(&self, hash: H256, block: Block) -> Result<Kept<Body>, BackendError> {
+        let (header, size) = (block.header.clone(), block.encoded_len() as u64);
+        let body = self.recover(block)?;
+        self.base.contents().add(vec![(Kind::Block, hash, encoding::encode_block(&header, &body).into())]);
         let sized = Kept { value: Arc::new(body), size };
         self.bodies.insert(hash, sized.clone());
         Ok(sized)
@@ -307,10 +290,15 @@ impl History {
     /// Returns the total difficulty of an ancestor. After the merge it is that of the first block of the fork, before it
     /// is what an endpoint claims, or zero if none does.
     fn total_difficulty(&self, header: &HashedHeader) -> Result<U256, BackendError> {
-        if header.header().difficulty.is_zero() && self.first.header.difficulty.is_zero() {
+        if self.is_merged(header) {
             return Ok(self.first.total_difficulty);
         }
         self.claimed_difficulty(header.hash())
+    }
+
+    /// Returns whether the total difficulty of a block is that of the first block of the fork.
+    fn is_merged(&self, header: &HashedHeader) -> bool {
+        header.header().difficulty.is_zero() && self.first.header.difficulty.is_zero()
     }
 
     fn claimed_difficulty(&self, hash: H256) -> Result<U256, BackendError> {
@@ -319,23 +307,38 @@ impl History {
             let claimed = claimed.ok_or_else(|| self.missing(Needed::Block(hash)))?;
             return Ok(U256::from_big_endian(claimed.get(..32).unwrap_or_default()));
         }
+        // There is one result for each hash.
+        Ok(self.ask_difficulties(&[hash])?.into_iter().next().unwrap_or_default())
+    }
+
+    /// Asks for the total difficulties of blocks, and keeps them.
+    fn ask_difficulties(&self, hashes: &[H256]) -> Result<Vec<U256>, BackendError> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Claim {
             total_difficulty: Option<Quantity256>,
         }
 
-        let params = raw(format!("[\"{}\",false]", Data(hash)))?;
-        let claim = self.base.ask(
-            1,
-            || Needed::Block(hash),
-            |upstream, context| upstream.forward(context, "eth_getBlockByHash", &params),
+        let params = hashes.iter().map(|hash| raw(format!("[\"{}\",false]", Data(*hash))));
+        let params = params.collect::<Result<Vec<_>, _>>()?;
+        let claims = self.base.ask(
+            hashes.len(),
+            || Needed::Block(hashes.first().copied().unwrap_or_default()),
+            |upstream, context| {
+                let claims = upstream.forward_all(context, "eth_getBlockByHash", &params);
+                claims.into_iter().collect::<Result<Vec<_>, _>>()
+            },
         )?;
-        let claim: Option<Claim> = serde_json::from_str(claim.get()).ok();
-        let claimed = claim.and_then(|claim| claim.total_difficulty).map_or(U256::zero(), |claimed| *claimed);
-        let bytes = Bytes::from(claimed.to_big_endian().to_vec());
-        self.base.contents().add(vec![(Kind::ClaimedDifficulty, hash, bytes)]);
-        Ok(claimed)
+        let claimed = |claim: &Arc<RawValue>| {
+            let claim: Option<Claim> = serde_json::from_str(claim.get()).ok();
+            claim.and_then(|claim| claim.total_difficulty).map_or(U256::zero(), |claimed| *claimed)
+        };
+        let claims: Vec<U256> = claims.iter().map(claimed).collect();
+        let content = |(hash, claim): (&H256, &U256)| {
+            (Kind::ClaimedDifficulty, *hash, Bytes::from(claim.to_big_endian().to_vec()))
+        };
+        self.base.contents().add(hashes.iter().zip(&claims).map(content).collect());
+        Ok(claims)
     }
 }
 

@@ -460,6 +460,13 @@ fn receipts_are_read_one_by_one_if_need_be() {
         |servers: &[&Server]| upstream(servers, options()).receipts(&context(), &world.header, &world.transactions);
     assert_eq!(read(&servers.each_ref()).unwrap(), world.receipts);
     assert!(matches!(read(&[&servers[0]]), Err(UpstreamError::Wrong { .. })));
+    // Those of several blocks at once. Without transactions, there is nothing with this root.
+    let wanted = [(&world.header, world.transactions.clone()), (&world.header, Vec::new())];
+    for servers in [&[&servers[1]][..], &[&servers[0], &servers[1]]] {
+        let receipts = upstream(servers, options()).receipts_of_transactions(&context(), &wanted);
+        assert_eq!(receipts[0].as_ref().unwrap(), &world.receipts);
+        assert!(receipts[1].is_err());
+    }
 }
 
 #[test]
@@ -490,4 +497,54 @@ fn claimed_states_are_read_without_proofs() {
     assert_eq!(accounts.iter().map(|claimed| claimed.nonce).collect::<Vec<_>>(), [7, 7]);
     assert_eq!((accounts[1].balance, &*accounts[1].code), (7.into(), CODE));
     assert_eq!(values, [7.into(), 7.into()]);
+}
+
+#[test]
+fn what_has_long_responses_is_not_requested_in_one_message() {
+    let block = |number| {
+        let roots = [1, 2].map(H256::repeat_byte);
+        HashedHeader::new(Header {
+            number,
+            gas_used: 32 << 20,
+            transactions_root: roots[0],
+            receipts_root: roots[1],
+            ommers_hash: EMPTY_OMMERS_HASH,
+            ..Header::default()
+        })
+    };
+    let blocks = [1, 2, 3].map(block);
+    let server = Server::of(|_| Err(json!({"code": -32000, "message": "not found"})));
+    // The responses to a message may take a quarter of it, as those about three blocks do.
+    let options = UpstreamOptions { response_bytes: 16 << 20, ..options() };
+    let all: Vec<_> = blocks.iter().collect();
+    let (read, receipts) = upstream(&[&server], options).blocks_and_receipts(&context(), &all, &all);
+    assert!(read.iter().all(Result::is_err) && receipts.iter().all(Result::is_err));
+    assert_eq!((read.len(), receipts.len()), (3, 3));
+    let lengths: Vec<_> = server.messages().iter().map(|message| message.as_array().unwrap().len()).collect();
+    assert_eq!(lengths, [3, 3]);
+}
+
+#[test]
+fn blocks_and_receipts_are_read_together() {
+    let world = world();
+    for has_receipts in [true, false] {
+        let of_world = Arc::clone(&world);
+        let server = Server::of(move |request| match request["method"].as_str() {
+            Some("eth_getBlockReceipts") if !has_receipts => Err(json!({"code": -32601, "message": "no such method"})),
+            _ => of_world.respond(request),
+        });
+        let upstream = upstream(&[&server], options());
+        let headers = [&world.header, &world.header];
+        let (blocks, receipts) = upstream.blocks_and_receipts(&context(), &headers, &headers[..1]);
+        for block in blocks {
+            assert_eq!(block.unwrap().transactions, world.transactions);
+        }
+        // What is refused is asked for again by the number of the block.
+        assert_eq!(server.messages().len(), if has_receipts { 1 } else { 2 });
+        let [receipts]: [_; 1] = receipts.try_into().unwrap();
+        match receipts {
+            Ok(receipts) => assert!(has_receipts && receipts == world.receipts),
+            Err(error) => assert!(!has_receipts && matches!(error, UpstreamError::Refused { .. }), "{error:?}"),
+        }
+    }
 }
