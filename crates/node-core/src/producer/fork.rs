@@ -33,6 +33,8 @@ pub struct ForkUse {
     pub endpoints: Vec<EndpointUse>,
     /// How often a message was repeated because it had failed at all of them.
     pub retries: u64,
+    /// What a server says if none has the state any longer that the fork begins with. `None` if they may have it.
+    pub state_gone: Option<String>,
 }
 
 /// Controls the chain that a development chain continues.

@@ -52,9 +52,11 @@ impl ForkControl for Control {
     }
 
     fn usage(&self) -> ForkUse {
-        self.backend.base().upstream().map_or_else(ForkUse::default, |upstream| ForkUse {
+        let base = self.backend.base();
+        base.upstream().map_or_else(ForkUse::default, |upstream| ForkUse {
             endpoints: upstream.usage(),
             retries: upstream.retries(),
+            state_gone: base.state_gone(),
         })
     }
 

@@ -62,6 +62,11 @@ impl Base {
         Err(ForkError::Gone { needed: needed(), reason }.into())
     }
 
+    /// Returns what an endpoint says if none has the state any longer that the fork begins with, or `None` if they may have it.
+    pub fn state_gone(&self) -> Option<String> {
+        self.connection()?.gone.0.lock().as_ref().map(|(_, reason)| reason.clone())
+    }
+
     /// Returns an error if the endpoints said a short time ago that they do not have the state any longer that the fork begins
     /// with, and this is that state.
     pub(super) fn expect_state(&self, needed: impl Fn() -> Needed) -> Result<(), BackendError> {

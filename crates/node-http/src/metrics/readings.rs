@@ -83,7 +83,7 @@ fn read(service: &Service, gauges: &Gauges) {
     gauges.storage_next_merge.set(signed(health.next_merge_bytes));
     if let Some(fork) = service.node.fork() {
         gauges.fork_block.set(signed(fork.info().block.number));
-        let ForkUse { endpoints, retries } = fork.usage();
+        let ForkUse { endpoints, retries, state_gone: _ } = fork.usage();
         set(&gauges.upstream_retries, retries);
         // The servers may be others than at the last time.
         gauges.upstream_requests.clear();

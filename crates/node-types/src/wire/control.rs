@@ -99,6 +99,8 @@ wire_objects! {
         endpoints: Vec<ForkEndpoint>,
         /// How often a message was repeated because it had failed at all servers.
         retries: Quantity64,
+        /// What a server says if none has the state any longer that the fork begins with; null if they may have it.
+        state_gone: Option<String>,
         /// Whether the state of the other chain comes with proofs; otherwise it is the servers' word.
         verified: bool,
     }

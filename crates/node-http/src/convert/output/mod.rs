@@ -347,7 +347,7 @@ mod tests;
 /// Converts the chain that a fork continues.
 pub(crate) fn fork(fork: &dyn ForkControl) -> wire::ForkStatus {
     let ForkInfo { chain_id, block, is_verified, .. } = fork.info();
-    let ForkUse { endpoints, retries } = fork.usage();
+    let ForkUse { endpoints, retries, state_gone } = fork.usage();
     let endpoint = |EndpointUse { name, requests, failures, bytes, last_failure }| wire::ForkEndpoint {
         name,
         requests: Quantity(requests),
@@ -361,6 +361,7 @@ pub(crate) fn fork(fork: &dyn ForkControl) -> wire::ForkStatus {
         chain_id: Quantity(chain_id),
         endpoints: endpoints.into_iter().map(endpoint).collect(),
         retries: Quantity(retries),
+        state_gone,
         verified: is_verified,
     }
 }
