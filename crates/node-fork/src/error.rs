@@ -15,10 +15,10 @@ pub enum ForkError {
     #[error(transparent)]
     Upstream(UpstreamError),
     /// It was not fetched before, and the fork has no upstream.
-    #[error("{needed} is needed, and the fork is offline")]
+    #[error("the fork is offline; needed: {needed}")]
     Offline { needed: Needed },
     /// It was not fetched before, and the endpoints do not have the state any longer that the fork begins with.
-    #[error("{needed} is needed, and this state is not available any longer ({reason})")]
+    #[error("this state is not available any longer ({reason}); needed: {needed}")]
     Gone { needed: Needed, reason: String },
     /// The upstream does not have it, although it exists.
     #[error("the upstream does not have {0}")]
@@ -26,14 +26,14 @@ pub enum ForkError {
     /// An endpoint returned something else.
     #[error("the upstream returned something else for {needed}: {reason}")]
     Malformed { needed: Needed, reason: String },
-    /// It took too long.
-    #[error("{needed} is needed, and the upstream did not return it within {seconds} seconds")]
+    /// It took too long, whatever time the request has.
+    #[error("the upstream did not respond within {seconds} seconds; needed: {needed}")]
     TimedOut { needed: Needed, seconds: u64 },
     /// A proof of the key that was found does not contain the node, so the node is not at this position.
     #[error("{0} is not in the trie")]
     NotThere(MissingNode),
     /// A change of the trie needs a node to which no known key leads, and none was found.
-    #[error("{node} is needed, and no key leads to it: {reason}")]
+    #[error("no key leads to a trie node, because {reason}; needed: {node}")]
     NoKey { node: MissingNode, reason: &'static str },
     /// It needs trie nodes, and the fork reads states without proofs.
     #[error("the state that the fork begins with is read without proofs, so there are none of states on top of it")]

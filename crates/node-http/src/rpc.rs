@@ -178,7 +178,8 @@ pub(crate) async fn run(
     };
     if may_wait {
         // A writer that does not respond must not occupy the threads of other work.
-        return web::block(move || work(&context)).await.unwrap_or(Err(HttpError::Panicked));
+        let work = move || context.run(|| work(&context));
+        return web::block(work).await.unwrap_or(Err(HttpError::Panicked));
     }
     scheduling::run(&service.pools, cost, context, Box::new(work)).await
 }

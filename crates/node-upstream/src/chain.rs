@@ -105,7 +105,7 @@ impl Upstream {
                 let parent_hash = ancestors.last().unwrap_or(block).header.parent_hash;
                 let header = match header {
                     Ok(header) if header.hash == parent_hash => header,
-                    Err(error @ UpstreamError::Interrupted(_)) => return Err(error),
+                    Err(error) if error.is_end() => return Err(error),
                     // The block is on another branch than the one that the endpoint knows by numbers.
                     _ => self.header(context, parent_hash.into())?,
                 };

@@ -23,7 +23,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub(crate) struct Dispatcher {
     pub(crate) endpoints: Vec<Endpoint>,
     pub(crate) options: UpstreamOptions,
-    flights: Flights,
+    pub(crate) flights: Flights,
     /// The endpoint whose turn it is if all are ready.
     turn: AtomicUsize,
     /// Number of requests that may still be sent at once.

@@ -27,6 +27,7 @@ pub(crate) struct Endpoint {
     transport: Transport,
     /// Host and port, without what may be secret: user, password, path and query.
     name: String,
+    url: Uri,
     response_bytes: usize,
     /// Time limit of a request.
     timeout: Duration,
@@ -76,27 +77,13 @@ impl Endpoint {
     /// # Errors
     /// If the text is not such a URL.
     pub(crate) fn new(url: &str, options: &UpstreamOptions) -> Result<Self, InvalidUrl> {
-        let uri: Uri = url.parse().map_err(|_| InvalidUrl::Url)?;
-        let is_socket = match uri.scheme_str() {
-            Some("http") => false,
-            Some("https") if cfg!(feature = "tls") => false,
-            Some("ws") => true,
-            Some("wss") if cfg!(feature = "tls") => true,
-            Some("https" | "wss") => return Err(InvalidUrl::NoTls),
-            _ => return Err(InvalidUrl::Scheme),
-        };
-        let authority = uri.authority().ok_or(InvalidUrl::Url)?.as_str();
-        let name = authority.rsplit('@').next().unwrap_or_default().to_owned();
-        let has_user = authority.contains('@');
+        let Url { uri, name, is_socket } = Url::parse(url)?;
         let mut headers: HeaderMap =
             options.headers.iter().map(|header| (header.name.clone(), header.value.clone())).collect();
         let transport = if is_socket {
-            if has_user {
-                return Err(InvalidUrl::User);
-            }
             headers.insert("user-agent", HeaderValue::from_static(USER_AGENT));
             let UpstreamOptions { timeout, response_bytes, connections, .. } = *options;
-            Transport::WebSocket(Sockets::new(uri, headers, timeout, response_bytes, connections))
+            Transport::WebSocket(Sockets::new(uri.clone(), headers, timeout, response_bytes, connections))
         } else {
             let config = Agent::config_builder()
                 .http_status_as_error(false)
@@ -108,11 +95,12 @@ impl Endpoint {
                 .user_agent(USER_AGENT)
                 .build();
             headers.insert("content-type", HeaderValue::from_static("application/json"));
-            Transport::Http { url: uri, agent: config.new_agent(), headers }
+            Transport::Http { url: uri.clone(), agent: config.new_agent(), headers }
         };
         Ok(Self {
             transport,
             name,
+            url: uri,
             response_bytes: options.response_bytes,
             timeout: options.timeout,
             pace: Pace::new(options.compute_units_per_second, options.no_rate_limit),
@@ -130,6 +118,16 @@ impl Endpoint {
     /// Returns host and port.
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Returns scheme, host and port.
+    pub(crate) fn origin(&self) -> String {
+        format!("{}://{}", self.url.scheme_str().unwrap_or_default(), self.name)
+    }
+
+    /// Returns the whole URL, which may contain secrets.
+    pub(crate) fn url(&self) -> &Uri {
+        &self.url
     }
 
     /// Returns the maximum number of requests in a batch.
@@ -209,7 +207,14 @@ impl Endpoint {
                 self.failures.fetch_add(1, Ordering::Relaxed);
                 Some(reason.clone())
             }
-            Ok(_) | Err(Broken::TooLarge | Broken::Batch(_)) => None,
+            // It responds, and refuses everything.
+            Ok(replies) => match &replies[..] {
+                [Reply::Error(fault)] if (300..500).contains(&fault.code) => {
+                    Some(format!("{}: {}", self.name, fault.message))
+                }
+                _ => None,
+            },
+            Err(Broken::TooLarge | Broken::Batch(_)) => None,
         };
         *self.last_failure.lock() = failure;
         exchanged
@@ -307,6 +312,44 @@ impl Endpoint {
         self.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         if bytes.len() > self.response_bytes { Err(Broken::TooLarge) } else { Ok(bytes) }
     }
+}
+
+/// The parts of a URL.
+struct Url {
+    uri: Uri,
+    /// Host and port.
+    name: String,
+    /// Whether it is one of WebSocket.
+    is_socket: bool,
+}
+
+impl Url {
+    fn parse(url: &str) -> Result<Self, InvalidUrl> {
+        let uri: Uri =
+            url.parse().map_err(|_| if url.contains("://") { InvalidUrl::Url } else { InvalidUrl::Scheme })?;
+        let is_socket = match uri.scheme_str() {
+            Some("http") => false,
+            Some("https") if cfg!(feature = "tls") => false,
+            Some("ws") => true,
+            Some("wss") if cfg!(feature = "tls") => true,
+            Some("https" | "wss") => return Err(InvalidUrl::NoTls),
+            _ => return Err(InvalidUrl::Scheme),
+        };
+        let authority = uri.authority().ok_or(InvalidUrl::Url)?.as_str();
+        let name = authority.rsplit('@').next().unwrap_or_default().to_owned();
+        if is_socket && authority.contains('@') {
+            return Err(InvalidUrl::User);
+        }
+        Ok(Self { uri, name, is_socket })
+    }
+}
+
+/// Checks that a text is the URL of an endpoint.
+///
+/// # Errors
+/// If it is not.
+pub fn check_url(url: &str) -> Result<(), InvalidUrl> {
+    Url::parse(url).map(drop)
 }
 
 /// Returns the time after which the endpoint wants to be asked again, if it states one.

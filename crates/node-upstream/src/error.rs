@@ -12,8 +12,11 @@ use std::fmt;
 #[non_exhaustive]
 pub enum UpstreamError {
     /// No endpoint responded properly, however often it was asked.
-    #[error("the upstream is unavailable, {needed} is needed: {reason}")]
+    #[error("the upstream is unavailable: {reason}; needed: {needed}")]
     Unavailable { needed: Needed, reason: String },
+    /// The request that needs it had no more time; why there is no response yet.
+    #[error("the upstream did not respond in time: {reason}; needed: {needed}")]
+    TimedOut { needed: Needed, reason: String },
     /// Every endpoint returned an error; this is the first one.
     #[error("{endpoint} refuses {needed}: {message} (code {code})")]
     Refused { needed: Needed, endpoint: String, code: i64, message: String },
@@ -42,6 +45,11 @@ impl UpstreamError {
     /// may have it.
     pub fn says_that_the_state_is_gone(&self) -> bool {
         matches!(self, Self::Refused { code, message, .. } if message::says_that_the_state_is_gone(*code, message))
+    }
+
+    /// Returns whether the request ended, so that nothing else may be read for it.
+    pub fn is_end(&self) -> bool {
+        matches!(self, Self::TimedOut { .. } | Self::Interrupted(_) | Self::MayNotWait)
     }
 
     /// Returns this error, or a later one if this one only says that an endpoint does not have something.
@@ -83,7 +91,7 @@ impl fmt::Display for Needed {
             Self::Receipts(block) => write!(f, "the receipts of block {block:#x}"),
             Self::Account { address, slots: 0, block } => write!(f, "account {address:#x} as of block {block:#x}"),
             Self::Account { address, slots, block } => {
-                write!(f, "account {address:#x} with slots ({slots}) as of block {block:#x}")
+                write!(f, "account {address:#x} and {slots} of its slots as of block {block:#x}")
             }
             Self::Code { address, block } => write!(f, "the code of account {address:#x} as of block {block:#x}"),
             Self::Result { method } => write!(f, "the result of {method}"),

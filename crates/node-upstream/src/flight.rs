@@ -3,12 +3,15 @@
 use node_core::context::{Context, Interrupted};
 use parking_lot::{Condvar, Mutex};
 use serde_json::value::RawValue;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Interval at which a waiting caller checks whether its request was cancelled.
 const WAIT: Duration = Duration::from_millis(20);
+
+/// Maximum size of the results that are kept for requests which may be repeated, in bytes.
+const LATE_BYTES: usize = 32 << 20;
 
 /// A method with its parameters as JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -20,6 +23,13 @@ pub(crate) struct Call {
     pub(crate) by_number: Option<String>,
     /// The estimated length of the response in bytes, if it may be long. What is requested together is limited by it.
     pub(crate) response: usize,
+}
+
+impl Call {
+    /// Returns whether the result is the same at any time, because the parameters contain the hash of a block.
+    fn is_constant(&self) -> bool {
+        self.by_number.is_some() || self.method == "eth_getBlockByHash"
+    }
 }
 
 /// A set of endpoints by their indices.
@@ -124,9 +134,36 @@ impl Flight {
     }
 }
 
-/// All requests under way.
+/// A call, and the endpoints that are not asked.
+type Key = (Call, Endpoints);
+
+/// All requests under way, and results of requests that took too long. Whoever repeats those gets the results, so that slow
+/// endpoints can be read even if they never respond in time.
 #[derive(Debug, Default)]
-pub(crate) struct Flights(Mutex<HashMap<(Call, Endpoints), Arc<Flight>>>);
+pub(crate) struct Flights(Mutex<All>);
+
+#[derive(Debug, Default)]
+struct All {
+    under_way: HashMap<Key, Arc<Flight>>,
+    /// Oldest first.
+    late: VecDeque<(Key, Answer)>,
+}
+
+impl All {
+    fn keep(&mut self, key: Key, answer: Answer) {
+        // Null may be another value later.
+        if !key.0.is_constant() || answer.result.get() == "null" {
+            return;
+        }
+        self.late.push_back((key, answer));
+        let size = |late: &VecDeque<(Key, Answer)>| -> usize {
+            late.iter().map(|((call, _), answer)| call.params.len() + answer.result.get().len()).sum()
+        };
+        while size(&self.late) > LATE_BYTES {
+            self.late.pop_front();
+        }
+    }
+}
 
 /// A caller that waits for a flight.
 pub(crate) struct Passenger(Arc<Flight>);
@@ -158,18 +195,29 @@ impl Flights {
     /// Joins flights with these calls. Returns a passenger for each call, and the flights that begin with it.
     pub(crate) fn join(&self, calls: Vec<(Call, Endpoints)>) -> (Vec<Passenger>, Vec<Arc<Flight>>) {
         let mut begun = Vec::new();
-        let mut all = self.0.lock();
+        let All { under_way, late } = &mut *self.0.lock();
+        let new = |(call, avoid): Key, outcome| {
+            let state = Mutex::new(State { outcome, ..State::default() });
+            Arc::new(Flight { call, avoid, state, finished: Condvar::new() })
+        };
         let passengers = calls.into_iter().map(|key| {
-            let flight = all.entry(key).or_insert_with_key(|(call, avoid)| {
-                let (call, avoid, state) = (call.clone(), *avoid, Mutex::default());
-                let flight = Arc::new(Flight { call, avoid, state, finished: Condvar::new() });
-                begun.push(Arc::clone(&flight));
-                flight
-            });
+            let flight = match late.iter().position(|(late, _)| *late == key).and_then(|index| late.remove(index)) {
+                Some((key, answer)) => new(key, Some(Ok(answer))),
+                None => Arc::clone(under_way.entry(key).or_insert_with_key(|key| {
+                    let flight = new(key.clone(), None);
+                    begun.push(Arc::clone(&flight));
+                    flight
+                })),
+            };
             flight.state.lock().waiting += 1;
-            Passenger(Arc::clone(flight))
+            Passenger(flight)
         });
         (passengers.collect(), begun)
+    }
+
+    /// Keeps a result that could not be used in time.
+    pub(crate) fn keep(&self, key: Key, answer: Answer) {
+        self.0.lock().keep(key, answer);
     }
 
     /// Ends a flight. Later outcomes of the same flight are ignored.
@@ -177,7 +225,11 @@ impl Flights {
         let mut all = self.0.lock();
         let mut state = flight.state.lock();
         if state.outcome.is_none() {
-            all.remove(&(flight.call.clone(), flight.avoid));
+            let key = (flight.call.clone(), flight.avoid);
+            all.under_way.remove(&key);
+            if let (0, Ok(answer)) = (state.waiting, &outcome) {
+                all.keep(key, answer.clone());
+            }
             state.outcome = Some(outcome);
             flight.finished.notify_all();
         }
@@ -188,9 +240,57 @@ impl Flights {
         let mut all = self.0.lock();
         let mut state = flight.state.lock();
         if state.waiting == 0 && state.outcome.is_none() {
-            all.remove(&(flight.call.clone(), flight.avoid));
+            all.under_way.remove(&(flight.call.clone(), flight.avoid));
             state.outcome = Some(Err(Failure::Unavailable("nobody waits for it".to_owned())));
         }
         state.outcome.is_none()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(method: &str) -> Key {
+        let call = Call { method: method.to_owned(), params: "[]".to_owned(), by_number: None, response: 0 };
+        (call, Endpoints::default())
+    }
+
+    fn answer(json: String) -> Answer {
+        Answer { result: RawValue::from_string(json).unwrap().into(), endpoint: 0 }
+    }
+
+    /// Finishes a flight that nobody waits for, and returns whether the same call begins another one.
+    fn begins_again(flights: &Flights, key: &Key, answer: Answer) -> bool {
+        let (passengers, mut begun) = flights.join(vec![key.clone()]);
+        drop(passengers);
+        flights.finish(&begun.remove(0), Ok(answer));
+        let (passengers, begun) = flights.join(vec![key.clone()]);
+        assert!(!begun.is_empty() || passengers[0].wait(&Context::unbounded()).unwrap().is_ok());
+        !begun.is_empty()
+    }
+
+    #[test]
+    fn results_that_cannot_change_are_kept_once() {
+        for (method, json, expected) in [
+            ("eth_getBlockByHash", "{}", false),
+            ("eth_getBlockByHash", "null", true),
+            ("eth_getBlockByNumber", "{}", true),
+        ] {
+            let (flights, key) = (Flights::default(), key(method));
+            assert_eq!(begins_again(&flights, &key, answer(json.to_owned())), expected, "{method} {json}");
+            assert!(flights.0.lock().late.is_empty());
+        }
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded() {
+        let flights = Flights::default();
+        for _ in 0..5 {
+            flights.keep(key("eth_getBlockByHash"), answer(format!("\"{}\"", "x".repeat(LATE_BYTES / 2 - 10))));
+        }
+        assert_eq!(flights.0.lock().late.len(), 2);
+        flights.keep(key("eth_getBlockByHash"), answer(format!("\"{}\"", "x".repeat(LATE_BYTES))));
+        assert!(flights.0.lock().late.is_empty());
     }
 }

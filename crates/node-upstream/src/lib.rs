@@ -58,7 +58,7 @@ mod tests;
 mod upstream;
 
 pub use chain::HashedHeader;
-pub use endpoint::InvalidUrl;
+pub use endpoint::{InvalidUrl, check_url};
 pub use error::{Needed, UpstreamError, Wrong};
 pub use options::{HttpHeader, InvalidHeader, UpstreamOptions};
 pub use state::{AccountRead, Claimed, ClaimedAccount, ClaimedState, ProvenState};

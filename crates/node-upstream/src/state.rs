@@ -160,7 +160,7 @@ impl ProvenState {
                 Ok(Read::Proofs(proofs)) => done.extend(group.zip(proofs)),
                 // Groups are asked for proofs.
                 Ok(Read::Proof(_) | Read::Code(_)) => {}
-                Err(error @ (UpstreamError::Interrupted(_) | UpstreamError::MayNotWait)) => return Err(error),
+                Err(error) if error.is_end() => return Err(error),
                 Err(error) => {
                     if matches!(error, UpstreamError::Refused { .. }) {
                         self.upstream.record_that_it_lacks_multi_proofs();

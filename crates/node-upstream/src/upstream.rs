@@ -6,7 +6,7 @@ use crate::error::{Needed, UpstreamError, Wrong};
 use crate::flight::{Call, Endpoints, Failure};
 use crate::message::clean;
 use crate::options::UpstreamOptions;
-use node_core::context::Context;
+use node_core::context::{Context, Interrupted};
 use node_core::remote::EndpointUse;
 use node_core::waiting;
 use node_types::wire::Quantity64;
@@ -71,6 +71,16 @@ impl Upstream {
     /// Returns host and port of each endpoint. The rest of a URL may be secret.
     pub fn endpoints(&self) -> impl Iterator<Item = &str> {
         self.dispatcher.endpoints.iter().map(Endpoint::name)
+    }
+
+    /// Returns scheme, host and port of each endpoint.
+    pub fn origins(&self) -> Vec<String> {
+        self.dispatcher.endpoints.iter().map(Endpoint::origin).collect()
+    }
+
+    /// Returns whether the only endpoint has this URL.
+    pub fn is_at(&self, url: &str) -> bool {
+        matches!(&self.dispatcher.endpoints[..], [only] if url.parse().is_ok_and(|url: ureq::http::Uri| url == *only.url()))
     }
 
     /// Returns how each endpoint was used so far.
@@ -183,9 +193,13 @@ impl Upstream {
             waiting::refuse();
             return questions.iter().map(|_| Err(UpstreamError::MayNotWait)).collect();
         }
+        if let Err(interrupted) = context.check() {
+            return questions.iter().map(|_| Err(interrupted.into())).collect();
+        }
         let mut results: Vec<Option<Result<T, UpstreamError>>> = questions.iter().map(|_| None).collect();
         let mut open: Vec<(usize, Endpoints)> = (0..questions.len()).map(|index| (index, avoid)).collect();
         let mut first_rejections: Vec<Option<UpstreamError>> = questions.iter().map(|_| None).collect();
+        let mut accepted = Vec::new();
         while !open.is_empty() {
             let calls = open.iter().map(|(index, avoid)| (questions[*index].call.clone(), *avoid)).collect();
             let passengers = self.dispatcher.send(calls);
@@ -199,13 +213,21 @@ impl Upstream {
                         results[index] = Some(Err(prefer_first(first, error)));
                         continue;
                     }
-                    Err(interrupted) => {
-                        results[index] = Some(Err(interrupted.into()));
+                    Err(Interrupted::DeadlineExceeded) => {
+                        let error = UpstreamError::TimedOut { needed: needed.clone(), reason: self.reason() };
+                        results[index] = Some(Err(error));
+                        continue;
+                    }
+                    Err(cancelled) => {
+                        results[index] = Some(Err(cancelled.into()));
                         continue;
                     }
                 };
                 match check(index, &answer.result) {
-                    Ok(value) => results[index] = Some(Ok(value)),
+                    Ok(value) => {
+                        results[index] = Some(Ok(value));
+                        accepted.push((index, avoid, answer));
+                    }
                     Err(rejection) => {
                         let error = self.rejected(needed.clone(), answer.endpoint, rejection);
                         let error = prefer_first(first, error);
@@ -218,6 +240,11 @@ impl Upstream {
                         }
                     }
                 }
+            }
+        }
+        if results.iter().any(|result| matches!(result, Some(Err(UpstreamError::TimedOut { .. })))) {
+            for (index, avoid, answer) in accepted {
+                self.dispatcher.flights.keep((questions[index].call.clone(), avoid), answer);
             }
         }
         // Each question left the loop with a result.
@@ -233,8 +260,10 @@ impl Upstream {
         let mut result = read(Endpoints::all_but(0));
         for endpoint in 1..self.dispatcher.endpoints.len() {
             match result {
-                Ok(_) | Err(UpstreamError::Interrupted(_) | UpstreamError::MayNotWait) => break,
-                Err(first) => result = read(Endpoints::all_but(endpoint)).map_err(|error| first.or(error)),
+                Err(first) if !first.is_end() => {
+                    result = read(Endpoints::all_but(endpoint)).map_err(|error| first.or(error))
+                }
+                _ => break,
             }
         }
         result
@@ -258,6 +287,12 @@ impl Upstream {
             Rejection::NotFound => UpstreamError::NotFound { needed },
             Rejection::Unsupported(unknown) => UpstreamError::Unsupported { needed, unknown },
         }
+    }
+
+    /// Returns why there is no response yet: the last failure, or that there was none.
+    fn reason(&self) -> String {
+        let failure = self.usage().into_iter().find_map(|endpoint| endpoint.last_failure);
+        failure.unwrap_or_else(|| format!("no response from {}", self.endpoints().collect::<Vec<_>>().join(", ")))
     }
 
     fn error(&self, needed: Needed, failure: Failure) -> UpstreamError {

@@ -21,7 +21,8 @@ pub(super) struct Unknown {
 }
 
 impl Base {
-    /// Runs a request to the upstream within the time limit, and records it as a step of `reads` reads.
+    /// Runs a request to the upstream within the time limit and that of the [current](Context::current) request, and records
+    /// it as a step of `reads` reads.
     ///
     /// # Errors
     /// Those of the request; [`ForkError::Offline`], and the error of [`waiting::refuse`].
@@ -31,7 +32,7 @@ impl Base {
         needed: impl Fn() -> Needed,
         request: impl FnOnce(&Upstream, &Context) -> Result<T, UpstreamError>,
     ) -> Result<T, BackendError> {
-        self.ask_within(&Context::unbounded(), reads, needed, request)
+        self.ask_within(&Context::current(), reads, needed, request)
     }
 
     /// Like [`ask`](Self::ask), and ends with the work that `context` belongs to.

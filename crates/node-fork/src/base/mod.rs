@@ -15,13 +15,14 @@ use decoded::Decoded;
 use gone::Gone;
 use node_core::backend::{BackendError, BaseRead, BaseState};
 use node_core::collecting::record;
+use node_core::context::Context;
 use node_core::executor::Call;
 use node_core::trie::{Found, MalformedNode, find};
 use node_store::files::Folder;
 use node_types::consensus::{Account, EMPTY_ROOT};
 use node_types::trie::NibblePath;
 use node_types::{Address, Bytes, H256, KECCAK_EMPTY, U256, keccak256};
-use node_upstream::{HashedHeader, Upstream};
+use node_upstream::{HashedHeader, Upstream, UpstreamError};
 use parking_lot::{Mutex, RwLock};
 use resolve::Unresolved;
 use std::collections::{HashMap, HashSet};
@@ -80,6 +81,8 @@ struct Source {
     wanted_codes: Mutex<HashSet<H256>>,
     /// Nodes to which no key was found. Nobody else searches for them that long.
     unresolved: Mutex<HashMap<H256, Unresolved>>,
+    /// Hashes that upstreams are asked for to find out whether they read this fork, and whether it was asked for them.
+    probes: Mutex<HashMap<H256, bool>>,
 }
 
 /// An upstream, and whether it has the state that the fork begins with.
@@ -122,6 +125,7 @@ impl Base {
             owners: Mutex::default(),
             wanted_codes: Mutex::default(),
             unresolved: Mutex::default(),
+            probes: Mutex::default(),
         });
         Self(Arc::new(Inner { source, block, decoded }))
     }
@@ -157,6 +161,36 @@ impl Base {
         // This one may list keys, and what calls read.
         self.0.source.unresolved.lock().clear();
         self.0.source.unlisted.store(0, Ordering::Relaxed);
+    }
+
+    /// Returns whether an upstream reads this fork, as the fork itself does, and forks of it: whoever would read from it waited
+    /// for itself. The upstream is asked for a block with a random hash, and must not have asked the fork for it.
+    ///
+    /// # Errors
+    /// If the upstream does not respond.
+    pub fn is_read_by(&self, context: &Context, upstream: &Upstream) -> Result<bool, UpstreamError> {
+        let mut probe = H256::zero();
+        if getrandom::fill(&mut probe.0).is_err() {
+            return Ok(false);
+        }
+        let probes = &self.0.source.probes;
+        probes.lock().insert(probe, false);
+        let found = upstream.header(context, probe.into());
+        let was_asked = probes.lock().remove(&probe).unwrap_or_default();
+        match found {
+            // No server has this block.
+            Ok(_)
+            | Err(UpstreamError::NotFound { .. } | UpstreamError::Refused { .. } | UpstreamError::Wrong { .. }) => {
+                Ok(was_asked)
+            }
+            Err(_) if was_asked => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns whether a hash is one that [`is_read_by`](Self::is_read_by) asks for, and records that the fork was asked.
+    pub(crate) fn is_probe(&self, hash: H256) -> bool {
+        self.0.source.probes.lock().get_mut(&hash).map(|asked| *asked = true).is_some()
     }
 
     /// Returns the limits.

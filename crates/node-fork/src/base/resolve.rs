@@ -95,19 +95,22 @@ impl Base {
         let context = request.clone().with_timeout(self.options().search_timeout.saturating_sub(searched));
         let found = match account {
             None => search::find_key(position, start, &context)
-                .map(|key: [u8; 20]| BaseRead { address: key.into(), slots: Vec::new() }),
-            Some(address) => {
-                search::find_key(position, start, &context).map(|key| BaseRead { address, slots: vec![H256(key)] })
-            }
-        };
-        let next = match found {
-            Ok(read) => return Ok(Some(read)),
-            Err(next) => next,
+                .map(|key: [u8; 20]| (search::number(&key), BaseRead { address: key.into(), slots: Vec::new() })),
+            Some(address) => search::find_key(position, start, &context)
+                .map(|key| (search::number(&key), BaseRead { address, slots: vec![H256(key)] })),
         };
         let time = searched + begun.elapsed();
-        if time < self.options().search_timeout {
-            self.keep_unresolved(hash, Unresolved::Searched { time, next });
-            request.check()?;
+        match found {
+            // The request may end before the proof is there. The next one finds this key at once.
+            Ok((next, read)) => {
+                self.keep_unresolved(hash, Unresolved::Searched { time: searched, next });
+                return Ok(Some(read));
+            }
+            Err(next) if time < self.options().search_timeout => {
+                self.keep_unresolved(hash, Unresolved::Searched { time, next });
+                request.check()?;
+            }
+            Err(_) => {}
         }
         Ok(None)
     }

@@ -60,6 +60,11 @@ fn key<const N: usize>(number: u64) -> [u8; N] {
     key
 }
 
+/// Returns the number of a key.
+pub(super) fn number<const N: usize>(key: &[u8; N]) -> u64 {
+    key[N - 8..].iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
 fn begins_with(hash: &H256, prefix: &NibblePath) -> bool {
     let bytes = prefix.packed();
     let (whole, odd) = bytes.split_at(prefix.len() / 2);

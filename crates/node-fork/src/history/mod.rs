@@ -208,7 +208,7 @@ impl History {
         if let Some(bytes) = self.base.contents().get(Kind::Header, hash).map_err(storage)? {
             return Ok(Some(HashedHeader::new(rlp::decode(&bytes).map_err(storage)?)));
         }
-        if self.absent.contains(hash) {
+        if self.absent.contains(hash) || self.base.is_probe(hash) {
             return Ok(None);
         }
         let read = self.base.ask(

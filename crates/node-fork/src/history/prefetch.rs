@@ -174,11 +174,9 @@ impl History {
 pub(super) fn available<T>(
     results: Vec<Result<T, UpstreamError>>,
 ) -> Result<Vec<Result<T, UpstreamError>>, UpstreamError> {
-    let is_failure = |result: &Result<T, UpstreamError>| {
-        matches!(
-            result,
-            Err(UpstreamError::Unavailable { .. } | UpstreamError::Interrupted(_) | UpstreamError::MayNotWait)
-        )
+    let is_failure = |result: &Result<T, UpstreamError>| match result {
+        Err(error) => error.is_end() || matches!(error, UpstreamError::Unavailable { .. }),
+        Ok(_) => false,
     };
     match results.iter().position(is_failure) {
         Some(index) => results.into_iter().nth(index).map_or(Ok(Vec::new()), |failure| failure.map(|_| Vec::new())),

@@ -216,7 +216,7 @@ fn an_offline_fork_says_what_it_needs() {
     let read = error(base.storage(address, slot));
     assert_eq!(
         read.to_string(),
-        format!("slot {slot:#x} of account {address:#x} as of block 3 is needed, and the fork is offline")
+        format!("the fork is offline; needed: slot {slot:#x} of account {address:#x} as of block 3")
     );
 }
 
@@ -322,7 +322,7 @@ fn a_state_that_no_endpoint_has_any_longer_is_unobtainable_until_another_is_aske
             response.store(refusal, Ordering::SeqCst);
             let count = server.messages().len();
             let text = is_gone(base.account(unknown));
-            let (needed, reason) = (format!("account {unknown:#x} as of block 20 is needed"), refusals[refusal]);
+            let (needed, reason) = (format!("; needed: account {unknown:#x} as of block 20"), refusals[refusal]);
             assert!(text.contains(&needed) && text.contains(reason), "{text}");
             assert_eq!(server.messages().len(), count + 4, "the read, and three questions about the state");
             // For a while, nothing is asked.

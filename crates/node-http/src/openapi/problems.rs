@@ -155,7 +155,8 @@ fn errors() -> Vec<(&'static str, &'static str, HttpError)> {
             "upstream-unavailable",
             "A fork cannot read what it does not have yet",
             NodeError::Upstream(
-                "the upstream is unavailable, the header of block 17 is needed: connection refused".into(),
+                "the upstream is unavailable: rpc.example.org: connection refused; needed: the header of block 17"
+                    .into(),
             )
             .into(),
         ),
@@ -165,7 +166,9 @@ fn errors() -> Vec<(&'static str, &'static str, HttpError)> {
             NodeError::from(BackendError::NoStateRoot {
                 block: 19,
                 first: 18,
-                reason: "account 0x00000961ef480eb55e80d19ad83579a64c007002 as of block 17 is needed, and the fork is offline".into(),
+                reason:
+                    "the fork is offline; needed: account 0x00000961ef480eb55e80d19ad83579a64c007002 as of block 17"
+                        .into(),
             })
             .into(),
         ),

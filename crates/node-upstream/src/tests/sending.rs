@@ -11,6 +11,7 @@ use node_types::BlockId;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::io::Write;
+use std::sync::{Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -77,7 +78,8 @@ fn failures_are_repeated() {
         // One more than is repeated.
         let server = Server::start(move |_, _| failure());
         let error = forward(&upstream(&[&server], options()), "eth_a").unwrap_err();
-        assert!(error.starts_with("the upstream is unavailable, the result of eth_a is needed: 127.0.0.1:"), "{error}");
+        assert!(error.starts_with("the upstream is unavailable: 127.0.0.1:"), "{error}");
+        assert!(error.ends_with("; needed: the result of eth_a"), "{error}");
         assert!(!error.contains("secret"), "{error}");
         assert_eq!(server.messages().len(), 3);
     }
@@ -100,7 +102,7 @@ fn use_is_counted() {
     let nobody = Upstream::new(&["http://127.0.0.1:1"], UpstreamOptions { retries: 0, ..options() }).unwrap();
     let error = forward(&nobody, "eth_a").unwrap_err();
     let failure = nobody.usage().remove(0).last_failure.unwrap();
-    assert!(error.ends_with(&failure), "{error}, {failure}");
+    assert!(error.contains(&failure), "{error}, {failure}");
 }
 
 #[test]
@@ -158,6 +160,11 @@ fn callers_leave_when_they_are_interrupted() {
     let begun = Instant::now();
     let short = Context::unbounded().with_timeout(Duration::from_millis(50));
     let result = upstream.forward(&short, "eth_a", &no_params());
+    let error = result.unwrap_err().to_string();
+    let expected = format!("no response from {}; needed: the result of eth_a", upstream.endpoints().next().unwrap());
+    assert!(error.ends_with(&expected), "{error}");
+    let over = Context::unbounded().with_timeout(Duration::ZERO);
+    let result = upstream.forward(&over, "eth_a", &no_params());
     assert!(matches!(result, Err(UpstreamError::Interrupted(Interrupted::DeadlineExceeded))), "{result:?}");
     let cancelled = Context::unbounded();
     thread::scope(|scope| {
@@ -168,6 +175,41 @@ fn callers_leave_when_they_are_interrupted() {
         assert!(matches!(result, Err(UpstreamError::Interrupted(Interrupted::Cancelled))), "{result:?}");
     });
     assert!(begun.elapsed() < Duration::from_secs(5));
+}
+
+#[test]
+fn a_deadline_tells_what_failed() {
+    let nobody = Upstream::new(&["http://127.0.0.1:1"], options_of_hours()).unwrap();
+    let short = Context::unbounded().with_timeout(Duration::from_millis(200));
+    let error = nobody.forward(&short, "eth_a", &no_params()).unwrap_err();
+    assert!(matches!(error, UpstreamError::TimedOut { .. }), "{error}");
+    assert!(error.to_string().starts_with("the upstream did not respond in time: 127.0.0.1:1: "), "{error}");
+}
+
+/// Options that repeat requests after an hour.
+fn options_of_hours() -> UpstreamOptions {
+    UpstreamOptions { retry_backoff: Duration::from_secs(3_600), ..options() }
+}
+
+#[test]
+fn what_came_too_late_is_there_for_the_next_request() {
+    let (release, released) = mpsc::channel::<()>();
+    let released = Mutex::new(released);
+    let server = Server::start(move |count, message| {
+        if count == 0 {
+            let _ = released.lock().unwrap().recv();
+        }
+        respond(message, echo)
+    });
+    let (upstream, method) = (upstream(&[&server], options()), "eth_getBlockByHash");
+    let short = Context::unbounded().with_timeout(Duration::from_millis(200));
+    let result = upstream.forward(&short, method, &no_params());
+    assert!(matches!(result, Err(UpstreamError::TimedOut { .. })), "{result:?}");
+    release.send(()).unwrap();
+    for sent in [1, 2] {
+        assert!(forward(&upstream, method).is_ok());
+        assert_eq!(server.messages().len(), sent);
+    }
 }
 
 #[test]
@@ -297,8 +339,11 @@ fn refusals_are_asked_elsewhere_unless_the_call_failed() {
     assert_eq!(servers.each_ref().map(|server| server.messages().len()).iter().sum::<usize>(), 1);
     // A wrong key of a provider is not tried again and again.
     let server = Server::start(|_, _| Script::Status(401, "", b"who are you?".to_vec()));
-    let error = forward(&upstream(&[&server], options()), "eth_a").unwrap_err();
+    let upstream = upstream(&[&server], options());
+    let error = forward(&upstream, "eth_a").unwrap_err();
     assert!(error.contains("refuses the result of eth_a: HTTP status 401; it may need a key"), "{error}");
+    let failure = upstream.usage().remove(0).last_failure.unwrap();
+    assert!(failure.contains("HTTP status 401; it may need a key"), "{failure}");
     assert_eq!(server.messages().len(), 1);
 }
 
