@@ -42,7 +42,7 @@ mod provider;
 pub use account::DevAccount;
 pub use accounts::{AccountOptions, Accounts, AccountsError, DEFAULT_DERIVATION_PATH, DEFAULT_MNEMONIC, MAX_ACCOUNTS};
 pub use derivation::InvalidPath;
-pub use genesis::{DevGenesis, DevGenesisError};
+pub use genesis::{DevGenesis, DevGenesisError, check_chain_id};
 pub use hardfork::{Hardfork, UnknownHardfork};
 pub use node::{DevNode, DevNodeBuilder, DevNodeError};
 pub use node_types::Checksummed;

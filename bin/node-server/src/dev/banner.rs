@@ -42,10 +42,11 @@ impl fmt::Display for Banner<'_> {
         writeln!(f, "derivation path  {}", summary.derivation_path)?;
         writeln!(f, "chain id         {}", summary.chain_id)?;
         match &summary.fork {
-            Some(ForkInfo { endpoints, chain_id, block, is_verified, .. }) => {
+            Some(ForkInfo { endpoints, chain_id, is_chain_id_given, block, is_verified, .. }) => {
                 let endpoints =
                     if endpoints.is_empty() { "nowhere (--offline)".to_owned() } else { endpoints.join(", ") };
-                writeln!(f, "fork             of chain {chain_id}, block {} ({:#x})", block.number, block.hash)?;
+                let by = if *is_chain_id_given { " (--fork-chain-id)" } else { "" };
+                writeln!(f, "fork             of chain {chain_id}{by}, block {} ({:#x})", block.number, block.hash)?;
                 let proven = if *is_verified { "proven by this block" } else { "NOT VERIFIED (--fork-trust)" };
                 writeln!(f, "                 read from {endpoints}; what is read is {proven}")?;
             }

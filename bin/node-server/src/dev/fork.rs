@@ -1,6 +1,7 @@
 //! A chain that continues that of another server.
 
 use super::DevOptions;
+use super::options::chain_id;
 use crate::chain::open;
 use crate::error::CommandError;
 use crate::options::CacheOptions;
@@ -8,7 +9,7 @@ use clap::Args;
 use node_chain::Genesis;
 use node_core::context::Context;
 use node_core::producer::{Producer, ProducerError};
-use node_dev::fork::{Fork, ForkPoint, ForkRules, ForkSource, ForkUrl};
+use node_dev::fork::{Fork, ForkBlock, ForkPoint, ForkRules, ForkSource};
 use node_dev::{Accounts, DevNodeError};
 use node_fork::ForkOptions;
 use node_store::{Options, Store};
@@ -24,16 +25,16 @@ pub(crate) struct ForkArguments {
     /// Continue the chain that this server has, after its newest block or the given one; may be given more than once, for
     /// servers of the same chain. State is read from there when it is needed, and proven
     #[arg(short = 'f', long, alias = "rpc-url", value_name = "URL[@BLOCK]", hide_env_values = true)]
-    fork_url: Vec<ForkUrl>,
+    fork_url: Vec<String>,
     /// Block that the fork begins with: a number, hash or tag, or a negative number that counts from the newest block
     /// [default: latest, or that of the folder]
     #[arg(long, value_name = "BLOCK", allow_hyphen_values = true)]
-    fork_block_number: Option<ForkPoint>,
+    fork_block_number: Option<ForkBlock>,
     /// Begin just before this transaction: with the parent of its block, followed by a block with the transactions before it
     #[arg(long, value_name = "HASH", conflicts_with = "fork_block_number")]
     fork_transaction_hash: Option<H256>,
     /// Chain id of the other chain, which is then not asked for
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = chain_id)]
     fork_chain_id: Option<u64>,
     /// Read the state of the other chain without proofs, if its servers have none: what they say is used, whatever it is
     #[arg(long)]
@@ -60,8 +61,8 @@ impl ForkArguments {
             let given = self.offline || self.fork_trust || begins || self.fork_chain_id.is_some();
             return if given { Err(CommandError::NoForkUrl) } else { Ok(None) };
         }
-        let point = self.fork_block_number.or(self.fork_transaction_hash.map(ForkPoint::Before));
-        let point = point.or_else(|| self.fork_url.iter().find_map(|url| url.point));
+        let point = self.fork_block_number.map(ForkPoint::At);
+        let point = point.or(self.fork_transaction_hash.map(ForkPoint::Before));
         let rules = match (&options.chain.genesis, options.chain.hardfork) {
             (Some(path), _) => {
                 let Genesis { spec, .. } = open::read_genesis(Some(path), context)?;
@@ -72,10 +73,8 @@ impl ForkArguments {
         };
         let accounts = Accounts::derive(&options.accounts()).map_err(DevNodeError::from)?;
         Ok(Some(ForkSource {
-            urls: match self.offline {
-                true => Vec::new(),
-                false => self.fork_url.iter().map(|url| url.url.clone()).collect(),
-            },
+            urls: self.fork_url.clone(),
+            offline: self.offline,
             point,
             upstream: self.upstream.clone(),
             limits: ForkOptions {
@@ -115,7 +114,7 @@ pub(super) fn open(
         }
     };
     let block = fork.first.header.block_ref();
-    tracing::info!(block = block.number, hash = ?block.hash, network = fork.network, "the chain continues that of another server");
+    tracing::info!(block = block.number, hash = ?block.hash, other_chain = fork.network, "the chain continues that of another server");
     if fork.base.trusts() {
         tracing::warn!(
             "the state of the other chain is not verified (`fork-trust`): there are no proofs of it, nor of states on top"

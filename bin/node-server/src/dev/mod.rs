@@ -161,7 +161,11 @@ fn begin(options: &DevOptions, target: Option<&Target>, context: &Context) -> Re
     };
     let recorded_rules = recorded.as_ref().map(|genesis| genesis.spec.relaxations);
     let mut genesis = match &options.chain.genesis {
-        Some(path) => open::read_genesis(Some(path), context)?,
+        Some(path) => {
+            let mut genesis = open::read_genesis(Some(path), context)?;
+            genesis.spec.chain_id = options.chain.chain_id.unwrap_or(genesis.spec.chain_id);
+            genesis
+        }
         None => {
             // Without options for the genesis, the recorded genesis of the folder is used.
             let chosen = DevGenesis { contracts: false, ..options.genesis() };

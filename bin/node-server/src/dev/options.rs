@@ -12,8 +12,9 @@ use crate::options::{
 use clap::{ArgAction, Args, ValueEnum};
 use node_core::pool::TransactionOrder;
 use node_core::producer::Mining;
-use node_dev::{AccountOptions, DEFAULT_DERIVATION_PATH, DEFAULT_MNEMONIC, DevGenesis, Hardfork};
+use node_dev::{AccountOptions, DEFAULT_DERIVATION_PATH, DEFAULT_MNEMONIC, DevGenesis, Hardfork, check_chain_id};
 use node_types::Address;
+use std::num::ParseIntError;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tracing_subscriber::filter::{LevelFilter, Targets};
@@ -86,12 +87,12 @@ pub(crate) struct ChainArguments {
     #[arg(
         long, value_name = "FILE", visible_alias = "init",
         conflicts_with_all = [
-            "accounts", "balance", "chain_id", "gas_limit", "base_fee", "hardfork", "timestamp", "coinbase",
+            "accounts", "balance", "gas_limit", "base_fee", "hardfork", "timestamp", "coinbase",
         ]
     )]
     pub(crate) genesis: Option<PathBuf>,
-    /// Chain id [default: 31337, or that of the chain that is continued]
-    #[arg(long, value_name = "ID")]
+    /// Chain id [default: 31337, or that of the genesis file, or of the chain that is continued]
+    #[arg(long, value_name = "ID", value_parser = chain_id)]
     pub(super) chain_id: Option<u64>,
     /// Gas limit of each block [default: 30000000, or that of the chain that is continued]
     #[arg(long, value_name = "GAS")]
@@ -311,6 +312,13 @@ impl std::str::FromStr for HexAddress {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         text.parse().map(Self)
     }
+}
+
+/// Parses a chain id.
+pub(super) fn chain_id(text: &str) -> Result<u64, String> {
+    let id = text.parse().map_err(|error: ParseIntError| error.to_string())?;
+    check_chain_id(id).map_err(|error| error.to_string())?;
+    Ok(id)
 }
 
 /// Parses an amount in ether.

@@ -149,9 +149,12 @@ fn unknown_options_of_the_command_line_are_explained() {
 #[test]
 fn errors_of_anvil_mention_its_option_for_the_genesis() {
     for (command, option) in [("anvil", "--init"), ("dev", "--genesis")] {
-        let error = read(["ethnode", command, "--init", "g.json", "--chain-id", "1"].map(OsString::from)).unwrap_err();
+        let error = read(["ethnode", command, "--init", "g.json", "--gas-limit", "1"].map(OsString::from)).unwrap_err();
         let message = error.message();
-        assert!(message.contains(&format!("'{option} <FILE>'")) && message.contains("'--chain-id <ID>'"), "{message}");
+        assert!(
+            message.contains(&format!("'{option} <FILE>'")) && message.contains("'--gas-limit <GAS>'"),
+            "{message}"
+        );
         let UsageError::Options { error, .. } = error else { panic!("{error:?}") };
         let text = error.to_string();
         assert!(text.contains(&format!("{option} <FILE>")) && text.contains("Usage: ethnode"), "{text}");

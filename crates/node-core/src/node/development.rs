@@ -5,9 +5,9 @@ use super::{Node, NodeError};
 use crate::block::BlockRef;
 use crate::context::Context;
 use crate::executor::{AccountOverride, Call, StorageOverride};
-use crate::producer::ProducerError;
+use crate::producer::{ForkBlock, ProducerError};
 use node_types::consensus::{AccessListItem, Withdrawal};
-use node_types::{Address, BlockId, BlockNumber, Bytes, H256, U256, keccak256};
+use node_types::{Address, BlockId, Bytes, H256, U256, keccak256};
 use std::collections::BTreeSet;
 
 /// Selector of `balanceOf(address)`.
@@ -42,7 +42,7 @@ pub(super) fn fork_again(
     node: &Node,
     context: &Context,
     url: Option<&str>,
-    block: Option<BlockNumber>,
+    block: Option<ForkBlock>,
 ) -> Result<BlockRef, NodeError> {
     let producer = node.control(context)?;
     let fork = node.fork.as_ref().ok_or(ProducerError::NotAFork)?;

@@ -19,7 +19,7 @@ use crate::executor::{AccessListOutcome, Call, TraceError, WriteTrace};
 use crate::filters::{FilterChanges, FilterCriteria, FilterId};
 use crate::logs::{FoundLog, PageSize};
 use crate::pool::PoolContent;
-use crate::producer::{ForkControl, Producer};
+use crate::producer::{ForkBlock, ForkControl, Producer};
 use node_types::buffer::{BufferFull, JsonBuffer};
 use node_types::consensus::{Account, PooledTransaction, Signature, TransactionBody, Withdrawal};
 use node_types::{Address, BlockId, BlockNumber, BlockNumberOrTag, Bytes, H256, U256};
@@ -745,8 +745,8 @@ impl Node {
         development::revert(self, context, snapshot)
     }
 
-    /// Replaces the chain by one that continues the other chain after `block`, or after the newest one. `url` is where the
-    /// other chain is read from then on; if `None`, where it was read before.
+    /// Replaces the chain by one that continues the other chain after `block`, or after the newest one; resets it if it begins
+    /// there already. `url` is where the other chain is read from then on; if `None`, where it was read before.
     ///
     /// # Errors
     /// [`NodeError::NotProducing`], [`NodeError::Control`] if the chain continues no other one, or cannot begin there, and
@@ -755,7 +755,7 @@ impl Node {
         &self,
         context: &Context,
         url: Option<&str>,
-        block: Option<BlockNumber>,
+        block: Option<ForkBlock>,
     ) -> Result<BlockRef, NodeError> {
         development::fork_again(self, context, url, block)
     }

@@ -8,16 +8,21 @@ use crate::context::Context;
 use crate::pool::delegates;
 use crate::remote::EndpointUse;
 use crate::state::{AccountChange, AccountState, StateChanges};
-use node_types::{Address, BlockNumber, Bytes, H256, KECCAK_EMPTY, U256, keccak256};
+use node_types::{Address, BlockId, Bytes, H256, KECCAK_EMPTY, U256, keccak256};
 use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
 use std::time::Duration;
 
 /// Where a development chain that continues another one reads the latter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForkInfo {
-    /// Host and port of each server; the rest of a URL may be secret.
+    /// Scheme, host and port of each server; the rest of a URL may be secret. Empty if the fork is offline.
     pub endpoints: Vec<String>,
+    /// The id of the other chain.
     pub chain_id: u64,
+    /// Whether the id was given at this start, instead of asking a server for it.
+    pub is_chain_id_given: bool,
     /// The block of the other chain with which this one begins.
     pub block: BlockRef,
     /// Time before a failed request is repeated.
@@ -37,6 +42,48 @@ pub struct ForkUse {
     pub state_gone: Option<String>,
 }
 
+/// A block of another chain with which a fork can begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ForkBlock {
+    /// The block with this number, hash or tag.
+    Id(BlockId),
+    /// The block this many blocks before the newest one.
+    Back(u64),
+}
+
+/// The newest block.
+impl Default for ForkBlock {
+    fn default() -> Self {
+        Self::Id(BlockId::latest())
+    }
+}
+
+impl fmt::Display for ForkBlock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Id(block) => block.fmt(f),
+            Self::Back(blocks) => write!(f, "-{blocks}"),
+        }
+    }
+}
+
+impl FromStr for ForkBlock {
+    type Err = InvalidForkBlock;
+
+    /// Parses a number, a hash, a tag, or a negative number that counts from the newest block.
+    fn from_str(text: &str) -> Result<Self, InvalidForkBlock> {
+        match text.strip_prefix('-') {
+            Some(blocks) => blocks.parse().map(Self::Back).map_err(|_| InvalidForkBlock),
+            None => text.parse().map(Self::Id).map_err(|_| InvalidForkBlock),
+        }
+    }
+}
+
+/// The text does not specify a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected the number or hash of a block, a tag such as latest or finalized, or a negative number")]
+pub struct InvalidForkBlock;
+
 /// Controls the chain that a development chain continues.
 pub trait ForkControl: Send + Sync {
     /// Returns where the other chain is read.
@@ -48,20 +95,17 @@ pub trait ForkControl: Send + Sync {
     /// Reads the other chain from this URL from now on.
     ///
     /// # Errors
-    /// [`ProducerError::Fork`] if this is no URL, or the server has another chain.
+    /// [`ProducerError::Fork`] if this is no URL, or the server has another chain; [`BackendError::Upstream`].
     fn set_url(&self, context: &Context, url: &str) -> Result<(), ProducerError>;
 
-    /// Prepares a chain that begins with another block of the other chain: `block`, or its newest one. It is read from
-    /// `url`, if that is given. The result replaces the chain when it is called; until then nothing changes.
+    /// Prepares a chain that begins with `block` of the other chain, or that with which `url` ends, or its newest one. It is
+    /// read from `url`, if that is given. The result replaces the chain when it is called, or leaves it as it is if it begins
+    /// with that block already; until then nothing changes.
     ///
     /// # Errors
     /// [`ProducerError::Fork`] if the chain cannot begin there, and [`BackendError::Upstream`].
-    fn prepare(
-        &self,
-        context: &Context,
-        url: Option<&str>,
-        block: Option<BlockNumber>,
-    ) -> Result<Replace, ProducerError>;
+    fn prepare(&self, context: &Context, url: Option<&str>, block: Option<ForkBlock>)
+    -> Result<Replace, ProducerError>;
 }
 
 /// Replaces a chain by one that was prepared.
@@ -171,5 +215,27 @@ impl Producer {
         };
         self.begin_again()?;
         Ok(first)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_numbers_hashes_tags_or_count_from_the_head() {
+        let hash = H256::repeat_byte(7);
+        for (text, expected) in [
+            ("17", ForkBlock::Id(BlockId::number(17))),
+            ("0x11", ForkBlock::Id(BlockId::number(17))),
+            ("finalized", ForkBlock::Id(BlockId::finalized())),
+            ("-3", ForkBlock::Back(3)),
+            (&format!("{hash:#x}"), ForkBlock::Id(BlockId::Hash(hash))),
+        ] {
+            assert_eq!(text.parse(), Ok(expected), "{text}");
+        }
+        for text in ["", "-", "--1", "-0x1", "newest", "1.5", "0x"] {
+            assert!(text.parse::<ForkBlock>().is_err(), "{text}");
+        }
     }
 }

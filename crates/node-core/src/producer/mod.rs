@@ -16,7 +16,7 @@ mod snapshot;
 
 pub use dump::{LoadedBlock, WholeAccount, WholeAccounts, WholeChain};
 pub use error::ProducerError;
-pub use fork::{Beginning, ForkControl, ForkInfo, ForkUse, Replace};
+pub use fork::{Beginning, ForkBlock, ForkControl, ForkInfo, ForkUse, InvalidForkBlock, Replace};
 pub use mining::Mining;
 pub use replay::{Replay, ReplayDifference};
 pub(crate) use settings::BlockSettings;

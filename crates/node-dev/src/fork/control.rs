@@ -1,15 +1,16 @@
 //! Changing the chain that a fork continues, while it is served.
 
-use super::{Fork, OpenForkError};
-use node_core::backend::{BackendError, StateBackend};
+use super::url::ForkUrl;
+use super::{Fork, ForkPoint, InvalidForkUrl, OpenForkError};
+use node_core::backend::{BackendError, BaseRead, BaseState, StateBackend};
 use node_core::block::BlockRef;
 use node_core::context::Context;
-use node_core::producer::{ForkControl, ForkInfo, ForkUse, ProducerError, Replace};
+use node_core::producer::{ForkBlock, ForkControl, ForkInfo, ForkUse, ProducerError, Replace};
 use node_evm::Secp256k1Recovery;
 use node_fork::{Base, ForkBackend, ForkError};
 use node_store::{Options, Store};
-use node_types::{BlockId, BlockNumber};
-use node_upstream::{Upstream, UpstreamOptions};
+use node_types::Address;
+use node_upstream::{Upstream, UpstreamError, UpstreamOptions};
 use std::sync::Arc;
 
 /// Controls a fork.
@@ -17,34 +18,56 @@ pub(super) struct Control {
     pub(super) backend: Arc<ForkBackend>,
     /// The chain id of the other chain.
     pub(super) network: u64,
+    pub(super) is_network_given: bool,
     pub(super) options: UpstreamOptions,
+    /// Accounts that are read first.
+    pub(super) accounts: Vec<Address>,
     /// Whether the chain is in a folder, which keeps its first block.
     pub(super) is_durable: bool,
+    /// Whether the fork began just before a transaction, and not just after a block.
+    pub(super) replays: bool,
 }
 
 impl Control {
     /// Returns the server at `url`, if its chain is the one that this one continues.
     fn upstream(&self, context: &Context, url: &str) -> Result<Upstream, ProducerError> {
-        let refused = |error: &dyn std::error::Error| ProducerError::Fork(error.to_string());
         let upstream = Upstream::new(&[url], self.options.clone()).map_err(|error| refused(&error))?;
-        let found = upstream.chain_id(context).map_err(|error| BackendError::from(ForkError::Upstream(error)))?;
+        let found = upstream.chain_id(context).map_err(unavailable)?;
         if found != self.network {
             let expected = self.network;
             return Err(ProducerError::Fork(format!(
                 "the server has the chain {found}, the fork continues {expected}"
             )));
         }
+        if self.backend.base().is_read_by(context, &upstream).map_err(unavailable)? {
+            return Err(ProducerError::Fork("the server reads this fork, which cannot read itself".to_owned()));
+        }
         Ok(upstream)
     }
+
+    /// Returns an error about a block that is not the first one of this fork, which keeps that.
+    fn keeps_its_block(&self) -> ProducerError {
+        let number = self.backend.base().block().header().number;
+        let before = if self.replays { ", and the transactions that it repeats" } else { "" };
+        ProducerError::Fork(format!("a fork in a folder keeps the block that it begins with, block {number}{before}"))
+    }
+}
+
+fn refused(error: &dyn std::error::Error) -> ProducerError {
+    ProducerError::Fork(error.to_string())
+}
+
+fn unavailable(error: UpstreamError) -> ProducerError {
+    BackendError::from(ForkError::Upstream(error)).into()
 }
 
 impl ForkControl for Control {
     fn info(&self) -> ForkInfo {
         let base = self.backend.base();
-        let upstream = base.upstream();
         ForkInfo {
-            endpoints: upstream.iter().flat_map(Upstream::endpoints).map(str::to_owned).collect(),
+            endpoints: base.upstream().iter().flat_map(Upstream::origins).collect(),
             chain_id: self.network,
+            is_chain_id_given: self.is_network_given,
             block: BlockRef { number: base.block().header().number, hash: base.block().hash() },
             retry_backoff: self.options.retry_backoff,
             is_verified: !base.trusts(),
@@ -61,12 +84,23 @@ impl ForkControl for Control {
     }
 
     fn set_url(&self, context: &Context, url: &str) -> Result<(), ProducerError> {
-        let upstream = self.upstream(context, url)?;
+        let ForkUrl { url, point } = url.parse().map_err(|error: InvalidForkUrl| refused(&error))?;
         let base = self.backend.base();
-        upstream.header(context, base.block().hash().into()).map_err(|error| {
-            ProducerError::Fork(format!("the server does not have the block that the fork begins with: {error}"))
-        })?;
-        base.set_upstream(upstream);
+        let block = base.block();
+        if point.is_some_and(|point| point.is(block, None) != Some(true)) {
+            let number = block.header().number;
+            return Err(ProducerError::Fork(format!("the fork begins with block {number}; a reset can change that")));
+        }
+        let upstream = self.upstream(context, &url)?;
+        match upstream.header(context, block.hash().into()) {
+            Ok(_) => base.set_upstream(upstream),
+            Err(error @ (UpstreamError::NotFound { .. } | UpstreamError::Refused { .. })) => {
+                return Err(ProducerError::Fork(format!(
+                    "the server does not have the block that the fork begins with: {error}"
+                )));
+            }
+            Err(error) => return Err(unavailable(error)),
+        }
         Ok(())
     }
 
@@ -74,20 +108,45 @@ impl ForkControl for Control {
         &self,
         context: &Context,
         url: Option<&str>,
-        block: Option<BlockNumber>,
+        block: Option<ForkBlock>,
     ) -> Result<Replace, ProducerError> {
-        if self.is_durable {
-            return Err(ProducerError::Fork("a fork in a folder keeps the block that it begins with".to_owned()));
-        }
+        let url: Option<ForkUrl> = url.map(str::parse).transpose().map_err(|error: InvalidForkUrl| refused(&error))?;
+        let points = block.map(ForkPoint::At).into_iter().chain(url.as_ref().and_then(|url| url.point));
+        let point = ForkPoint::only(points).map_err(|error| refused(&error))?.unwrap_or_default();
         let base = self.backend.base();
-        let upstream = match url {
-            Some(url) => self.upstream(context, url)?,
-            None => base.upstream().ok_or_else(|| ProducerError::Fork(OpenForkError::NoUrl.to_string()))?,
+        let known = base.upstream();
+        let is_first = !self.replays && point.is(base.block(), None) == Some(true);
+        // An offline fork does not ask whether a server has its block.
+        let is_known = |url: &ForkUrl| known.as_ref().is_none_or(|known| known.is_at(&url.url));
+        if is_first && url.as_ref().is_none_or(is_known) {
+            return Ok(Box::new(|| Ok(())));
+        }
+        if self.is_durable && point.is(base.block(), None) == Some(false) {
+            return Err(self.keeps_its_block());
+        }
+        let upstream = match &url {
+            Some(ForkUrl { url, .. }) => self.upstream(context, url)?,
+            None => known.ok_or_else(|| ProducerError::Fork("the fork is offline, and no URL is given".to_owned()))?,
         };
-        let block = block.map_or_else(BlockId::latest, BlockId::number);
-        let header = upstream.header(context, block).map_err(|error| BackendError::from(ForkError::Upstream(error)))?;
+        let header = match point.find(&upstream, context) {
+            Ok(start) => start.block,
+            Err(OpenForkError::Upstream(error)) => return Err(unavailable(error)),
+            Err(error) => return Err(refused(&error)),
+        };
+        if !self.replays && header.hash() == base.block().hash() {
+            return Ok(Box::new(move || {
+                base.set_upstream(upstream);
+                Ok(())
+            }));
+        }
+        if self.is_durable {
+            return Err(self.keeps_its_block());
+        }
         let base = Base::new(Arc::clone(base.contents()), Some(upstream), header, base.options().clone());
         let first = node_fork::first_block(&base, Arc::new(Secp256k1Recovery))?;
+        // If they cannot be read, nothing has changed yet.
+        let read = |address: &Address| BaseRead { address: *address, slots: Vec::new() };
+        base.fetch(&self.accounts.iter().map(read).collect::<Vec<_>>())?;
         let store = Store::fork_in_memory(first, Arc::new(base.clone()), Options::in_memory())?;
         let backend = Arc::clone(&self.backend);
         Ok(Box::new(move || backend.replace(Arc::new(store), base)))
@@ -101,9 +160,17 @@ impl Fork {
         store: Arc<dyn StateBackend>,
         is_durable: bool,
     ) -> Result<(Arc<ForkBackend>, Arc<dyn ForkControl>), BackendError> {
-        let Self { base, network, options, .. } = self;
+        let Self { base, network, is_network_given, options, accounts, replay, .. } = self;
         let backend = Arc::new(ForkBackend::open(store, base, Arc::new(Secp256k1Recovery))?);
-        let control = Control { backend: Arc::clone(&backend), network, options, is_durable };
+        let control = Control {
+            backend: Arc::clone(&backend),
+            network,
+            is_network_given,
+            options,
+            accounts,
+            is_durable,
+            replays: replay.is_some(),
+        };
         Ok((backend, Arc::new(control)))
     }
 }

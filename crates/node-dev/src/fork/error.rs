@@ -1,6 +1,6 @@
 //! Why a fork could not be opened.
 
-use super::ForkPoint;
+use super::{ForkPoint, InvalidForkUrl};
 use node_core::backend::BackendError;
 use node_store::files::FolderError;
 use node_types::{BlockNumber, H256};
@@ -12,10 +12,20 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenForkError {
-    #[error(transparent)]
-    Url(#[from] InvalidUrl),
-    #[error("there is no fork in the folder yet, so the URL of a server is needed")]
-    NoUrl,
+    #[error("`fork-url`")]
+    Url(#[from] InvalidForkUrl),
+    #[error("`fork-url`")]
+    Urls(#[from] InvalidUrl),
+    #[error(
+        "there is no fork in the folder yet, and a new one has to read the other chain (`fork-url`, without `offline`)"
+    )]
+    NoFork,
+    #[error(
+        "offline, only a fork in a folder can be continued, one that was begun before without `offline` (`data-dir`)"
+    )]
+    NoFolder,
+    #[error("a fork begins with one block, and two are given: {first}, and {second}")]
+    TwoPoints { first: ForkPoint, second: ForkPoint },
     #[error("the pending block has no hash, so nothing can be proven about its state")]
     Pending,
     #[error("the newest block is {head}, there is none {blocks} blocks before it")]
@@ -49,7 +59,10 @@ impl OpenForkError {
     pub fn is_mistake(&self) -> bool {
         match self {
             Self::Url(_)
-            | Self::NoUrl
+            | Self::Urls(_)
+            | Self::NoFork
+            | Self::NoFolder
+            | Self::TwoPoints { .. }
             | Self::Pending
             | Self::OtherBlock { .. }
             | Self::OtherRules

@@ -6,9 +6,12 @@ mod point;
 mod record;
 mod stated;
 mod system;
+mod url;
 
 pub use error::OpenForkError;
-pub use point::{ForkPoint, ForkUrl, InvalidForkUrl};
+pub use node_core::producer::ForkBlock;
+pub use point::ForkPoint;
+pub use url::{InvalidForkUrl, UrlHost};
 
 use crate::Hardfork;
 use node_chain::Genesis;
@@ -22,7 +25,7 @@ use node_evm::Secp256k1Recovery;
 use node_fork::{Base, Contents, ForkError, ForkOptions};
 use node_store::BASE_FOLDER;
 use node_store::files::{DiskFolder, Folder, MemoryFolder, ReadOnlyFolder};
-use node_types::{Address, BlockId};
+use node_types::Address;
 use node_upstream::{Upstream, UpstreamError, UpstreamOptions};
 use point::{Before, Start};
 use record::Record;
@@ -30,14 +33,17 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
+use url::ForkUrl;
 
 /// Where a fork is, and how the other chain is read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ForkSource {
-    /// URLs of servers of the other chain, which are asked in turn. A folder with a fork needs none: what was fetched before
-    /// is there, and everything else is an error.
+    /// URLs of servers of the other chain, which are asked in turn. Each may end with `@` and the block that the fork begins
+    /// with. A folder with a fork needs none: what was fetched before is there, and everything else is an error.
     pub urls: Vec<String>,
-    /// The block that the fork begins with. `None` for the newest one, or for that of the folder.
+    /// Whether nothing is sent to the servers.
+    pub offline: bool,
+    /// The block that the fork begins with. `None` for that of the URLs, the newest one, or that of the folder.
     pub point: Option<ForkPoint>,
     /// How the servers are used.
     pub upstream: UpstreamOptions,
@@ -76,10 +82,13 @@ pub struct Fork {
     pub first: ExecutedBlock,
     /// The chain id of the other chain.
     pub network: u64,
+    is_network_given: bool,
     /// What its second block repeats.
     pub(crate) replay: Option<Replay>,
     /// How its servers are used.
     options: UpstreamOptions,
+    /// Accounts that are read first.
+    accounts: Vec<Address>,
 }
 
 impl Fork {
@@ -94,17 +103,22 @@ impl Fork {
     /// # Errors
     /// [`OpenForkError`].
     pub fn open(data_folder: Option<&Path>, source: &ForkSource, context: &Context) -> Result<Self, OpenForkError> {
-        let upstream = match source.urls.is_empty() {
+        let urls = source.urls.iter().map(|url| url.parse()).collect::<Result<Vec<ForkUrl>, _>>()?;
+        let point = ForkPoint::only(source.point.into_iter().chain(urls.iter().filter_map(|url| url.point)))?;
+        let urls: Vec<_> = urls.into_iter().map(|url| url.url).collect();
+        let upstream = match urls.is_empty() || source.offline {
             true => None,
-            false => Some(Upstream::new(&source.urls, source.upstream.clone())?),
+            false => Some(Upstream::new(&urls, source.upstream.clone())?),
         };
         let folder = data_folder.map(|folder| folder.join(BASE_FOLDER));
         let recorded = folder.as_deref().map(Record::read).transpose()?.flatten();
         let record = match (&recorded, &upstream) {
-            (Some(recorded), _) => continued(recorded, source)?,
-            (None, Some(upstream)) => begun(upstream, source, context)?,
-            (None, None) => return Err(OpenForkError::NoUrl),
+            (Some(recorded), _) => continued(recorded, source, point)?,
+            (None, Some(upstream)) => begun(upstream, source, point.unwrap_or_default(), context)?,
+            (None, None) if folder.is_none() => return Err(OpenForkError::NoFolder),
+            (None, None) => return Err(OpenForkError::NoFork),
         };
+        warn_of_ids(&record, source);
         let contents: Arc<dyn Folder> = match &folder {
             Some(path) => Arc::new(DiskFolder::open(path)?),
             None => Arc::new(MemoryFolder::default()),
@@ -114,7 +128,8 @@ impl Fork {
             Base::open(contents, upstream, record.start.block.clone(), limits).map_err(OpenForkError::Contents)?;
         let read = |address: &Address| BaseRead { address: *address, slots: Vec::new() };
         // The beneficiary is that of the next blocks, if no other is chosen.
-        let reads = source.accounts.iter().chain([&record.start.block.header().beneficiary]).map(read).collect();
+        let accounts = [&source.accounts[..], &[record.start.block.header().beneficiary]].concat();
+        let reads = accounts.iter().map(read).collect();
         // At the same time.
         let (first, replay, fetched) = thread::scope(|scope| {
             let fetched = scope.spawn(|| match &recorded {
@@ -134,7 +149,8 @@ impl Fork {
             record.write(&folder)?;
         }
         let (network, options) = (record.network, source.upstream.clone());
-        Ok(Self { spec: record.spec, base, first, network, replay, options })
+        let is_network_given = source.network.is_some();
+        Ok(Self { spec: record.spec, base, first, network, is_network_given, replay, options, accounts })
     }
 
     /// Returns the state that the fork in a data folder begins with, without a server: what was fetched before. Returns `None`
@@ -174,9 +190,9 @@ impl Fork {
 }
 
 /// Returns the record of the fork in a folder, which is as `source` says.
-fn continued(recorded: &Record, source: &ForkSource) -> Result<Record, OpenForkError> {
-    if let Some(wanted) = source.point.filter(|point| !point.may_be(&recorded.start)) {
-        let block = &recorded.start.block;
+fn continued(recorded: &Record, source: &ForkSource, point: Option<ForkPoint>) -> Result<Record, OpenForkError> {
+    let Start { block, before } = &recorded.start;
+    if let Some(wanted) = point.filter(|point| point.is(block, before.as_ref()) == Some(false)) {
         return Err(OpenForkError::OtherBlock { found: block.header().number, hash: block.hash(), wanted });
     }
     if source.limits.trusts && !recorded.trusts {
@@ -192,13 +208,18 @@ fn continued(recorded: &Record, source: &ForkSource) -> Result<Record, OpenForkE
 }
 
 /// Finds the block with which a new fork begins, and its rules.
-fn begun(upstream: &Upstream, source: &ForkSource, context: &Context) -> Result<Record, OpenForkError> {
+fn begun(
+    upstream: &Upstream,
+    source: &ForkSource,
+    point: ForkPoint,
+    context: &Context,
+) -> Result<Record, OpenForkError> {
     // At the same time.
     let is_known = source.rules.is_some() || source.network.and_then(public_network).is_some();
     let (network, start, stated) = thread::scope(|scope| {
         let stated = scope.spawn(|| if is_known { None } else { stated::rules(upstream, context) });
         let network = scope.spawn(|| source.network.map_or_else(|| upstream.chain_id(context), Ok));
-        let start = source.point.unwrap_or_default().find(upstream, context);
+        let start = point.find(upstream, context);
         (network.join(), start, stated.join())
     });
     let (network, start) = (network.map_err(|_| OpenForkError::Panicked)??, start?);
@@ -215,6 +236,28 @@ fn begun(upstream: &Upstream, source: &ForkSource, context: &Context) -> Result<
         },
     };
     Ok(Record { network, start, spec, trusts: source.limits.trusts })
+}
+
+/// Warns if the chain ids differ that the fork, its rules and the other chain have.
+fn warn_of_ids(record: &Record, source: &ForkSource) {
+    let (chain_id, network) = (record.spec.chain_id, record.network);
+    if let Some(ForkRules::Spec(rules)) = source.rules.as_ref().filter(|_| source.chain_id.is_none())
+        && rules.chain_id != chain_id
+    {
+        tracing::warn!(
+            genesis = rules.chain_id,
+            fork = chain_id,
+            "the genesis file is that of a chain with another id than the fork has (`chain-id`), so its rules may be others"
+        );
+    }
+    if chain_id != network {
+        tracing::warn!(
+            fork = chain_id,
+            other = network,
+            "the fork has another chain id than the chain that it continues: transactions that were signed for one of them are \
+             not valid on the other"
+        );
+    }
 }
 
 /// Returns why the first accounts could not be read.
@@ -245,11 +288,5 @@ impl ForkRules {
             Self::Spec(spec) => (**spec).clone(),
         };
         ChainSpec { chain_id, relaxations, ..spec }
-    }
-}
-
-impl From<BlockId> for ForkPoint {
-    fn from(block: BlockId) -> Self {
-        Self::Block(block)
     }
 }

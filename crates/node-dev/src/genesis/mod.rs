@@ -69,7 +69,7 @@ impl DevGenesis {
     /// [`DevGenesisError`] if a value is out of range.
     pub fn build(&self, accounts: impl IntoIterator<Item = Address>) -> Result<Genesis, DevGenesisError> {
         let fork = self.hardfork.fork();
-        within("chain id", self.chain_id, &CHAIN_IDS)?;
+        check_chain_id(self.chain_id)?;
         check_extendable(self.gas_limit, self.timestamp.unwrap_or_default())?;
         within("base fee", self.base_fee.unwrap_or_default(), &BASE_FEES)?;
         if self.base_fee.is_some() && fork < Fork::London {
@@ -110,6 +110,14 @@ impl DevGenesis {
 pub(crate) fn check_extendable(gas_limit: u64, timestamp: u64) -> Result<(), DevGenesisError> {
     within("gas limit", gas_limit, &BLOCK_GAS_LIMITS)?;
     within("timestamp", timestamp, &TIMESTAMPS)
+}
+
+/// Checks that a chain can have this id.
+///
+/// # Errors
+/// [`DevGenesisError`] if it is zero, or so large that the `v` of a signature would not fit into 64 bits (EIP-2294).
+pub fn check_chain_id(id: u64) -> Result<(), DevGenesisError> {
+    within("chain id", id, &CHAIN_IDS)
 }
 
 fn within(what: &'static str, got: u64, bounds: &RangeInclusive<u64>) -> Result<(), DevGenesisError> {

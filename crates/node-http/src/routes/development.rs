@@ -9,7 +9,8 @@ use node_core::backend::HeadChange;
 use node_core::block::BlockRef;
 use node_core::cost::Cost;
 use node_core::node::NewTransaction;
-use node_core::producer::ProducerError;
+use node_core::producer::{ForkBlock, ProducerError};
+use node_types::BlockId;
 use node_types::wire::{
     self, ControlOutput, Data, DropTransactionInput, EmptyInput, ForkOutput, ImpersonateInput, IncreaseTimeInput,
     MineInput, MineOutput, PoolContentOutput, Quantity, ReorganizeInput, ReorganizeOutput, ResetInput, ResetOutput,
@@ -113,12 +114,16 @@ pub(super) fn operations() -> Vec<Operation> {
             "/dev/reset/",
             "Reset the chain",
             "Removes all blocks after the first one, edits, snapshots, transactions of the pool and settings. With `Url` or \
-             `BlockNumber`, a fork in memory begins with another block of the other chain, or reads it from another server.",
+             `BlockNumber`, a fork in memory begins with another block of the other chain, or reads it from another server; a fork \
+             in a folder keeps its block.",
         )
         .optional_body(|_, _: &ResetInput| Cost::CONTROL, |node, context, ResetInput { block_number, url }| {
             match (&url, block_number) {
                 (None, None) => node.control(context)?.reset()?,
-                (url, block) => node.fork_again(context, url.as_deref(), block.map(|block| block.0))?,
+                (url, block) => {
+                    let block = block.map(|block| ForkBlock::Id(BlockId::number(block.0)));
+                    node.fork_again(context, url.as_deref(), block)?
+                }
             };
             let head = node.head(context)?;
             Ok(ResetOutput { block_hash: Data(head.hash), block_number: Quantity(head.header.number) })

@@ -130,7 +130,8 @@ wire_objects! {
         /// Number of the block of the other chain to begin with, not a hash. If only `Url` is present, the newest one.
         #[serde(skip_serializing_if = "Option::is_none")]
         block_number: Option<Quantity64> = optional("BlockNumber"),
-        /// URL of a server of the other chain. If only `BlockNumber` is present, the present ones are used.
+        /// URL of a server of the other chain, which may end with `@` and a block. If only `BlockNumber` is present, the
+        /// present ones are used.
         #[serde(skip_serializing_if = "Option::is_none")]
         url: Option<String> = optional("Url"),
     }

@@ -2,12 +2,13 @@
 
 use super::*;
 use crate::e2e::in_process::serve;
+use crate::e2e::upstream::serve_messages;
 use node_core::context::Context;
 use node_core::node::TransactionRequest;
 use node_dev::DevNode;
 use node_http::HttpConfig;
 use node_types::{BlockId, U256};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, mpsc};
 
 /// 10,000 ether.
 const RICH: &str = "0x21e19e0c9bab2400000";
@@ -25,7 +26,7 @@ fn tools_see_the_other_chain() {
     result(&fork, "anvil_mine", json!(["0x2"]));
     let info = result(&fork, "anvil_nodeInfo", json!([]));
     let expected =
-        json!({"forkUrl": upstream.address(), "forkBlockNumber": first, "forkRetryBackoff": 250, "verified": true});
+        json!({"forkUrl": upstream.url(), "forkBlockNumber": first, "forkRetryBackoff": 250, "verified": true});
     assert_eq!(info["forkConfig"], expected);
     assert_eq!(number(&info["currentBlockNumber"]), first + 2);
     let metadata = result(&fork, "anvil_metadata", json!([]));
@@ -35,12 +36,15 @@ fn tools_see_the_other_chain() {
     let plain = result(&upstream, "anvil_nodeInfo", json!([]));
     assert_eq!(plain["forkConfig"]["forkUrl"], Value::Null);
     assert!(rpc(&upstream, "anvil_setRpcUrl", json!([fork.url()])).get("error").is_some());
+    let (_, text) = failure(&fork, "anvil_setRpcUrl", json!([format!("{}@1", upstream.url())]));
+    assert!(text.contains(&format!("the fork begins with block {first}")), "{text}");
+    result(&fork, "anvil_setRpcUrl", json!([format!("{}@{first}", upstream.url())]));
     let wrong = Server::dev(["--chain-id", "7"]);
     let (_, text) = failure(&fork, "anvil_setRpcUrl", json!([wrong.url()]));
     assert!(text.contains("the server has the chain 7"), "{text}");
     let (_, text) = failure(&fork, "anvil_setRpcUrl", json!([Server::dev(["--timestamp", "5"]).url()]));
     assert!(text.contains("block"), "{text}");
-    assert_eq!(result(&fork, "anvil_nodeInfo", json!([]))["forkConfig"]["forkUrl"], upstream.address());
+    assert_eq!(result(&fork, "anvil_nodeInfo", json!([]))["forkConfig"]["forkUrl"], upstream.url());
 }
 
 #[test]
@@ -88,6 +92,159 @@ fn resets_begin_at_the_first_block_or_at_another() {
     assert!(failure(&upstream, "anvil_reset", json!([{"forking": {"jsonRpcUrl": dead}}])).1.contains("fork"));
 }
 
+/// Adds blocks to a fork, resets it with this parameter, and returns the number of its head.
+fn reset(fork: &Server, options: &Value) -> u64 {
+    result(fork, "anvil_mine", json!(["0x3"]));
+    result(fork, "anvil_reset", json!([options]));
+    assert_eq!(balance(fork, &account(7)), RICH, "{options}");
+    head(fork)
+}
+
+#[test]
+fn a_reset_onto_the_same_block_needs_no_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let (upstream, _) = World::upstream(folder.path());
+    let (first, url) = (head(&upstream), upstream.url().to_owned());
+    let hash = result(&upstream, "eth_getBlockByNumber", json!(["latest", false]))["hash"].clone();
+    let data = folder.path().join("fork").display().to_string();
+    let (memory, durable) = (fork(&upstream, []), fork(&upstream, ["--data-dir", &data]));
+    let same = [
+        json!({"forking": {"jsonRpcUrl": url, "blockNumber": first}}),
+        json!({"forking": {"jsonRpcUrl": format!("{url}/"), "blockNumber": hash}}),
+        json!({"forking": {"jsonRpcUrl": format!("{url}@{first}"), "blockNumber": format!("{first:#x}")}}),
+        json!({"blockNumber": first}),
+    ];
+    // Of a tag, the server says which block it is.
+    for options in [json!({"forking": {"blockNumber": "latest"}}), json!({"forking": {"jsonRpcUrl": url}})] {
+        assert_eq!([reset(&memory, &options), reset(&durable, &options)], [first; 2], "{options}");
+    }
+    let again = Server::dev(["--fork-url", &url]);
+    assert_eq!(reset(&memory, &json!({"forking": {"jsonRpcUrl": again.url(), "blockNumber": first}})), first);
+    assert_eq!(result(&memory, "anvil_nodeInfo", json!([]))["forkConfig"]["forkUrl"], again.url());
+    result(&memory, "anvil_setRpcUrl", json!([url]));
+    result(&upstream, "anvil_mine", json!([]));
+    for other in [json!({"forking": {"blockNumber": 4}}), json!({"forking": {"blockNumber": "latest"}})] {
+        let (_, text) = failure(&durable, "anvil_reset", json!([other]));
+        let expected = format!("keeps the block that it begins with, block {first}");
+        assert!(text.contains(&expected), "{other}: {text}");
+    }
+    drop(upstream);
+    for options in &same {
+        assert_eq!([reset(&memory, options), reset(&durable, options)], [first; 2], "{options}");
+    }
+    assert!(durable.end("TERM").success());
+    let offline = Server::dev(["--offline", "--data-dir", &data]);
+    for options in &same {
+        assert_eq!(reset(&offline, options), first, "{options}");
+    }
+    let (_, text) = failure(&offline, "anvil_reset", json!([{"forking": {"blockNumber": 4}}]));
+    assert!(text.contains("keeps the block"), "{text}");
+    let (_, text) = failure(&offline, "anvil_reset", json!([{"forking": {"blockNumber": "latest"}}]));
+    assert!(text.contains("the fork is offline"), "{text}");
+}
+
+#[test]
+fn a_reset_accepts_blocks_as_the_option_does_and_nothing_unknown() {
+    let folder = tempfile::tempdir().unwrap();
+    let (upstream, _) = World::upstream(folder.path());
+    let (first, url) = (head(&upstream), upstream.url());
+    let of_four = result(&upstream, "eth_getBlockByNumber", json!(["0x4", false]))["hash"].clone();
+    let fork = fork(&upstream, []);
+    for (options, expected) in [
+        (json!({"forking": {"jsonRpcUrl": format!("{url}@4")}}), 4),
+        (json!({"forking": {"jsonRpcUrl": url, "blockNumber": "0x5"}}), 5),
+        (json!({"forking": {"blockNumber": of_four}}), 4),
+        (json!({"forking": {"blockNumber": "-2"}}), first - 2),
+        (json!({"forking": {"blockNumber": -3}}), first - 3),
+        (json!({"forking": {"blockNumber": "earliest"}}), 0),
+        // As anvil and viem do.
+        (json!({"jsonRpcUrl": url, "blockNumber": "6"}), 6),
+        (json!({"forking": {}}), 6),
+        (json!({"forking": null}), 6),
+        (json!({}), 6),
+        (Value::Null, 6),
+    ] {
+        assert_eq!(reset(&fork, &options), expected, "{options}");
+    }
+    for (options, code, reason) in [
+        (json!({"forkng": {}}), -32602, "unknown field `forkng`"),
+        (json!({"forking": {"block": 3}}), -32602, "unknown field `block`"),
+        (json!({"forking": 7}), -32602, "expected an object"),
+        (json!({"forking": {"blockNumber": "newest"}}), -32602, "expected the number or hash of a block"),
+        (json!({"forking": {"blockNumber": 3}, "jsonRpcUrl": url}), -32602, "either in forking or beside it"),
+        (json!({"forking": {"jsonRpcUrl": format!("{url}@4"), "blockNumber": 5}}), -32000, "two are given: 5, and 4"),
+    ] {
+        let (found, text) = failure(&fork, "anvil_reset", json!([options]));
+        assert!(found == code && text.contains(reason), "{options}: {found} {text}");
+        assert_eq!(head(&fork), 6, "{options}");
+    }
+}
+
+#[test]
+fn servers_that_do_not_respond_are_named_within_the_time_of_a_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let (upstream, _) = World::upstream(folder.path());
+    // It does not respond to requests about this account until it may.
+    let (slow, (allow, allowed)) = (format!("0x{:040x}", 0xabcd), mpsc::channel::<()>());
+    let (inner, waits, allowed) = (Server::at(upstream.address().parse().unwrap()), slow.clone(), Mutex::new(allowed));
+    let url = serve_messages(move |message| {
+        if message.to_string().contains(&waits) {
+            let _ = allowed.lock().unwrap().recv();
+        }
+        inner.post("/", message.to_string()).body
+    });
+    let fork = Server::dev(["--fork-url", &url, "--call-timeout", "2s"]);
+    let before = head(&fork);
+    let name = &url["http://".len()..];
+    let to_slow = json!([{"from": account(0), "to": slow, "value": "0x1", "gas": "0x100000"}]);
+    for (method, parameters) in [
+        ("eth_getBalance", json!([slow, "latest"])),
+        ("eth_sendTransaction", to_slow.clone()),
+        ("anvil_setBalance", json!([slow, "0x1"])),
+    ] {
+        let (code, text) = failure(&fork, method, parameters);
+        let expected = format!("did not respond in time: no response from {name}; needed: account {slow}");
+        assert!(code == -32002 && text.contains(&expected), "{method}: {code} {text}");
+    }
+    let response = fork.get(&format!("/getBalance/{slow}/"));
+    assert_eq!(problem(&response), (503, "upstream-unavailable"), "{}", response.text);
+    assert_eq!(head(&fork), before);
+    drop(allow);
+    assert_eq!(balance(&fork, &slow), "0x0");
+    result(&fork, "eth_sendTransaction", to_slow);
+    assert_eq!(head(&fork), before + 1);
+
+    // One that cannot be reached.
+    let nobody = format!("127.0.0.1:{}", crate::server::free_port());
+    let url = format!("http://{nobody}");
+    let (code, text) = failure(&fork, "anvil_reset", json!([{"forking": {"jsonRpcUrl": url}}]));
+    assert!(code == -32002 && text.contains(&format!("did not respond in time: {nobody}: ")), "{code} {text}");
+    let response = fork.post("/dev/setForkUrl/", json!({"Url": url}).to_string());
+    assert_eq!(problem(&response), (503, "upstream-unavailable"), "{}", response.text);
+    assert!(response.text.contains(&nobody), "{}", response.text);
+    assert_eq!(head(&fork), before + 1);
+}
+
+#[test]
+fn a_fork_does_not_read_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let (upstream, _) = World::upstream(folder.path());
+    // All begin with the same block, which edits would change.
+    let first = fork(&upstream, ["--accounts", "0"]);
+    let second = fork(&first, ["--accounts", "0"]);
+    let third = fork(&second, ["--accounts", "0"]);
+    for reader in [&first, &second, &third] {
+        let (_, text) = failure(&first, "anvil_setRpcUrl", json!([reader.url()]));
+        assert!(text.contains("the server reads this fork"), "{text}");
+        let forking = json!([{"forking": {"jsonRpcUrl": reader.url(), "blockNumber": 4}}]);
+        let (_, text) = failure(&first, "anvil_reset", forking);
+        assert!(text.contains("the server reads this fork"), "{text}");
+    }
+    result(&third, "anvil_setRpcUrl", json!([first.url()]));
+    result(&first, "anvil_setRpcUrl", json!([upstream.url()]));
+    assert_eq!(balance(&third, &format!("0x{:040x}", 0xabcd)), "0x0");
+}
+
 #[test]
 fn rest_reports_and_controls_a_fork() {
     let folder = tempfile::tempdir().unwrap();
@@ -118,7 +275,9 @@ fn rest_reports_and_controls_a_fork() {
     assert_eq!(fork.post("/dev/setForkUrl/", json!({"Url": socket}).to_string()).body["Result"], true);
     assert_eq!(of(&fork)["Endpoints"][0]["Name"], upstream.address());
     let wrong = Server::dev(["--chain-id", "7"]);
-    for (url, reason) in [(wrong.url(), "the server has the chain 7"), ("nowhere", "expected a URL")] {
+    for (url, reason) in
+        [(wrong.url(), "the server has the chain 7"), ("http://nowhere:1@here", "nowhere:1: expected a block")]
+    {
         let refused = fork.post("/dev/setForkUrl/", json!({"Url": url}).to_string());
         assert_eq!(refused.status, 422);
         assert!(refused.text.contains(reason), "{}", refused.text);
@@ -136,9 +295,11 @@ fn rest_reports_and_controls_a_fork() {
     let (code, _) = failure(&fork, "eth_getBalance", json!([format!("0x{:040x}", 0xabcd), "0x1"]));
     assert_eq!(code, -32002);
     let found = of(&fork);
-    assert!(found["Endpoints"][0]["LastFailure"].is_string(), "{found}");
+    let failure = found["Endpoints"][0]["LastFailure"].as_str().unwrap();
+    let name = found["Endpoints"][0]["Name"].as_str().unwrap();
+    assert!(failure.starts_with(&format!("{name}: ")), "{found}");
     let ready = fork.get("/ready");
-    assert!(ready.status == 200 && ready.body["Fork"]["Endpoints"][0]["LastFailure"].is_string(), "{}", ready.text);
+    assert_eq!((ready.status, &ready.body["Fork"]["Endpoints"][0]["LastFailure"]), (200, &json!(failure)));
     assert!(metrics().contains("\"} 1\n"), "{}", metrics());
 
     let refused = wrong.post("/dev/setForkUrl/", json!({"Url": fork.url()}).to_string());

@@ -29,7 +29,8 @@ fn a_fork_begins_where_it_is_told_to() {
         (vec!["--fork-url".to_owned(), at("earliest")], 0),
         (vec!["-f".to_owned(), url.to_owned(), "--fork-block-number".to_owned(), "8".to_owned()], 8),
         (vec!["-f".to_owned(), url.to_owned(), "--fork-block-number=-9".to_owned()], 0),
-        (vec!["-f".to_owned(), at("3"), "--fork-block-number".to_owned(), of_seven.clone()], 7),
+        // The same block twice.
+        (vec!["-f".to_owned(), at("7"), "-f".to_owned(), at("0x7"), "--fork-block-number=7".to_owned()], 7),
         (vec!["-f".to_owned(), url.to_owned()], 9),
     ] {
         let fork = Server::dev(&arguments);
@@ -53,14 +54,27 @@ fn mistakes_are_named() {
     let empty = folder.path().join("empty").display().to_string();
     let nobody = format!("http://127.0.0.1:{}", free_port());
     let without_proofs = serve_without_proofs(url);
+    let [junk, at_3, at_4] = ["s3cret", "3", "4"].map(|block| format!("{url}@{block}"));
+    let expected_of_junk = format!("`fork-url`: {}: expected a block after the @", upstream.address());
     for (arguments, status, text) in [
         (vec!["-f", url, "--fork-block-number", "pending"], 2, "the pending block has no hash"),
         (vec!["-f", url, "--fork-block-number", "new"], 2, "expected the number or hash of a block"),
-        (vec!["-f", "127.0.0.1:8545"], 2, "expected a URL that starts with http://"),
-        (vec!["-f", "ftp://127.0.0.1"], 2, "expected a URL that starts with http://"),
+        (vec!["-f", "127.0.0.1:8545"], 2, "`fork-url`: 127.0.0.1:8545: expected a URL that starts with http://"),
+        (
+            vec!["-f", "ftp://s3cret@127.0.0.1/s3cret"],
+            2,
+            "`fork-url`: 127.0.0.1: expected a URL that starts with http://",
+        ),
+        (vec!["-f", &junk], 2, &expected_of_junk),
+        (vec!["-f", &at_3, "--fork-block-number", "4"], 2, "two are given: 4, and 3"),
+        (vec!["-f", &at_3, "-f", &at_4], 2, "two are given: 3, and 4"),
+        (vec!["-f", &at_3, "--fork-transaction-hash", &hash(&upstream, 1)], 2, "two are given: the one before"),
+        (vec!["-f", url, "--chain-id", "0"], 2, "the chain id must be from 1 to"),
+        (vec!["-f", url, "--fork-chain-id", "0"], 2, "the chain id must be from 1 to"),
+        (vec!["--offline", "-f", url], 2, "offline, only a fork in a folder can be continued"),
         (vec!["--offline"], 2, "--fork-url"),
         (vec!["--fork-block-number", "7"], 2, "--fork-url"),
-        (vec!["--offline", "-f", url, "--data-dir", &empty], 2, "the URL of a server is needed"),
+        (vec!["--offline", "-f", url, "--data-dir", &empty], 2, "there is no fork in the folder yet"),
         (vec!["-f", url, "--fork-block-number", "8", "--data-dir", &data], 2, "begins with block 7"),
         (vec!["-f", url, "--chain-id", "5", "--data-dir", &data], 2, "another chain id"),
         (vec!["-f", url, "--hardfork", "london", "--data-dir", &data], 2, "other rules"),
@@ -72,13 +86,40 @@ fn mistakes_are_named() {
     ] {
         let (code, output) = refused(&arguments);
         assert_eq!(code, Some(status), "{arguments:?}: {output}");
-        assert!(output.contains(text), "{arguments:?}: {output}");
+        assert!(output.contains(text) && !output.contains("s3cret"), "{arguments:?}: {output}");
     }
     // A failed start leaves nothing that is in the way.
     drop(Server::dev(["-f", url, "--data-dir", &empty]));
     // The block may be named again.
     drop(Server::dev(["-f", &format!("{url}@7"), "--data-dir", &data]));
     drop(Server::dev(["-f", url, "--data-dir", &data]));
+}
+
+#[test]
+fn chain_ids_that_differ_are_logged() {
+    let folder = tempfile::tempdir().unwrap();
+    let upstream = Server::dev(genesis(folder.path()));
+    let rules = DevGenesis { chain_id: 99, ..DevGenesis::default() }.build([]).unwrap();
+    let path = folder.path().join("rules.json");
+    fs::write(&path, rules.to_json()).unwrap();
+    let path = path.display().to_string();
+    let fork = ["-f", upstream.url(), "--genesis", &path];
+    let (of_rules, of_signatures) =
+        ("the genesis file is that of a chain with another id", "are not valid on the other");
+    for (more, id, rules, signatures) in [
+        (&[] as &[&str], "0x7a69", true, false),
+        (&["--chain-id", "31337"], "0x7a69", false, false),
+        (&["--chain-id", "99"], "0x63", false, true),
+    ] {
+        let server = Server::dev([&fork[..], more].concat());
+        assert_eq!(result(&server, "eth_chainId", json!([])), id, "{more:?}");
+        // They come before the server listens.
+        let log = server.log();
+        assert_eq!((log.contains(of_rules), log.contains(of_signatures)), (rules, signatures), "{more:?}: {log}");
+    }
+    let own = Server::dev(["--genesis", &path, "--chain-id", "7"]);
+    assert_eq!(result(&own, "eth_chainId", json!([])), "0x7");
+    assert_eq!(result(&Server::dev(["--genesis", &path]), "eth_chainId", json!([])), "0x63");
 }
 
 /// Serves the chain of the server at `url` without proofs, and returns its URL.

@@ -7,11 +7,13 @@ use crate::scope::Scope;
 use crate::wire::{Block32, Hex, Loose, Object, TransactionRequest};
 use node_core::node::{NodeError, ReplacementTransaction};
 use node_core::pool::TransactionOrder;
-use node_core::producer::{ForkInfo, ProducerError};
+use node_core::producer::{ForkBlock, ForkInfo, ProducerError};
 use node_types::consensus::PooledTransaction;
 use node_types::wire::{BytesData, Data, HashData};
 use node_types::{BlockId, U256};
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
 /// The result of anvil_nodeInfo.
@@ -40,7 +42,7 @@ struct Environment {
 #[derive(Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ForkConfig {
-    /// Host and port; the rest of the URL may be secret.
+    /// Scheme, host and port; the rest of the URL may be secret.
     fork_url: Option<String>,
     fork_block_number: Option<u64>,
     /// In milliseconds.
@@ -95,18 +97,51 @@ struct SnapshotBlock {
     block_hash: HashData,
 }
 
-/// The parameter of anvil_reset.
+/// The parameter of anvil_reset. As in anvil, the fields of `forking` may also be beside it.
 #[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct ResetOptions {
-    forking: Option<Forking>,
+    forking: Option<Object<Forking>>,
+    json_rpc_url: Option<String>,
+    block_number: Option<FirstBlock>,
 }
 
+/// Where a fork begins. viem sends it without either.
 #[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Forking {
     json_rpc_url: Option<String>,
-    block_number: Option<Loose<u64>>,
+    block_number: Option<FirstBlock>,
+}
+
+impl ResetOptions {
+    fn forking(self) -> Result<Forking, RpcError> {
+        let Self { forking, json_rpc_url, block_number } = self;
+        match forking {
+            None => Ok(Forking { json_rpc_url, block_number }),
+            Some(Object(forking)) if json_rpc_url.is_none() && block_number.is_none() => Ok(forking),
+            Some(_) => {
+                let message = "jsonRpcUrl and blockNumber must be either in forking or beside it";
+                Err(RpcError::new(RpcError::INVALID_PARAMS, message.to_owned()))
+            }
+        }
+    }
+}
+
+/// A block to begin with: a number, or a text as for the option `fork-block-number`.
+#[derive(Debug)]
+struct FirstBlock(ForkBlock);
+
+impl<'de> Deserialize<'de> for FirstBlock {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = <&RawValue>::deserialize(deserializer)?.get();
+        if let Ok(Loose(number)) = serde_json::from_str(raw) {
+            return Ok(Self(ForkBlock::Id(BlockId::number(number))));
+        }
+        // Negative numbers may be without quotes.
+        let text = serde_json::from_str::<String>(raw).unwrap_or_else(|_| raw.to_owned());
+        text.parse().map(Self).map_err(D::Error::custom)
+    }
 }
 
 /// A transaction of a replacement block.
@@ -174,15 +209,14 @@ pub(super) fn methods() -> Vec<Method> {
             &["anvil_reset", "hardhat_reset"],
             &["options?"],
             "Resets the chain to its first block, or has a fork begin with another block.",
-            |scope, (options,): (Option<Object<ResetOptions>>,)| match options
-                .and_then(|Object(options)| options.forking)
-            {
-                // viem sends an object without either.
-                Some(Forking { json_rpc_url, block_number }) if json_rpc_url.is_some() || block_number.is_some() => {
-                    let block = block_number.map(|number| number.0);
-                    Ok(scope.node.fork_again(scope.context, json_rpc_url.as_deref(), block).map(drop)?)
+            |scope, (options,): (Option<Object<ResetOptions>>,)| {
+                let options = options.map_or_else(ResetOptions::default, |Object(options)| options);
+                let Forking { json_rpc_url, block_number } = options.forking()?;
+                if json_rpc_url.is_none() && block_number.is_none() {
+                    return scope.control()?.reset().map(drop).map_err(RpcError::from);
                 }
-                _ => scope.control()?.reset().map(drop).map_err(RpcError::from),
+                let block = block_number.map(|FirstBlock(block)| block);
+                Ok(scope.node.fork_again(scope.context, json_rpc_url.as_deref(), block).map(drop)?)
             },
         ),
         named(
