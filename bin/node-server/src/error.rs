@@ -72,14 +72,26 @@ pub(crate) enum CommandError {
     Head(#[source] ImportError),
     #[error("{option} {block} is above the head, block {head}")]
     AboveHead { option: &'static str, block: BlockNumber, head: BlockNumber },
-    #[error("the chain has no block after its genesis block")]
-    OnlyGenesis,
+    #[error("the chain has no block after its first one")]
+    OnlyFirst,
+    #[error(
+        "--from {from} is a block of the other chain, which the folder does not have; the fork begins with block {first}"
+    )]
+    BelowFirst { from: BlockNumber, first: BlockNumber },
     #[error("--from {from} is above --to {to}")]
     EmptyRange { from: BlockNumber, to: BlockNumber },
+    #[error("block {block} was edited by hand, so other nodes would reject it; {}", before(*.first))]
+    Edited { block: BlockRef, first: bool },
     #[error(
-        "block {block} was edited by hand, so other nodes would reject it; use --to to export the blocks before it"
+        "block {block} has changes that no transaction made, such as the ether of the fork's accounts, so other nodes would \
+         reject it; {}, and a fork that is begun with --accounts 0 gives nobody ether",
+        before(*.first)
     )]
-    Edited { block: BlockRef },
+    EditedFork { block: BlockRef, first: bool },
+    #[error(
+        "{} is the folder of a fork, which the command dev serves: ethnode dev --data-dir {}", .path.display(), .path.display()
+    )]
+    IsFork { path: PathBuf },
     #[error(
         "block {block} has no state root, because trie nodes of the other chain could not be had, so other nodes would reject it; \
         use --to to export the blocks before it"
@@ -108,7 +120,10 @@ pub(crate) enum CommandError {
     NoForkUrl,
     #[error("a fork cannot be published to a shared store: it does not have the state that it begins with")]
     ForkShared,
-    #[error("{damaged} parts of what was read of the other chain are damaged in {}; a start without --offline reads them again", path.display())]
+    #[error(
+        "what was read of the other chain is damaged in {}, entries: {damaged}; a start without --offline reads them again",
+        path.display()
+    )]
     DamagedFork { path: PathBuf, damaged: u64 },
     #[error(transparent)]
     Fork(#[from] OpenForkError),
@@ -165,7 +180,7 @@ impl CommandError {
             Self::NoHome | Self::InMemory { .. } | Self::AboveHead { .. } | Self::Genesis { .. } => return true,
             Self::CodeSizeLimit { .. } | Self::NoTxGasLimit => return true,
             Self::NoBlocks { .. } | Self::Tokens { .. } | Self::Tls { .. } | Self::Socket(_) => return true,
-            Self::NoForkUrl | Self::ForkShared => return true,
+            Self::NoForkUrl | Self::ForkShared | Self::IsFork { .. } => return true,
             Self::Fork(error) => return error.is_mistake(),
             Self::NoFolder { .. } | Self::DataFolder { .. } | Self::Nested { .. } => return true,
             Self::SharedStore { source, .. } => source.as_ref(),
@@ -210,6 +225,11 @@ impl CommandError {
         };
         Self::Store { path: path.to_owned(), source }
     }
+}
+
+/// Returns what can be exported if `first`, or otherwise a later block, cannot.
+fn before(first: bool) -> &'static str {
+    if first { "there are no blocks before it to export" } else { "use --to to export the blocks before it" }
 }
 
 /// Returns the text of a limit in bytes, of which the maximum is none.

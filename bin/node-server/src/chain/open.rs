@@ -15,6 +15,7 @@ use node_core::context::Context;
 use node_core::protocol::ChainSpec;
 use node_dev::fork::Fork;
 use node_evm::EvmExecutor;
+use node_fork::{Checked, ContentsStats};
 use node_store::files::{DiskFolder, Folder, MemoryFolder};
 use node_store::{Options, SharedOptions, Store, StoreError, StoreReader, SyncPolicy};
 use std::io::{self, Read};
@@ -424,14 +425,28 @@ fn open_snapshot_with(
     continued(store, existing, |error| CommandError::store(&path, error))
 }
 
-/// Checks what was fetched of the chain that the one in the folder continues, if it is a fork.
-pub(crate) fn check_fetched(chain: &ReadableChain, command: &'static str) -> Result<(), CommandError> {
-    let Some(path) = folder_of(chain, command)? else { return Ok(()) };
-    let Some(base) = Fork::known_base(&path)? else { return Ok(()) };
+/// Checks what was fetched of the chain that the one in the folder continues. Returns `None` if it is no fork.
+pub(crate) fn check_fetched(chain: &ReadableChain, command: &'static str) -> Result<Option<Checked>, CommandError> {
+    let Some(path) = folder_of(chain, command)? else { return Ok(None) };
+    let Some(base) = Fork::known_base(&path)? else { return Ok(None) };
     let checked = base.contents().check().map_err(|source| CommandError::Read { path: path.clone(), source })?;
     match checked.damaged {
-        0 => Ok(()),
+        0 => Ok(Some(checked)),
         damaged => Err(CommandError::DamagedFork { path, damaged }),
+    }
+}
+
+/// Returns how much was fetched of the chain that the one in the folder continues. Returns `None` if it is no fork.
+pub(crate) fn fetched(chain: &ReadableChain, command: &'static str) -> Result<Option<ContentsStats>, CommandError> {
+    let Some(path) = folder_of(chain, command)? else { return Ok(None) };
+    Ok(Fork::known_base(&path)?.map(|base| base.contents().stats()))
+}
+
+/// Returns an error if a folder has a fork, which only `dev` serves.
+pub(crate) fn check_no_fork(folder: Option<&Path>) -> Result<(), CommandError> {
+    match folder {
+        Some(path) if Fork::exists(path) => Err(CommandError::IsFork { path: path.to_owned() }),
+        _ => Ok(()),
     }
 }
 

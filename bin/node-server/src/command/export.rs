@@ -10,6 +10,7 @@ use node_chain::{ExportError, export_blocks};
 use node_core::backend::{StateBackend, View, first_without_state_root};
 use node_core::context::Context;
 use node_core::edits::first_edited_block;
+use node_dev::fork::Fork;
 use node_http::Shutdown;
 use node_store::check_outside;
 use node_types::BlockNumber;
@@ -24,9 +25,9 @@ pub(crate) struct ExportOptions {
     /// Chain file to write, or - for standard output
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// First block
-    #[arg(long, value_name = "BLOCK", default_value_t = 1)]
-    pub(crate) from: BlockNumber,
+    /// First block [default: 1, or the first one of a fork that the other chain does not have]
+    #[arg(long, value_name = "BLOCK")]
+    pub(crate) from: Option<BlockNumber>,
     /// Last block [default: the head]
     #[arg(long, value_name = "BLOCK")]
     pub(crate) to: Option<BlockNumber>,
@@ -65,9 +66,13 @@ pub(crate) fn run(options: &ExportOptions) -> Result<(), CommandError> {
     if let Some(genesis) = open::genesis_of(&store)?.filter(|genesis| !genesis.spec.relaxations.is_empty()) {
         return Err(CommandError::Relaxed(genesis.spec.relaxations));
     }
-    let range = range(options, view.head().number)?;
+    let range = range(options, view.first(), view.head().number)?;
     if let Some(block) = first_edited_block(&store, *range.end())? {
-        return Err(CommandError::Edited { block });
+        let first = block.number == view.first() + 1;
+        return Err(match store.folder().path().is_some_and(Fork::exists) {
+            true => CommandError::EditedFork { block, first },
+            false => CommandError::Edited { block, first },
+        });
     }
     if let Some(block) = first_without_state_root(&*view, *range.end())? {
         return Err(CommandError::NoStateRoot { block });
@@ -101,14 +106,15 @@ pub(crate) fn run(options: &ExportOptions) -> Result<(), CommandError> {
     report::result("export", json, text, value)
 }
 
-/// Returns the requested range of blocks, all of which exist.
-fn range(options: &ExportOptions, head: u64) -> Result<RangeInclusive<u64>, CommandError> {
+/// Returns the requested range of blocks, all of which exist, of a chain from block `first` to `head`.
+fn range(options: &ExportOptions, first: u64, head: u64) -> Result<RangeInclusive<u64>, CommandError> {
     let above = |option, block| Err(CommandError::AboveHead { option, block, head });
-    match (options.from, options.to) {
+    let from = options.from.unwrap_or(first + 1);
+    match (from, options.to) {
         (from, Some(to)) if from > to => Err(CommandError::EmptyRange { from, to }),
         (_, Some(to)) if to > head => above("--to", to),
-        // The default of --from.
-        (1, None) if head == 0 => Err(CommandError::OnlyGenesis),
+        _ if options.from.is_none() && head == first => Err(CommandError::OnlyFirst),
+        (from, _) if from < first => Err(CommandError::BelowFirst { from, first }),
         (from, _) if from > head => above("--from", from),
         (from, to) => Ok(from..=to.unwrap_or(head)),
     }

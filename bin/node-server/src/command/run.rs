@@ -101,16 +101,17 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), CommandError> {
     options.chain.follow.as_deref().map_or(Ok(()), follow::check)?;
     reload::register(&http);
     let _metrics = metrics::serve(&options.server, &http)?;
+    let given_folder = match &options.storage.data_dir {
+        Some(DataDir::Folder(path)) => Some(&**path),
+        _ => None,
+    };
+    open::check_no_fork(given_folder)?;
     if options.read_only {
         pass_on(&mut http, options.writer.as_ref())?;
         return read_only::run(options, http, shutdown);
     }
     let genesis_file = options.chain.genesis.genesis.as_deref();
     let target = Target::new(&options.publish, Some(&options.restore))?;
-    let given_folder = match &options.storage.data_dir {
-        Some(DataDir::Folder(path)) => Some(&**path),
-        _ => None,
-    };
     publish::restore(&options.restore, target.as_ref(), given_folder, shutdown.context())?;
     let start = open::start(genesis_file, &options.storage, &options.creation, shutdown.context())?;
     let folder = open::folder(&options.storage, &options.creation, &start.genesis)?;

@@ -5,6 +5,7 @@ use crate::command::report;
 use crate::error::CommandError;
 use crate::options::InspectOptions;
 use node_core::edits::earliest_known_state;
+use node_fork::ContentsStats;
 use node_store::{Stats, TableStats};
 use serde_json::{Value, json};
 use std::fmt;
@@ -17,7 +18,10 @@ pub(crate) fn run(options: &InspectOptions) -> Result<(), CommandError> {
     store.flush()?;
     let earliest_state = earliest_known_state(&store)?;
     let stats = Stats { tables: store.stats()?.tables, earliest_state, ..files };
-    report::result("stats", options.output.json, Text(&stats), value(&stats))
+    let fetched = open::fetched(&options.chain, "stats")?;
+    let mut value = value(&stats);
+    value["fetched"] = json!(fetched.map(|fetched| json!({"entries": fetched.entries, "bytes": fetched.bytes})));
+    report::result("stats", options.output.json, Text(&stats, fetched), value)
 }
 
 fn sum(stats: &Stats, of: impl Fn(&TableStats) -> u64) -> u64 {
@@ -43,11 +47,11 @@ fn value(stats: &Stats) -> Value {
 }
 
 /// The statistics as text.
-struct Text<'a>(&'a Stats);
+struct Text<'a>(&'a Stats, Option<ContentsStats>);
 
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let stats = self.0;
+        let Self(stats, fetched) = self;
         writeln!(f, "{:<14} {:>12} {:>15} {:>15}", "table", "rows", "bytes", "bytes on disk")?;
         let line = |f: &mut fmt::Formatter<'_>, name: &str, rows, bytes, on_disk| {
             writeln!(f, "{name:<14} {rows:>12} {bytes:>15} {on_disk:>15}")
@@ -66,6 +70,12 @@ impl fmt::Display for Text<'_> {
         write!(
             f,
             "files: {runs} runs with {run_bytes} bytes (next merge: {next_merge_bytes}), log {log_file_bytes} bytes"
-        )
+        )?;
+        match fetched {
+            Some(fetched) => {
+                write!(f, "\nread of the other chain: {} entries, {} bytes", fetched.entries, fetched.bytes)
+            }
+            None => Ok(()),
+        }
     }
 }

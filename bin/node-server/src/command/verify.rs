@@ -9,6 +9,7 @@ use indicatif::HumanDuration;
 use node_core::backend::{BackendError, StateBackend};
 use node_core::edits::{count_pending_edits, earliest_known_state};
 use node_evm::Secp256k1Recovery;
+use node_fork::Checked;
 use node_http::Shutdown;
 use node_store::{Difference, RowFault, Verified, VerifyOptions, VerifyProgress};
 use node_types::BlockNumber;
@@ -40,7 +41,7 @@ pub(crate) fn run(options: &VerifyCommandOptions) -> Result<(), CommandError> {
     let json = options.json();
     let shutdown = Shutdown::on_signals()?;
     open::check_runs(&options.inspect.chain, shutdown.context())?;
-    open::check_fetched(&options.inspect.chain, "verify")?;
+    let fetched = open::check_fetched(&options.inspect.chain, "verify")?;
     let mut store = open::open_snapshot(&options.inspect.chain, "verify", shutdown.context())?;
     let head = store.view()?.head().number;
     if options.from > head {
@@ -88,6 +89,9 @@ pub(crate) fn run(options: &VerifyCommandOptions) -> Result<(), CommandError> {
             Some(first) if first == head.number => format!("; block {first} has no state root"),
             Some(first) => format!("; {} blocks have no state root, the first one is {first}", head.number - first + 1),
         };
+        let read = fetched.map_or_else(String::new, |Checked { entries, bytes, .. }| {
+            format!("; what was read of the other chain is correct, {entries} entries of {bytes} bytes")
+        });
         let noun = if blocks == 1 { "block" } else { "blocks" };
         let correct = if blocks > head.number - store.view()?.first() {
             "all rows are correct"
@@ -95,12 +99,13 @@ pub(crate) fn run(options: &VerifyCommandOptions) -> Result<(), CommandError> {
             "their rows are correct; other blocks, and rows that belong to no block, were not checked"
         };
         let text = format!(
-            "verified {blocks} {noun} in {seconds:.2} s: {correct}; states from block {earliest_state} on; head {head}{by_hand}{unproven}{waiting_text}"
+            "verified {blocks} {noun} in {seconds:.2} s: {correct}; states from block {earliest_state} on; head {head}{by_hand}{unproven}{waiting_text}{read}"
         );
         let value = json!({
             "ok": difference.is_none(), "difference": difference.as_ref().map(difference_value), "blocks": blocks,
             "head": report::block(head), "earliest_state": earliest_state, "edited": edited, "first_without_state_root": first_without_state_root,
             "waiting_edits": waiting, "seconds": seconds,
+            "fetched": fetched.map(|Checked { entries, bytes, .. }| json!({"entries": entries, "bytes": bytes})),
         });
         written = report::result("verify", json, text, value);
     }

@@ -1,6 +1,7 @@
 //! Chains that continue the chain of another server.
 
 mod before;
+mod commands;
 mod control;
 mod dumps;
 mod exact;
