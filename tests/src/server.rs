@@ -8,6 +8,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
@@ -588,13 +589,20 @@ impl Response {
     }
 }
 
-/// A port of this machine that nobody listens on.
+/// Returns a port on which nothing listens, another one with each call.
+///
+/// It is below the ports that the system chooses for connections and for port 0, so no other test gets it before it is
+/// used.
 ///
 /// # Panics
 /// If there is none.
 pub fn free_port() -> u16 {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("there is a free port");
-    listener.local_addr().expect("it is bound").port()
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    // Processes that run at the same time begin at different ports.
+    let first = 10_000 + 200 * u16::try_from(std::process::id() % 100).expect("it is small");
+    let is_free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
+    let ports = std::iter::repeat_with(|| first + NEXT.fetch_add(1, Ordering::Relaxed) % 200);
+    ports.take(200).find(is_free).expect("there is a free port")
 }
 
 /// Server arguments that import the recorded chain, from `../shared` beside the workspace or the folder in
