@@ -9,6 +9,7 @@ The other chain is one of this program. Between both is a proxy that delays resp
 import contextlib
 import http.client
 import http.server
+import itertools
 import json
 import random
 import re
@@ -197,8 +198,6 @@ SYSTEM = [
     "0x000f3df6d732807ef1319fb7b8bb8522d0beac02", "0x0000f90827f1c53a10cb7a02335b175320002935", "0x00000961ef480eb55e80d19ad83579a64c007002",
     "0x0000bbddc7ce488642fb579f8b00f3a590007251",
 ]
-# What a fork of anvil's chain needs: it has no contracts of EIP-7002 and EIP-7251, which blocks need from Prague on.
-OF_ANVIL = ["--hardfork", "cancun"]
 # The newest rules, which forks of unknown networks have as well.
 RULES = {
     "chainId": 31337, "terminalTotalDifficulty": 0,
@@ -352,11 +351,12 @@ def trips(options):
 
 
 def memory(options):
-    """100,000 slots are read: memory, and what a start without the other chain finds of them."""
+    """100,000 slots are read: memory, what a start without the other chain finds of them, and a dump of them that is loaded elsewhere."""
     slots, step, target = options.rounds or 100_000, 500, f"0x{0x50a1:040x}"
     storage = {"0x" + word(slot): "0x" + word(slot * 3 + 1) for slot in range(slots)}
     with folder() as work:
         upstream, _ = begin(options, work, {target: {"balance": "0x0", "nonce": "0x1", "code": SUMS, "storage": storage}})
+        dump = work / "dump"
 
         def read_all(server):
             connection = server.connect()
@@ -371,7 +371,13 @@ def memory(options):
                 seconds, after, peak = time.monotonic() - began, fork.memory() >> 20, fork.memory("VmHWM") >> 20
                 text = f"{slots} slots in {seconds:.1f} s: memory {before >> 20} MiB before, {after} MiB after, at most {peak} MiB (goal 300)"
                 check(peak < 300, text)
+                dump.write_text(fork.rpc("anvil_dumpState"))
+                check(True, f"a dump of them: {dump.stat().st_size >> 20} MiB, memory at most {fork.memory('VmHWM') >> 20} MiB")
                 fork.stop()
+        with dev(options) as loaded:
+            expect("the load of the dump", loaded.rpc("anvil_loadState", dump.read_text()), True)
+            read_all(loaded)
+            check(True, f"a chain that loads it finds all of them (memory at most {loaded.memory('VmHWM') >> 20} MiB)")
         size = sum(path.stat().st_size for path in (work / "fork").rglob("*") if path.is_file()) >> 20
         with dev(options, "--data-dir", work / "fork", "--offline") as offline:
             seconds = offline.seconds
@@ -446,6 +452,19 @@ def failing(how, n=3):
     """A fault: each n-th message fails in this way."""
     is_next = Every(n)
     return lambda message, forward: how() if is_next() else ok(forward(message))
+
+
+def failing_in_turn(n):
+    """A fault: each n-th message fails, each time in another way."""
+    turn = itertools.cycle([
+        lambda: (429, {"Retry-After": 1}, b"slow down"), lambda: (503, {}, b"overloaded"), lambda: None, lambda: (200, {}, b'{"jsonrpc":"2.0","id":')])
+    lock = threading.Lock()
+
+    def fail():
+        with lock:
+            how = next(turn)
+        return how()
+    return failing(fail, n)
 
 
 def altering(method, change, refused=()):

@@ -19,7 +19,6 @@ from pathlib import Path
 import anvil
 import clients
 import nodes
-from fork import OF_ANVIL
 from nodes import ALICE, ROOT, Anvil, Failure, Server, run
 
 CLIENTS = ROOT / "clients/fork"
@@ -185,12 +184,12 @@ CLIENT = {client.__name__: client for client in (viem, ethers, web3py, cast, har
 
 
 def upstreams(options):
-    """Yields the chains that are forked: name, server, and what a fork here has to be told."""
+    """Yields the name and the server of each chain that is forked."""
     here = lambda: Server(options.server, "dev", "--data-dir", ":memory:")
-    for name, start, more in ("ethnode", here, []), ("anvil", Anvil, OF_ANVIL):
+    for name, start in ("ethnode", here), ("anvil", Anvil):
         if options.upstream in (None, name):
             with start() as server:
-                yield name, server, more
+                yield name, server
 
 
 def play(options):
@@ -200,13 +199,13 @@ def play(options):
         options.work = (given or Path(temporary)).resolve()
         contracts = compile_contracts(packages(options, "solc", SOLC))
         runs = {name: CLIENT[name](options) for name in options.parts}
-        for of, upstream, more in upstreams(options):
+        for of, upstream in upstreams(options):
             facts = options.work / f"facts-{of}.json"
             facts.write_text(json.dumps(make(upstream, contracts)))
             print(f"forks of {of}:", flush=True)
             for name, client in runs.items():
                 print(f" {name}:", flush=True)
-                with Server(options.server, "dev", "--data-dir", ":memory:", "--fork-url", upstream.url, *more) as here:
+                with Server(options.server, "dev", "--data-dir", ":memory:", "--fork-url", upstream.url) as here:
                     ours = client(here.url, facts)
                     here.stop()
                 with Anvil("--fork-url", upstream.url, "--no-storage-caching") as there:

@@ -143,7 +143,7 @@ def anvil(options, work):
             world.create(connection, slots)
         for _ in range(100):
             world.step(connection)
-        yield Chain(server, None, forks.OF_ANVIL)
+        yield Chain(server, None, [])
 
 
 class Names:
@@ -251,7 +251,7 @@ def compare(options, chain, work):
     chance, data = forks.chance_of(options), work / "fork"
     names, head = Names(chain, chance), forks.head(chain.server)
     block = hex(head)
-    with forks.Proxy(chain.server.url) as proxy:
+    with forks.Proxy(chain.server.url, fault=forks.failing_in_turn(5) if options.faults else None) as proxy:
         with forks.dev(options, "--fork-url", proxy.url, "--fork-block-number", head, "--data-dir", data, *chain.options) as fork:
             started = fork.seconds
             # Their balances are edits of the fork.
@@ -337,6 +337,7 @@ PARTS = {"answers": answers} | {begin.__name__: part(begin) for begin in (record
 
 def arguments(parser):
     parser.add_argument("--reth", type=Path, help="the program of reth, for `reth`")
+    parser.add_argument("--faults", action="store_true", help="each fifth message to the other chain fails: 429, 503, a cut connection, half a response")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32), help="of everything random [default: random]")
 
 
