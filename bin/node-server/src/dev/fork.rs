@@ -5,11 +5,12 @@ use super::options::chain_id;
 use crate::chain::open;
 use crate::error::CommandError;
 use crate::options::CacheOptions;
-use clap::Args;
+use clap::builder::{ArgPredicate, OsStr};
+use clap::{Args, Command};
 use node_chain::Genesis;
 use node_core::context::Context;
 use node_core::producer::{Producer, ProducerError};
-use node_dev::fork::{Fork, ForkBlock, ForkPoint, ForkRules, ForkSource};
+use node_dev::fork::{FORK_CALL_TIMEOUT, Fork, ForkBlock, ForkPoint, ForkRules, ForkSource};
 use node_dev::{Accounts, DevNodeError};
 use node_fork::ForkOptions;
 use node_store::{Options, Store};
@@ -50,6 +51,15 @@ pub(crate) struct ForkArguments {
     no_storage_caching: bool,
     #[command(flatten)]
     upstream: UpstreamOptions,
+}
+
+/// Sets the default values that are others for forks, if the command can begin one.
+pub(crate) fn with_defaults_of_forks(command: Command) -> Command {
+    if !command.get_arguments().any(|argument| argument.get_id() == "fork_url") {
+        return command;
+    }
+    let timeout = OsStr::from(format!("{}s", FORK_CALL_TIMEOUT.as_secs()));
+    command.mut_arg("call_timeout", |argument| argument.default_value_if("fork_url", ArgPredicate::IsPresent, timeout))
 }
 
 impl ForkArguments {

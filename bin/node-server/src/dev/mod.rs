@@ -16,6 +16,7 @@ mod tests;
 
 pub(crate) use anvil::{AnvilOptions, insert_command, version};
 pub(crate) use anvil_options::instead;
+pub(crate) use fork::with_defaults_of_forks;
 pub(crate) use options::DevOptions;
 pub(crate) use terminal::Terminal;
 

@@ -151,7 +151,8 @@ pub(crate) fn serves(arguments: &[OsString]) -> bool {
 /// Returns the commands with their options.
 pub(crate) fn commands() -> Command {
     let with_variable = environment::with_variable;
-    CommandLine::command().mut_args(with_variable).mut_subcommands(|command| command.mut_args(with_variable))
+    let commands = CommandLine::command().mut_args(with_variable);
+    commands.mut_subcommands(|command| dev::with_defaults_of_forks(command.mut_args(with_variable)))
 }
 
 /// Returns the commands with their options, which read the variables that are set.

@@ -170,6 +170,20 @@ fn the_variable_of_a_flag_overrides_the_file() {
 }
 
 #[test]
+fn requests_to_forks_have_more_time() {
+    let setting = |arguments: &[&str], variables: &[(&str, &str)]| {
+        let mut program = program();
+        program.args(["config", "dev"]).args(arguments).envs(variables.iter().copied());
+        shown(&text(program.output().expect("it runs")), "call-timeout").0
+    };
+    let url = "http://127.0.0.1:1";
+    assert_eq!(setting(&[], &[]), "call-timeout = \"5s\"");
+    assert_eq!(setting(&["--fork-url", url], &[]), "call-timeout = \"30s\"");
+    assert_eq!(setting(&[], &[("ETHNODE_FORK_URL", url)]), "call-timeout = \"30s\"");
+    assert_eq!(setting(&["--fork-url", url, "--call-timeout", "7s"], &[]), "call-timeout = \"7s\"");
+}
+
+#[test]
 fn commas_separate_the_values_of_a_variable() {
     let setting = |variables: &[(&str, &str)], more: &[&str], long| {
         let mut program = program();

@@ -33,7 +33,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 use url::ForkUrl;
+
+/// Default time limit of requests to a fork. It is longer than that of other chains, because what a request needs may
+/// have to be read from the other chain first, in as many round trips as its reads depend on each other.
+pub const FORK_CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Where a fork is, and how the other chain is read.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,7 +1,7 @@
 //! In-process development chains.
 
 #[cfg(feature = "store")]
-use crate::fork::{Fork, ForkPoint, ForkSource, OpenForkError};
+use crate::fork::{FORK_CALL_TIMEOUT, Fork, ForkPoint, ForkSource, OpenForkError};
 use crate::genesis::check_extendable;
 use crate::{AccountOptions, Accounts, AccountsError, DevGenesis, DevGenesisError};
 use node_chain::Genesis;
@@ -277,6 +277,7 @@ impl DevNodeBuilder {
     #[must_use]
     pub fn fork_of(mut self, source: ForkSource) -> Self {
         self.genesis = FirstBlock::Fork(Box::new(source));
+        self.limits.call_timeout = FORK_CALL_TIMEOUT;
         self
     }
 
@@ -342,7 +343,8 @@ impl DevNodeBuilder {
         self
     }
 
-    /// Sets the limits of single requests. Default: [`Limits::default`].
+    /// Sets the limits of single requests. Default: [`Limits::default`], where a [fork](Self::fork) has a longer
+    /// `call_timeout`, [`FORK_CALL_TIMEOUT`](crate::fork::FORK_CALL_TIMEOUT), unless this is called after it.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
