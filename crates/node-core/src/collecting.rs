@@ -171,6 +171,10 @@ mod tests {
             Ok(None)
         }
 
+        fn note_read(&self, _: Address, _: Option<H256>) -> Result<(), BackendError> {
+            Ok(())
+        }
+
         fn fetch(&self, reads: &[BaseRead]) -> Result<(), BackendError> {
             let Steps { known, fetched } = &mut *self.0.lock();
             for BaseRead { address, slots } in reads {

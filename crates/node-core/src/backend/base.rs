@@ -36,6 +36,10 @@ pub trait BaseState: Send + Sync + Debug {
         true
     }
 
+    /// Records that an account, or a slot of it, was read as of a later block, where the chain itself has it. That does not
+    /// mean that it was read here before: what is new in a trie moves a neighbor, which then has a row. Fetches nothing.
+    fn note_read(&self, address: Address, slot: Option<H256>) -> Result<(), BackendError>;
+
     /// Fetches accounts and slots that are not known, together. Afterwards, these accounts and slots and all nodes on
     /// the paths to them are known.
     fn fetch(&self, reads: &[BaseRead]) -> Result<(), BackendError>;

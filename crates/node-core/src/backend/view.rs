@@ -7,7 +7,7 @@ use crate::block::{
 use crate::context::Context;
 use crate::state::{AccountChange, AccountState, StateChanges};
 use node_types::consensus::{Account, Receipt};
-use node_types::{Address, BlockNumber, Bytes, H256, U256};
+use node_types::{Address, BlockNumber, Bytes, H256, KECCAK_EMPTY, U256};
 use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::Arc;
 
@@ -138,6 +138,17 @@ pub trait StateView: Send + Sync {
     /// Returns code by its hash, or `None` if it was never deployed.
     fn code(&self, hash: H256) -> Result<Option<Bytes>, BackendError>;
 
+    /// Returns the code of an account that was read, by its hash.
+    ///
+    /// # Errors
+    /// Also [`BackendError::Storage`] if it is lacking.
+    fn code_of_account(&self, hash: H256) -> Result<Bytes, BackendError> {
+        if hash == KECCAK_EMPTY {
+            return Ok(Bytes::new());
+        }
+        self.code(hash)?.ok_or_else(|| BackendError::Storage(Box::new(MissingCode(hash))))
+    }
+
     /// Returns an account with Merkle proofs of the account and of `slots`.
     ///
     /// # Errors
@@ -149,6 +160,11 @@ pub trait StateView: Send + Sync {
     /// or if trie nodes are needed that [cannot be had](BackendError::Unobtainable).
     fn root_after(&self, changes: &StateChanges) -> Result<H256, BackendError>;
 }
+
+/// A backend lacks the code of an account.
+#[derive(Debug, thiserror::Error)]
+#[error("there is no code with hash {0:#x}")]
+struct MissingCode(H256);
 
 /// Returns the number of the first canonical block at or below `upto` that has no
 /// [state root](node_types::consensus::Header::has_state_root), or `None` if there is none.

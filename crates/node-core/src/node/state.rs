@@ -28,7 +28,7 @@ pub(super) fn get_code(node: &Node, context: &Context, address: Address, block: 
     let at = snapshot.state(block, Field::BlockNumber)?;
     let state = snapshot.view.state(at)?;
     match state.account(address)? {
-        Some(account) if account.has_code() => Ok(state.code(account.code_hash)?.unwrap_or_default()),
+        Some(account) if account.has_code() => Ok(state.code_of_account(account.code_hash)?),
         _ => Ok(Bytes::new()),
     }
 }

@@ -42,7 +42,7 @@ pub(crate) fn delegates(state: &dyn StateView, account: &AccountState) -> Result
     if !account.has_code() {
         return Ok(false);
     }
-    let code = state.code(account.code_hash)?.unwrap_or_default();
+    let code = state.code_of_account(account.code_hash)?;
     Ok(code.len() == 23 && code.starts_with(&DELEGATION_PREFIX))
 }
 

@@ -8,7 +8,7 @@ use node_core::backend::{BackendError, StateView, View, has_storage_after};
 use node_core::context::Interrupted;
 use node_core::protocol::Fork;
 use node_core::state::{AccountChange, AccountState, StateChanges};
-use node_types::{BlockNumber, H256};
+use node_types::BlockNumber;
 use revm::bytecode::Bytecode;
 use revm::database_interface::{DBErrorMarker, Database};
 use revm::primitives::map::hash_map::Entry;
@@ -266,10 +266,7 @@ impl Database for StateDb<'_> {
         if let Some(code) = self.codes.get(&hash) {
             return Ok(self.under_fork(code));
         }
-        let code = self
-            .state
-            .code(hash.to_node())?
-            .ok_or_else(|| BackendError::Storage(Box::new(MissingCode(hash.to_node()))))?;
+        let code = self.state.code_of_account(hash.to_node())?;
         Ok(self.under_fork(self.codes.insert(hash, code.to_evm())))
     }
 
@@ -303,8 +300,3 @@ impl From<Interrupted> for DatabaseError {
         Self(interrupted.into())
     }
 }
-
-/// The backend lacks the code of an account.
-#[derive(Debug, thiserror::Error)]
-#[error("there is no code with hash {0:#x}")]
-struct MissingCode(H256);

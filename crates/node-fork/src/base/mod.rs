@@ -401,6 +401,14 @@ impl BaseState for Base {
         !self.trusts()
     }
 
+    fn note_read(&self, address: Address, slot: Option<H256>) -> Result<(), BackendError> {
+        // If it is known, this is where its name and the hash of its code are recorded.
+        match slot {
+            Some(slot) => self.known_storage(address, slot).map(drop),
+            None => self.known_account(address).map(drop),
+        }
+    }
+
     fn fetch(&self, reads: &[BaseRead]) -> Result<(), BackendError> {
         self.fetch_unknown(reads).map(drop)
     }

@@ -245,7 +245,12 @@ impl ChainState<'_> {
 
     fn account_row(&self, address: Address, address_hash: H256) -> Result<Option<AccountRow>, StoreError> {
         match (self.recorded(address_hash)?, &self.chain.rows.base) {
-            (Some(account), _) => Ok(account),
+            (Some(account), base) => {
+                if let (Some(_), Some(base)) = (account, base) {
+                    base.note_read(address, None).map_err(StoreError::Base)?;
+                }
+                Ok(account)
+            }
             (None, Some(base)) => {
                 let encoded = self.of_base(Key::of_hash(Table::Accounts, address_hash), || {
                     Ok(base::account(&**base, address)?.map(|account| account.encode()).unwrap_or_default())
@@ -264,7 +269,10 @@ impl ChainState<'_> {
             _ => self.newest(&Key::of_slot(trie, slot_hash))?,
         };
         let value = match (row, base) {
-            (Some(row), _) => row,
+            (Some(row), base) => {
+                base.map_or(Ok(()), |base| base.note_read(address, Some(slot))).map_err(StoreError::Base)?;
+                row
+            }
             (None, Some(base)) => self.of_base(Key::of_base_slot(address, slot_hash), || {
                 Ok(values::encode_word(base.storage(address, slot).map_err(StoreError::Base)?))
             })?,

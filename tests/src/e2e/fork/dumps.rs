@@ -47,6 +47,48 @@ impl Dumped {
     }
 }
 
+/// Returns the least number whose hash begins with the same `bytes` bytes, as a word or as an address of `width` bytes.
+fn neighbor(hash: H256, bytes: usize, width: usize) -> String {
+    let named = |n: u64| format!("0x{n:0width$x}", width = 2 * width);
+    let hash_of = |name: &str| keccak256(const_hex::decode(name).unwrap());
+    let is_near = |name: &String| hash_of(name)[..bytes] == hash[..bytes] && hash_of(name) != hash;
+    (1_000..).map(named).find(is_near).unwrap()
+}
+
+/// What is new in a trie moves its neighbor, which was not read by that.
+#[test]
+fn neighbors_of_what_is_new_have_their_code_and_are_dumped_if_they_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let (upstream, world) = World::upstream(folder.path());
+    let [contract, other] = [2, 6].map(|index| world.contracts[index].clone());
+    let data = folder.path().join("fork").display().to_string();
+    let fork = fork(&upstream, ["--data-dir", &data]);
+    let beside = neighbor(keccak256(const_hex::decode(&contract).unwrap()), 2, 20);
+    let slot = neighbor(keccak256(const_hex::decode(word(5)).unwrap()), 1, 32);
+    let stores = format!("{slot}{:064x}", 7);
+    let sender = account(0);
+    let creates = json!({"from": sender, "to": beside, "value": "0x1"});
+    let sets = json!({"from": sender, "to": other, "data": stores, "gas": "0x4c4b40"});
+    for transaction in [creates, sets] {
+        result(&fork, "eth_sendTransaction", json!([transaction]));
+    }
+    let facts = |server: &Server| {
+        let code = result(server, "eth_getCode", json!([contract, "latest"]));
+        let call = json!([{"to": contract, "data": input(&[(1, 9)])}, "latest"]);
+        let slot = result(server, "eth_getStorageAt", json!([other, "0x5", "latest"]));
+        [code, result(server, "eth_call", call), slot]
+    };
+    let expected = facts(&upstream);
+    assert!(expected[0].as_str().unwrap().len() > 2 && expected[2] != word(0), "{expected:?}");
+    assert_eq!(facts(&fork), expected);
+    let dump = result(&fork, "anvil_dumpState", json!([]));
+    let plain = Server::dev(["--accounts", "1"]);
+    assert_eq!(result(&plain, "anvil_loadState", json!([dump])), true);
+    assert_eq!(facts(&plain), expected);
+    fork.end("TERM");
+    assert_eq!(facts(&Server::dev(["--data-dir", &data, "--offline"])), expected);
+}
+
 #[test]
 fn a_dump_has_what_was_read_or_changed() {
     let dumped = Dumped::new();

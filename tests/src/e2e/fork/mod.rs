@@ -16,7 +16,7 @@ use crate::server::{Response, Server};
 use crate::wallet::accounts;
 use node_chain::genesis::GenesisAccount;
 use node_dev::{AccountOptions, Accounts, DevGenesis};
-use node_types::{Address, keccak256};
+use node_types::{Address, H256, keccak256};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;

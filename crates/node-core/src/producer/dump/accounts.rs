@@ -115,9 +115,9 @@ impl WholeAccounts<'_> {
         Ok(None)
     }
 
-    /// Returns code by its hash, empty if there is none.
+    /// Returns the code of an account, by its hash.
     pub fn code(&self, hash: H256) -> Result<Bytes, ProducerError> {
-        Ok(self.state.code(hash)?.unwrap_or_default())
+        Ok(self.state.code_of_account(hash)?)
     }
 
     /// Removes the next name if it is `wanted`.

@@ -160,6 +160,10 @@ impl BaseState for TestBase {
         Ok(self.codes.get(&hash).cloned())
     }
 
+    fn note_read(&self, _: Address, _: Option<H256>) -> Result<(), BackendError> {
+        Ok(())
+    }
+
     fn fetch(&self, reads: &[BaseRead]) -> Result<(), BackendError> {
         if !reads.iter().any(|read| self.lacks(read)) {
             return Ok(());
