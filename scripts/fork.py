@@ -539,6 +539,8 @@ UNSHOWN = {
     # The chain id, with which the fork also signs and executes.
     "eth_chainId": (
         {((), name) for name in LIES}, {"eth_chainId", "net_version", "debug_traceTransaction", "mined"}, lambda request, result, expected: True),
+    # The rules with which the fork executes. `None` stands for all lies.
+    "eth_config": (None, {"eth_call", "eth_estimateGas", "debug_traceTransaction", "mined"}, lambda request, result, expected: True),
     # That there is no block or transaction with a hash.
     "eth_getBlockByHash": (ABSENT, {"eth_getBlockByHash"}, is_missing),
     "eth_getTransactionByHash": (ABSENT, {"eth_getTransactionByHash", "eth_getTransactionReceipt", "debug_traceTransaction"}, is_missing),
@@ -752,7 +754,7 @@ def lying(forks, _genesis):
     forks.used["eth_getTransactionReceipt"] = set(paths(receipt))
     expect("the methods that are used", set(forks.used), {
         "eth_chainId", "eth_getBlockByNumber", "eth_getBlockByHash", "eth_getProof", "eth_getCode", "eth_getBlockReceipts", "eth_getTransactionReceipt",
-        "eth_getTransactionByHash", "eth_getLogs", "eth_createAccessList",
+        "eth_getTransactionByHash", "eth_getLogs", "eth_createAccessList", "eth_config",
     })
     for method, all_paths in sorted(forks.used.items()):
         # Most lies begin after the start, which would end with a problem.
@@ -765,14 +767,15 @@ def lying(forks, _genesis):
         replaced = ("eth_getBlockReceipts",) if method == "eth_getTransactionReceipt" else ()
         for path, name, first in lies:
             later = None if first else lambda fork: None
-            may = lambda request, result, expected: (path, name) in unshown and request[0] in changed and how(request, result, expected)
+            is_unshown = unshown is None or (path, name) in unshown
+            may = lambda request, result, expected: is_unshown and request[0] in changed and how(request, result, expected)
             fault = altering(method, lambda result: (at(result, path, LIES[name]) or [None])[0], replaced)
             right, text = forks.attempt(f"a lie in {method}: {'.'.join(path)}: {name}", fault, "--retries", 0, later=later, may=may)
             refused += right != everything
             texts.setdefault(re.sub(r"0x[0-9a-f]+|\d+", "…", text), text)
-        # What a call reads is only a guess.
+        # What a call reads is only a guess, and rules may stay the same.
         check(
-            refused > 0 or method == "eth_createAccessList" or forks.options.rounds,
+            refused > 0 or method in ("eth_createAccessList", "eth_config") or forks.options.rounds,
             f"{method}: {len(lies)} lies, of which {refused} had a problem, the others no effect; {max(texts.values(), key=len)[:240]}")
         fault = altering(method, lambda result: at(result, (), LIES["of another kind"])[0], replaced)
         forks.attempt(f"lies in {method} by one of two servers", fault, "--retries", 0, whole=True, others=[forks.upstream])

@@ -1,6 +1,7 @@
 //! A cache of analyzed code by code hash.
 
 use node_core::backend::CacheUse;
+use node_core::collecting;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use revm::bytecode::Bytecode;
@@ -36,10 +37,12 @@ impl CodeCache {
         }
     }
 
-    /// Analyzes `code`, caches it under `hash` and returns it.
+    /// Analyzes `code`, caches it under `hash` and returns it. It is not cached if it may be lacking, and so read as empty.
     pub(crate) fn insert(&self, hash: B256, code: Bytes) -> Bytecode {
         let code = analyze(code);
-        self.0.insert(hash, code.clone());
+        if !collecting::lacks_something() {
+            self.0.insert(hash, code.clone());
+        }
         code
     }
 }
