@@ -85,8 +85,9 @@ fn meaning(code: i64, text: &str, data: Option<&RawValue>) -> Meaning {
     if matches!(code, 429 | -32005) || contains(&fast) || (code == -32012 && contains(&["credits"])) {
         return Meaning::TooFast(data.and_then(stated_wait));
     }
+    // geth adds what its database says: "missing trie node … state … is not available, not found".
     let missing = ["not found", "unknown block", "not canonical", "not currently canonical"];
-    if contains(&missing) {
+    if contains(&missing) && !contains(&["missing trie node"]) {
         return Meaning::NotKnown;
     }
     // Of geth, reth and Erigon; of providers that have older states for others.
@@ -255,6 +256,7 @@ mod tests {
             (-32602, "too many keys: at most 1024 (`max-storage-keys`)", Meaning::TooLarge),
             (-32000, "header not found", Meaning::NotKnown),
             (-32000, "missing trie node 00ab (path ) state 0x00ab is not available", Meaning::StateGone),
+            (-32000, "missing trie node 00ab (path ) state 0x00ab is not available, not found", Meaning::StateGone),
             (-32000, "historical state 00ab is not available", Meaning::StateGone),
             (-32000, "required historical state unavailable (reexec=128)", Meaning::StateGone),
             (-32603, "State at block #11052984 is pruned", Meaning::StateGone),

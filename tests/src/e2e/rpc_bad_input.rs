@@ -8,6 +8,7 @@ use node_http::{HttpConfig, RequestLimits};
 use node_rpc::{Method, table};
 use node_types::consensus::TransactionBody;
 use serde_json::{Value, json};
+use std::time::Duration;
 
 const NONE: [&str; 0] = [];
 const INTERNAL: i64 = -32603;
@@ -252,7 +253,13 @@ fn batches_of_ten_thousand() {
     let call = request("eth_getBalance", json!([])).to_string().replace("[]", &nested);
     assert_eq!(strict.post("/", call).body["error"]["code"], -32602);
     let limits = HttpConfig {
-        requests: RequestLimits { max_batch: 10_000, max_batch_bytes: 1_000_000, ..Default::default() },
+        requests: RequestLimits {
+            max_batch: 10_000,
+            max_batch_bytes: 1_000_000,
+            // The limits of this test are those of sizes.
+            call_timeout: Duration::from_secs(60),
+            ..Default::default()
+        },
         ..HttpConfig::default()
     };
     let (_chain, wide) = super::in_process::serve_dev(limits);

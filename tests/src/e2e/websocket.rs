@@ -335,11 +335,14 @@ fn a_response_that_is_too_large_is_refused_with_its_id() {
 #[test]
 fn requests_do_not_wait_for_the_end_of_the_notifications() {
     const BLOCKS: usize = 15_000;
+    const AT_ONCE: usize = 1_000;
     let server = Server::dev(["--no-mining"]);
     let mut socket = connect(&server);
     let heads = socket.call("eth_subscribe", json!(["newHeads"]));
     // Notifications fill the buffers of the connection, which is not read in the meantime.
-    control(&server, "mine", json!({"Blocks": BLOCKS.to_string()}));
+    for _ in 0..BLOCKS / AT_ONCE {
+        control(&server, "mine", json!({"Blocks": AT_ONCE.to_string()}));
+    }
     socket.send(json!({"jsonrpc": "2.0", "id": 7, "method": "eth_chainId"}));
     let before = std::iter::from_fn(|| Some(socket.receive())).take_while(|message| message["id"] != 7).count();
     assert!(before < BLOCKS, "the response came after all notifications");

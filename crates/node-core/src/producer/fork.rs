@@ -1,14 +1,14 @@
 //! The chain that a development chain continues.
 
 use super::{Producer, ProducerError, Replay};
-use crate::backend::{BackendError, StateBackend};
+use crate::backend::{BackendError, StateBackend, View};
 use crate::block::{BlockRef, RecoveredTransaction};
 use crate::collecting::gather;
 use crate::context::Context;
 use crate::pool::delegates;
 use crate::remote::EndpointUse;
 use crate::state::{AccountChange, AccountState, StateChanges};
-use node_types::{Address, BlockId, Bytes, H256, KECCAK_EMPTY, U256, keccak256};
+use node_types::{Address, BlockId, BlockNumber, Bytes, H256, KECCAK_EMPTY, U256, keccak256};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
@@ -124,6 +124,13 @@ pub struct Beginning {
     pub contracts: BTreeMap<Address, Bytes>,
 }
 
+impl Beginning {
+    /// Returns whether the first state is changed.
+    fn funds(&self) -> bool {
+        !self.accounts.is_empty() || !self.contracts.is_empty()
+    }
+}
+
 impl Producer {
     /// Begins a fork, unless it has blocks or edits of its own: repeats what `beginning` says, gives accounts their
     /// balance, and deploys contracts. Each [reset](Self::reset) begins it again. An account whose code only delegates to
@@ -165,34 +172,46 @@ impl Producer {
 
     /// Gives the accounts that have a balance from the beginning on this balance, and deploys contracts.
     fn fund(&self) -> Result<(), ProducerError> {
-        let Beginning { accounts, balance, contracts, .. } = self.beginning.lock().clone();
-        if accounts.is_empty() && contracts.is_empty() {
+        if !self.beginning.lock().funds() {
             return Ok(());
         }
-        self.edit(|view| {
-            gather(|| {
-                let state = view.state(view.head().number)?;
-                let mut changes = StateChanges::default();
-                for address in &accounts {
-                    let account = state.account(*address)?.unwrap_or_default();
-                    let code_hash = if delegates(&*state, &account)? { KECCAK_EMPTY } else { account.code_hash };
-                    let account = AccountState { balance, code_hash, ..account };
-                    let change = AccountChange { account: Some(account), ..AccountChange::default() };
-                    changes.accounts.insert(*address, change);
+        self.edit(|view| Ok(self.funding(view, view.head().number)?))
+    }
+
+    /// Reads what [`begin_again`](Self::begin_again) needs of the first state. Nothing may be removed if it cannot be read.
+    pub(super) fn read_funded(&self) -> Result<(), ProducerError> {
+        if !self.beginning.lock().funds() {
+            return Ok(());
+        }
+        let view = self.parts.backend.view()?;
+        Ok(self.funding(&*view, view.first()).map(drop)?)
+    }
+
+    /// Returns the changes of the state after block `at` that [`fund`](Self::fund) makes.
+    fn funding(&self, view: &dyn View, at: BlockNumber) -> Result<StateChanges, BackendError> {
+        let Beginning { accounts, balance, contracts, .. } = self.beginning.lock().clone();
+        gather(|| {
+            let state = view.state(at)?;
+            let mut changes = StateChanges::default();
+            for address in &accounts {
+                let account = state.account(*address)?.unwrap_or_default();
+                let code_hash = if delegates(&*state, &account)? { KECCAK_EMPTY } else { account.code_hash };
+                let account = AccountState { balance, code_hash, ..account };
+                let change = AccountChange { account: Some(account), ..AccountChange::default() };
+                changes.accounts.insert(*address, change);
+            }
+            for (address, code) in &contracts {
+                let account = state.account(*address)?.unwrap_or_default();
+                if account.has_code() {
+                    continue;
                 }
-                for (address, code) in &contracts {
-                    let account = state.account(*address)?.unwrap_or_default();
-                    if account.has_code() {
-                        continue;
-                    }
-                    let code_hash = keccak256(code);
-                    let account = AccountState { code_hash, nonce: account.nonce.max(1), ..account };
-                    let change = AccountChange { account: Some(account), ..AccountChange::default() };
-                    changes.accounts.insert(*address, change);
-                    changes.code.insert(code_hash, code.clone());
-                }
-                Ok(changes)
-            })
+                let code_hash = keccak256(code);
+                let account = AccountState { code_hash, nonce: account.nonce.max(1), ..account };
+                let change = AccountChange { account: Some(account), ..AccountChange::default() };
+                changes.accounts.insert(*address, change);
+                changes.code.insert(code_hash, code.clone());
+            }
+            Ok(changes)
         })
     }
 
@@ -201,6 +220,7 @@ impl Producer {
     /// # Errors
     /// Failures of the backend. If `replace` fails, the chain was only reset.
     pub(crate) fn reset_onto(&self, replace: Replace) -> Result<BlockRef, ProducerError> {
+        self.read_funded()?;
         let first = {
             let _sealing = self.sealing.lock();
             self.reset_locked()?;

@@ -17,6 +17,7 @@ impl Producer {
     /// # Errors
     /// Failures of the backend, after which nothing has changed.
     pub fn reset(&self) -> Result<BlockRef, ProducerError> {
+        self.read_funded()?;
         let first = {
             let _sealing = self.sealing.lock();
             self.reset_locked()?

@@ -133,20 +133,22 @@ impl ForkControl for Control {
             Err(OpenForkError::Upstream(error)) => return Err(unavailable(error)),
             Err(error) => return Err(refused(&error)),
         };
-        if !self.replays && header.hash() == base.block().hash() {
+        let is_same = !self.replays && header.hash() == base.block().hash();
+        if !is_same && self.is_durable {
+            return Err(self.keeps_its_block());
+        }
+        let next = Base::new(Arc::clone(base.contents()), Some(upstream.clone()), header, base.options().clone());
+        // If they cannot be read, nothing has changed yet.
+        let read = |address: &Address| BaseRead { address: *address, slots: Vec::new() };
+        next.fetch(&self.accounts.iter().map(read).collect::<Vec<_>>())?;
+        if is_same {
             return Ok(Box::new(move || {
                 base.set_upstream(upstream);
                 Ok(())
             }));
         }
-        if self.is_durable {
-            return Err(self.keeps_its_block());
-        }
-        let base = Base::new(Arc::clone(base.contents()), Some(upstream), header, base.options().clone());
+        let base = next;
         let first = node_fork::first_block(&base, Arc::new(Secp256k1Recovery))?;
-        // If they cannot be read, nothing has changed yet.
-        let read = |address: &Address| BaseRead { address: *address, slots: Vec::new() };
-        base.fetch(&self.accounts.iter().map(read).collect::<Vec<_>>())?;
         let store = Store::fork_in_memory(first, Arc::new(base.clone()), Options::in_memory())?;
         let backend = Arc::clone(&self.backend);
         Ok(Box::new(move || backend.replace(Arc::new(store), base)))

@@ -101,6 +101,24 @@ fn reset(fork: &Server, options: &Value) -> u64 {
 }
 
 #[test]
+fn a_reset_that_cannot_read_the_accounts_removes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (upstream, _) = World::upstream(folder.path());
+    let data = folder.path().join("fork").display().to_string();
+    let fork = fork(&upstream, ["--data-dir", &data, "--accounts", "0"]);
+    let first = head(&fork);
+    result(&fork, "anvil_mine", json!(["0x5"]));
+    assert!(fork.end("TERM").success());
+    // It has accounts now, which were never read.
+    let offline = Server::dev(["--offline", "--data-dir", &data]);
+    for options in [json!([]), json!([{"forking": {"blockNumber": first}}])] {
+        let (code, text) = failure(&offline, "anvil_reset", options);
+        assert!(code == -32002 && text.contains(&account(0)), "{code} {text}");
+        assert_eq!(head(&offline), first + 5);
+    }
+}
+
+#[test]
 fn a_reset_onto_the_same_block_needs_no_server() {
     let folder = tempfile::tempdir().unwrap();
     let (upstream, _) = World::upstream(folder.path());
