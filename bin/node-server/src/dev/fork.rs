@@ -59,7 +59,11 @@ pub(crate) fn with_defaults_of_forks(command: Command) -> Command {
         return command;
     }
     let timeout = OsStr::from(format!("{}s", FORK_CALL_TIMEOUT.as_secs()));
-    command.mut_arg("call_timeout", |argument| argument.default_value_if("fork_url", ArgPredicate::IsPresent, timeout))
+    // `mut_arg` would make it the last option.
+    command.mut_args(|argument| match argument.get_id().as_str() {
+        "call_timeout" => argument.default_value_if("fork_url", ArgPredicate::IsPresent, timeout.clone()),
+        _ => argument,
+    })
 }
 
 impl ForkArguments {
