@@ -156,11 +156,12 @@ impl All {
             return;
         }
         self.late.push_back((key, answer));
-        let size = |late: &VecDeque<(Key, Answer)>| -> usize {
-            late.iter().map(|((call, _), answer)| call.params.len() + answer.result.get().len()).sum()
-        };
-        while size(&self.late) > LATE_BYTES {
-            self.late.pop_front();
+        let length = |((call, _), answer): &(Key, Answer)| call.params.len() + answer.result.get().len();
+        let mut size: usize = self.late.iter().map(length).sum();
+        while size > LATE_BYTES
+            && let Some(oldest) = self.late.pop_front()
+        {
+            size -= length(&oldest);
         }
     }
 }

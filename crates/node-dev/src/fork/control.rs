@@ -1,8 +1,8 @@
 //! Changing the chain that a fork continues, while it is served.
 
 use super::url::ForkUrl;
-use super::{Fork, ForkPoint, InvalidForkUrl, OpenForkError};
-use node_core::backend::{BackendError, BaseRead, BaseState, StateBackend};
+use super::{Fork, ForkPoint, InvalidForkUrl, OpenForkError, reads_of};
+use node_core::backend::{BackendError, BaseState, StateBackend};
 use node_core::block::BlockRef;
 use node_core::context::Context;
 use node_core::producer::{ForkBlock, ForkControl, ForkInfo, ForkUse, ProducerError, Replace};
@@ -139,19 +139,17 @@ impl ForkControl for Control {
         }
         let next = Base::new(Arc::clone(base.contents()), Some(upstream.clone()), header, base.options().clone());
         // If they cannot be read, nothing has changed yet.
-        let read = |address: &Address| BaseRead { address: *address, slots: Vec::new() };
-        next.fetch(&self.accounts.iter().map(read).collect::<Vec<_>>())?;
+        next.fetch(&reads_of(&self.accounts))?;
         if is_same {
             return Ok(Box::new(move || {
                 base.set_upstream(upstream);
                 Ok(())
             }));
         }
-        let base = next;
-        let first = node_fork::first_block(&base, Arc::new(Secp256k1Recovery))?;
-        let store = Store::fork_in_memory(first, Arc::new(base.clone()), Options::in_memory())?;
+        let first = node_fork::first_block(&next, Arc::new(Secp256k1Recovery))?;
+        let store = Store::fork_in_memory(first, Arc::new(next.clone()), Options::in_memory())?;
         let backend = Arc::clone(&self.backend);
-        Ok(Box::new(move || backend.replace(Arc::new(store), base)))
+        Ok(Box::new(move || backend.replace(Arc::new(store), next)))
     }
 }
 

@@ -131,10 +131,9 @@ impl Fork {
         let limits = ForkOptions { trusts: record.trusts, ..source.limits.clone() };
         let base =
             Base::open(contents, upstream, record.start.block.clone(), limits).map_err(OpenForkError::Contents)?;
-        let read = |address: &Address| BaseRead { address: *address, slots: Vec::new() };
         // The beneficiary is that of the next blocks, if no other is chosen.
         let accounts = [&source.accounts[..], &[record.start.block.header().beneficiary]].concat();
-        let reads = accounts.iter().map(read).collect();
+        let reads = reads_of(&accounts);
         // At the same time.
         let (first, replay, fetched) = thread::scope(|scope| {
             let fetched = scope.spawn(|| match &recorded {
@@ -263,6 +262,11 @@ fn warn_of_ids(record: &Record, source: &ForkSource) {
              not valid on the other"
         );
     }
+}
+
+/// Returns the reads of accounts without slots.
+fn reads_of(accounts: &[Address]) -> Vec<BaseRead> {
+    accounts.iter().map(|address| BaseRead { address: *address, slots: Vec::new() }).collect()
 }
 
 /// Returns why the first accounts could not be read.

@@ -9,7 +9,6 @@
 //! 4. the word of an endpoint. Such a block is right in itself, but nothing shows that it is an ancestor.
 
 use super::History;
-use super::prefetch::available;
 use crate::contents::Kind;
 use crate::error::{ForkError, Needed, is_refusal, storage};
 use node_core::backend::{BackendError, BaseRead, BaseState};
@@ -203,14 +202,8 @@ impl History {
     /// Asks for the blocks with these numbers together.
     fn prefetch_claimed(&self, numbers: &[BlockNumber]) -> Result<(), BackendError> {
         let Some(first) = numbers.first().copied() else { return Ok(()) };
-        let headers = self.base.ask(
-            numbers.len(),
-            || Needed::BlockNumber(first),
-            |upstream, context| {
-                let blocks: Vec<_> = numbers.iter().map(|number| (*number).into()).collect();
-                available(upstream.headers(context, &blocks))
-            },
-        )?;
+        let blocks: Vec<_> = numbers.iter().map(|number| (*number).into()).collect();
+        let headers = self.ask_headers(&blocks, || Needed::BlockNumber(first))?;
         for (number, header) in numbers.iter().zip(headers) {
             if let Ok(header) = header {
                 self.keep_claimed(*number, header);

@@ -6,7 +6,7 @@ use crate::error::{Needed, storage};
 use node_core::backend::BackendError;
 use node_core::waiting;
 use node_types::consensus::{EMPTY_ROOT, Transaction};
-use node_types::{BlockNumber, H256};
+use node_types::{BlockId, BlockNumber, H256};
 use node_upstream::{HashedHeader, UpstreamError};
 use parking_lot::Mutex;
 use std::thread;
@@ -81,16 +81,19 @@ impl History {
         let lacks = |hash: &&H256| !self.base.contents().has(Kind::Header, **hash) && !self.absent.contains(**hash);
         let unknown: Vec<H256> = hashes.iter().filter(lacks).copied().collect();
         let Some(first) = unknown.first().copied() else { return Ok(()) };
-        let headers = self.base.ask(
-            unknown.len(),
-            || Needed::Block(first),
-            |upstream, context| {
-                let blocks: Vec<_> = unknown.iter().map(|hash| (*hash).into()).collect();
-                available(upstream.headers(context, &blocks))
-            },
-        )?;
+        let blocks: Vec<_> = unknown.into_iter().map(BlockId::from).collect();
+        let headers = self.ask_headers(&blocks, || Needed::Block(first))?;
         self.keep_headers(&headers.into_iter().filter_map(Result::ok).collect::<Vec<_>>());
         Ok(())
+    }
+
+    /// Asks for the headers of blocks together. What an endpoint does not have or gets wrong is an error of its own.
+    pub(super) fn ask_headers(
+        &self,
+        blocks: &[BlockId],
+        needed: impl Fn() -> Needed,
+    ) -> Result<Vec<Result<HashedHeader, UpstreamError>>, BackendError> {
+        self.base.ask(blocks.len(), needed, |upstream, context| available(upstream.headers(context, blocks)))
     }
 
     /// Fetches bodies and receipts.
@@ -171,9 +174,7 @@ impl History {
 }
 
 /// Returns the results, or the error of those that could not be requested.
-pub(super) fn available<T>(
-    results: Vec<Result<T, UpstreamError>>,
-) -> Result<Vec<Result<T, UpstreamError>>, UpstreamError> {
+fn available<T>(results: Vec<Result<T, UpstreamError>>) -> Result<Vec<Result<T, UpstreamError>>, UpstreamError> {
     let is_failure = |result: &Result<T, UpstreamError>| match result {
         Err(error) => error.is_end() || matches!(error, UpstreamError::Unavailable { .. }),
         Ok(_) => false,

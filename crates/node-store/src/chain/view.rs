@@ -271,7 +271,9 @@ impl ChainState<'_> {
         };
         let value = match (row, base) {
             (Some(row), base) => {
-                base.map_or(Ok(()), |base| base.note_read(address, Some(slot))).map_err(StoreError::Base)?;
+                if let Some(base) = base {
+                    base.note_read(address, Some(slot)).map_err(StoreError::Base)?;
+                }
                 row
             }
             (None, Some(base)) => self.of_base(Key::of_base_slot(address, slot_hash), || {
