@@ -251,14 +251,22 @@ impl Context {
     /// # Errors
     /// If the request is cancelled or its deadline passes while waiting for the lock.
     pub(crate) fn lock<'a, T>(&self, mutex: &'a Mutex<T>) -> Result<MutexGuard<'a, T>, Interrupted> {
-        loop {
+        let try_lock = || {
             self.check()?;
             let left =
                 self.deadline.map_or(LOCK_WAIT, |deadline| deadline.at.saturating_duration_since(Instant::now()));
-            if let Some(guard) = mutex.try_lock_for(left.min(LOCK_WAIT)) {
-                return Ok(guard);
-            }
+            Ok(mutex.try_lock_for(left.min(LOCK_WAIT)))
+        };
+        if let Some(guard) = try_lock()? {
+            return Ok(guard);
         }
+        waiting::aside(|| {
+            loop {
+                if let Some(guard) = try_lock()? {
+                    return Ok(guard);
+                }
+            }
+        })
     }
 
     /// Returns an error if the request was cancelled or its deadline has passed. Long work must call this often.

@@ -4,9 +4,13 @@
 //! with [`without_waiting`]. A backend that would have to wait, or an executor that would be busy for long,
 //! [refuses](refuse) instead, and the work is repeated on a thread of its own. The same happens if the deadline of its
 //! [context](crate::context::Context::check) passes.
+//!
+//! Work that may wait can still occupy a thread that other work needs. It waits [`aside`] if it may take long, so that the
+//! [`Place`] of its thread can be given away in the meantime.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::io;
+use std::rc::Rc;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Waiting {
@@ -61,10 +65,77 @@ pub fn refuse() -> io::Error {
     io::ErrorKind::WouldBlock.into()
 }
 
+/// A place among those that run work at the same time, such as a thread of a pool.
+pub trait Place {
+    /// Called when work begins to wait. Returns whether the place was given up.
+    fn leave(&self) -> bool;
+
+    /// Called when work that left goes on.
+    fn enter(&self);
+}
+
+thread_local! {
+    /// `None` if nobody else needs this thread.
+    static PLACE: RefCell<Option<Rc<dyn Place>>> = const { RefCell::new(None) };
+}
+
+/// Sets what the work on this thread gives up while it waits [`aside`], for as long as the thread lives.
+pub fn set_place(place: Rc<dyn Place>) {
+    PLACE.set(Some(place));
+}
+
+/// Enters the place again, even if waiting panics.
+struct Enter(Rc<dyn Place>);
+
+impl Drop for Enter {
+    fn drop(&mut self) {
+        self.0.enter();
+    }
+}
+
+/// Waits for another machine, or for a lock whose holder may do so, and gives up the place of this thread meanwhile.
+pub fn aside<T>(wait: impl FnOnce() -> T) -> T {
+    let place = PLACE.with_borrow(Clone::clone);
+    let _enter = place.filter(|place| place.leave()).map(Enter);
+    wait()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::panic::catch_unwind;
+
+    #[derive(Default)]
+    struct Counted {
+        inside: Cell<i32>,
+        is_full: Cell<bool>,
+    }
+
+    impl Place for Counted {
+        fn leave(&self) -> bool {
+            let leaves = !self.is_full.get();
+            self.inside.set(self.inside.get() - i32::from(leaves));
+            leaves
+        }
+
+        fn enter(&self) {
+            self.inside.set(self.inside.get() + 1);
+        }
+    }
+
+    #[test]
+    fn work_that_waits_aside_gives_up_its_place_and_takes_it_again() {
+        let place = Rc::new(Counted::default());
+        assert_eq!(aside(|| 7), 7);
+        set_place(place.clone());
+        assert_eq!(aside(|| place.inside.get()), -1);
+        assert_eq!(place.inside.get(), 0);
+        assert!(catch_unwind(|| aside(|| panic!("a defect"))).is_err());
+        assert_eq!(place.inside.get(), 0);
+        place.is_full.set(true);
+        assert_eq!(aside(|| place.inside.get()), 0);
+        assert_eq!(place.inside.get(), 0);
+    }
 
     #[test]
     fn the_state_of_the_thread_is_restored() {

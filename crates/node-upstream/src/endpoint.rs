@@ -335,13 +335,23 @@ impl Url {
             Some("https" | "wss") => return Err(InvalidUrl::NoTls),
             _ => return Err(InvalidUrl::Scheme),
         };
-        let authority = uri.authority().ok_or(InvalidUrl::Url)?.as_str();
+        let authority = uri.authority().ok_or(InvalidUrl::Url)?;
+        if authority.port_u16() == Some(0) || authority.port().is_none() && has_port(authority.as_str()) {
+            return Err(InvalidUrl::Port);
+        }
+        let authority = authority.as_str();
         let name = authority.rsplit('@').next().unwrap_or_default().to_owned();
         if is_socket && authority.contains('@') {
             return Err(InvalidUrl::User);
         }
         Ok(Self { uri, name, is_socket })
     }
+}
+
+/// Returns whether the authority of a URL ends with a colon and something.
+fn has_port(authority: &str) -> bool {
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    host.rsplit_once(':').is_some_and(|(_, port)| !port.is_empty() && !port.ends_with(']'))
 }
 
 /// Checks that a text is the URL of an endpoint.
@@ -370,6 +380,8 @@ pub enum InvalidUrl {
     NoTls,
     #[error("a URL of a WebSocket cannot contain a user; send a header with the credentials")]
     User,
+    #[error("the port of the URL is not a number from 1 to 65535")]
+    Port,
     #[error("expected 1 to {} URLs", crate::flight::Endpoints::MAX)]
     Count,
 }
@@ -397,6 +409,19 @@ mod tests {
     fn urls_are_of_http_or_websocket() {
         for url in ["", "host", "ftp://host", "/path", "file:///x", "wsx://host"] {
             assert!(matches!(endpoint(url), Err(InvalidUrl::Url | InvalidUrl::Scheme)), "{url}");
+        }
+        for (url, is_port) in [
+            ("http://host:0", false),
+            ("http://host:65535", true),
+            ("http://host:65536", false),
+            ("http://name:word@host:99999/path", false),
+            ("http://name:word@host/path", true),
+            ("http://[::1]", true),
+            ("http://[::1]:8545", true),
+            ("http://[::1]:99999", false),
+            ("http://host:", true),
+        ] {
+            assert_eq!(endpoint(url).err(), (!is_port).then_some(InvalidUrl::Port), "{url}");
         }
         assert!(endpoint("ws://host/path").is_ok());
         assert_eq!(endpoint("ws://name:word@host").err(), Some(InvalidUrl::User));

@@ -206,7 +206,7 @@ impl Upstream {
             for ((index, avoid), passenger) in std::mem::take(&mut open).into_iter().zip(passengers) {
                 let needed = &questions[index].needed;
                 let first = &mut first_rejections[index];
-                let answer = match passenger.wait(context) {
+                let answer = match waiting::aside(|| passenger.wait(context)) {
                     Ok(Ok(answer)) => answer,
                     Ok(Err(failure)) => {
                         let error = self.error(needed.clone(), failure);

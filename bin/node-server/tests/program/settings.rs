@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::num::NonZero;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::thread;
 
 /// Returns the program without the environment variables of the test process.
 fn program() -> Command {
@@ -113,46 +115,55 @@ fn shown(settings: &str, long: &str) -> (String, String) {
 
 #[test]
 fn every_option_can_be_set_by_every_source() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("node.toml");
-    let file_text = file.to_str().expect("UTF-8");
-    let (mut tried, mut with_variable) = (0, 0);
-    for row in rows().iter().filter(|row| row.long != "config") {
-        let command = &row.commands[0];
-        let (value, long, flag) = (sample(row), &row.long, row.value_name.is_empty());
-        let base = |arguments: &[&str]| {
-            let mut program = program();
-            program.args(["config", command]).args(companions(command, long)).args(arguments);
-            program
-        };
-        let argument = if flag { format!("--{long}") } else { format!("--{long}={value}") };
-        let expected = shown(&text(base(&[&argument]).output().expect("it runs")), long);
-        assert_eq!(expected.1, "command line", "--{long}");
-        let mut default = program();
-        default.args(["config", command]).args(companions(command, ""));
-        let default = text(default.output().expect("it runs"));
-        // The value of a secret is not shown.
-        let is_secret = expected.0 == format!("# {long}");
-        assert!(is_secret || !default.contains(&expected.0), "{argument} is the default");
+    let rows = rows();
+    let rows: Vec<_> = rows.iter().filter(|row| row.long != "config").collect();
+    // The program is started hundreds of times.
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    thread::scope(|scope| {
+        for part in rows.chunks(rows.len().div_ceil(threads)) {
+            scope.spawn(move || {
+                let folder = tempfile::tempdir().expect("a folder");
+                part.iter().for_each(|row| set_by_every_source(row, &folder.path().join("node.toml")));
+            });
+        }
+    });
+    let with_variable = rows.iter().filter(|row| !row.variable.is_empty()).count();
+    assert!(rows.len() > 50 && with_variable > 45, "{} options, {with_variable} variables", rows.len());
+}
 
-        assert_eq!(row.key, *long);
-        let quoted = if flag || row.value_name == "BOOL" { value.clone() } else { format!("{value:?}") };
-        for (content, line) in [(format!("{long} = {quoted}"), 1), (format!("[{command}]\n{long} = {quoted}"), 2)] {
-            fs::write(&file, content).expect("it can be written");
-            let got = shown(&text(base(&["--config", file_text]).output().expect("it runs")), long);
-            assert_eq!(got, (expected.0.clone(), format!("file {file_text}, line {line}")), "{long} in the file");
-        }
-        if !row.variable.is_empty() {
-            let output = base(&["--config", file_text]).env(&row.variable, &value).output().expect("it runs");
-            let got = shown(&text(output), long);
-            assert_eq!(got, (expected.0.clone(), format!("environment {}", row.variable)), "{}", row.variable);
-            let both = base(&[&argument]).env(&row.variable, "not a valid value").output().expect("it runs");
-            assert_eq!(shown(&text(both), long), expected, "{}", row.variable);
-            with_variable += 1;
-        }
-        tried += 1;
+fn set_by_every_source(row: &Row, file: &Path) {
+    let command = &row.commands[0];
+    let file_text = file.to_str().expect("UTF-8");
+    let (value, long, flag) = (sample(row), &row.long, row.value_name.is_empty());
+    let base = |arguments: &[&str]| {
+        let mut program = program();
+        program.args(["config", command]).args(companions(command, long)).args(arguments);
+        program
+    };
+    let argument = if flag { format!("--{long}") } else { format!("--{long}={value}") };
+    let expected = shown(&text(base(&[&argument]).output().expect("it runs")), long);
+    assert_eq!(expected.1, "command line", "--{long}");
+    let mut default = program();
+    default.args(["config", command]).args(companions(command, ""));
+    let default = text(default.output().expect("it runs"));
+    // The value of a secret is not shown.
+    let is_secret = expected.0 == format!("# {long}");
+    assert!(is_secret || !default.contains(&expected.0), "{argument} is the default");
+
+    assert_eq!(row.key, *long);
+    let quoted = if flag || row.value_name == "BOOL" { value.clone() } else { format!("{value:?}") };
+    for (content, line) in [(format!("{long} = {quoted}"), 1), (format!("[{command}]\n{long} = {quoted}"), 2)] {
+        fs::write(file, content).expect("it can be written");
+        let got = shown(&text(base(&["--config", file_text]).output().expect("it runs")), long);
+        assert_eq!(got, (expected.0.clone(), format!("file {file_text}, line {line}")), "{long} in the file");
     }
-    assert!(tried > 50 && with_variable > 45, "{tried} options, {with_variable} variables");
+    if !row.variable.is_empty() {
+        let output = base(&["--config", file_text]).env(&row.variable, &value).output().expect("it runs");
+        let got = shown(&text(output), long);
+        assert_eq!(got, (expected.0.clone(), format!("environment {}", row.variable)), "{}", row.variable);
+        let both = base(&[&argument]).env(&row.variable, "not a valid value").output().expect("it runs");
+        assert_eq!(shown(&text(both), long), expected, "{}", row.variable);
+    }
 }
 
 #[test]

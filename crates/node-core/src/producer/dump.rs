@@ -54,7 +54,7 @@ impl Producer {
     /// # Errors
     /// Failures of the backend.
     pub fn dump_chain(&self) -> Result<WholeChain, ProducerError> {
-        let _sealing = self.sealing.lock();
+        let _sealing = self.lock()?;
         let (view, edits) = (self.parts.backend.view()?, Arc::new(self.parts.backend.pending_edits()?));
         let view = Arc::new(LayeredView::with_edits(Arc::clone(&view), view.head().number, Arc::clone(&edits)));
         Ok(WholeChain { view, edits })
@@ -100,7 +100,7 @@ impl Producer {
             return self.load(accounts);
         }
         {
-            let _sealing = self.sealing.lock();
+            let _sealing = self.lock()?;
             let mut parent = self.head()?;
             let ancestor = parent.header.number;
             let changes = Arc::new(whole_changes(accounts, false));

@@ -1,7 +1,8 @@
 //! State edits: changes to the state as of the head that no transaction makes.
 
 use super::{Producer, ProducerError};
-use crate::backend::View;
+use crate::backend::{StateBackend, View};
+use crate::collecting::gather;
 use crate::state::{AccountChange, AccountState, StateChanges};
 use node_types::{Address, Bytes, H256, KECCAK_EMPTY, U256, keccak256};
 
@@ -41,7 +42,7 @@ impl Producer {
         self.edit_account(address, |account, changes| {
             account.code_hash = if code.is_empty() { KECCAK_EMPTY } else { keccak256(&code) };
             if !code.is_empty() {
-                changes.code.insert(account.code_hash, code);
+                changes.code.insert(account.code_hash, code.clone());
             }
             Ok(())
         })
@@ -52,7 +53,7 @@ impl Producer {
     /// # Errors
     /// [`ProducerError`] if the backend fails, after which nothing has changed.
     pub fn set_storage(&self, address: Address, slot: H256, value: U256) -> Result<(), ProducerError> {
-        self.edit(|view| {
+        self.edit_state(|view| {
             let account = match view.state(view.head().number)?.account(address)? {
                 // A slot that is set to zero in an account that does not exist changes nothing.
                 None if value.is_zero() => return Ok(StateChanges::default()),
@@ -67,9 +68,9 @@ impl Producer {
     pub(super) fn edit_account(
         &self,
         address: Address,
-        change: impl FnOnce(&mut AccountState, &mut StateChanges) -> Result<(), ProducerError>,
+        mut change: impl FnMut(&mut AccountState, &mut StateChanges) -> Result<(), ProducerError>,
     ) -> Result<(), ProducerError> {
-        self.edit(|view| {
+        self.edit_state(|view| {
             let head = view.head().number;
             let state = view.state(head)?;
             let mut account = state.account(address)?.unwrap_or_default();
@@ -83,13 +84,27 @@ impl Producer {
         })
     }
 
+    /// Like [`edit`](Self::edit), for changes that depend on the state. What of it has to be fetched from elsewhere is fetched
+    /// before the chain is locked.
+    pub(super) fn edit_state(
+        &self,
+        mut change: impl FnMut(&dyn View) -> Result<StateChanges, ProducerError>,
+    ) -> Result<(), ProducerError> {
+        let view = self.parts.backend.view()?;
+        if view.is_partial() {
+            gather(|| change(&*view))?;
+        }
+        drop(view);
+        self.edit(change)
+    }
+
     /// Durably changes the state as of the head, and updates the pool. If this fails, nothing has changed.
     pub(super) fn edit(
         &self,
         change: impl FnOnce(&dyn View) -> Result<StateChanges, ProducerError>,
     ) -> Result<(), ProducerError> {
         {
-            let _sealing = self.sealing.lock();
+            let _sealing = self.lock()?;
             let backend = &self.parts.backend;
             backend.edit(|view| {
                 let changes = change(view)?;

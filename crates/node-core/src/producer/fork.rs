@@ -1,10 +1,11 @@
 //! The chain that a development chain continues.
 
-use super::{Producer, ProducerError, Replay};
+use super::{Producer, ProducerError, ProducerParts, Replay};
 use crate::backend::{BackendError, StateBackend, View};
 use crate::block::{BlockRef, RecoveredTransaction};
 use crate::collecting::gather;
 use crate::context::Context;
+use crate::executor::ExecutionError;
 use crate::pool::delegates;
 use crate::remote::EndpointUse;
 use crate::state::{AccountChange, AccountState, StateChanges};
@@ -175,7 +176,7 @@ impl Producer {
         if !self.beginning.lock().funds() {
             return Ok(());
         }
-        self.edit(|view| Ok(self.funding(view, view.head().number)?))
+        self.edit_state(|view| Ok(self.funding(view, view.head().number)?))
     }
 
     /// Reads what [`begin_again`](Self::begin_again) needs of the first state. Nothing may be removed if it cannot be read.
@@ -215,6 +216,32 @@ impl Producer {
         })
     }
 
+    /// Reads what the next block needs from the chain that this one continues, so that nothing waits for it while the chain is
+    /// locked. If the block is for transactions only, nothing is read without one.
+    pub(super) fn read_ahead(&self, even_empty: bool, timestamp: Option<u64>) -> Result<(), ProducerError> {
+        let ProducerParts { backend, executor, pool, .. } = &self.parts;
+        let view = backend.view()?;
+        if !view.is_partial() {
+            return Ok(());
+        }
+        let header = self.settings.next(&*self.head()?, timestamp)?;
+        if !even_empty && pool.best_for(&header).is_empty() {
+            return Ok(());
+        }
+        let context = Context::current();
+        let withdrawals = header.withdrawals_root.map(|_| [].as_slice());
+        let executed = gather(|| -> Result<_, ExecutionError> {
+            let mut execution = executor.begin_block(&context, &*view, &header)?;
+            pool.best_for(&header).fill(&mut *execution, header.gas_limit)?;
+            execution.finish(&[], withdrawals)
+        });
+        // Anything else shows when the block is made.
+        match executed.map_err(ProducerError::from) {
+            Err(error) if error.is_unreadable() => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     /// Resets the chain as [`reset`](Self::reset) does, and then replaces it by one that begins with another block.
     ///
     /// # Errors
@@ -222,7 +249,7 @@ impl Producer {
     pub(crate) fn reset_onto(&self, replace: Replace) -> Result<BlockRef, ProducerError> {
         self.read_funded()?;
         let first = {
-            let _sealing = self.sealing.lock();
+            let _sealing = self.lock()?;
             self.reset_locked()?;
             replace()?;
             // It repeated a block of the chain that was replaced.

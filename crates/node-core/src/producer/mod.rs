@@ -33,6 +33,7 @@ use crate::pool::{self, DropReason, Effects, Pool, TransactionOrder};
 use crate::protocol::gas::is_gas_limit_step;
 use crate::protocol::{ChainSpec, Fork, fees};
 use crate::sources::Sources;
+use crate::waiting::without_waiting;
 use mining::Miner;
 use node_types::consensus::{Header, Withdrawal};
 use node_types::{Address, H256};
@@ -196,6 +197,7 @@ impl Producer {
         let mut withdrawals = Some(withdrawals);
         let mut blocks = Vec::new();
         let outcome = (0..count).try_for_each(|mined| {
+            context.run(|| self.read_ahead(true, timestamp.filter(|_| mined == 0)))?;
             // Locked for each block separately, so that other requests can run in between.
             let _sealing = context.lock(&self.sealing).map_err(BackendError::from)?;
             let timestamp = match interval {
@@ -230,7 +232,11 @@ impl Producer {
     fn mine_waiting(&self, awaited: Option<H256>) -> Result<(), ProducerError> {
         let mut further = MAX_FURTHER_BLOCKS;
         // When a request gets the lock, its transaction has usually been mined.
-        while further > 0 && self.seal_waiting()?.is_some() {
+        while further > 0 {
+            self.read_ahead(false, None)?;
+            if self.seal_waiting()?.is_none() {
+                break;
+            }
             if awaited.is_some_and(|hash| self.parts.pool.get(hash).is_none()) {
                 further -= 1;
             }
@@ -266,6 +272,11 @@ impl Producer {
         if self.miner.mining().is_instant() { self.mine_waiting(awaited) } else { Ok(()) }
     }
 
+    /// Waits until no other request changes the chain, at most as long as the request of this thread may take.
+    fn lock(&self) -> Result<MutexGuard<'_, ()>, BackendError> {
+        Ok(Context::current().lock(&self.sealing)?)
+    }
+
     /// Runs `change` while no block is being produced.
     pub(crate) fn between_blocks<T>(&self, change: impl FnOnce() -> T) -> T {
         let _sealing = self.sealing.lock();
@@ -282,7 +293,7 @@ impl Producer {
     }
 
     fn seal_waiting(&self) -> Result<Option<Arc<SealedHeader>>, ProducerError> {
-        let _sealing = self.sealing.lock();
+        let _sealing = self.lock()?;
         let sealed = self.seal(Vec::new(), false, None)?;
         sealed.as_ref().inspect(|header| log_sealed(header));
         Ok(sealed)
@@ -421,7 +432,7 @@ impl Producer {
     /// # Errors
     /// [`ProducerError::TimestampTooLow`] and [`ProducerError::TimestampTooHigh`].
     pub fn set_next_timestamp(&self, timestamp: u64) -> Result<(), ProducerError> {
-        let _sealing = self.sealing.lock();
+        let _sealing = self.lock()?;
         self.forget_obstacle();
         self.settings.set_timestamp(&*self.head()?, timestamp)
     }
@@ -440,7 +451,7 @@ impl Producer {
     /// # Errors
     /// Failures of the backend.
     pub fn continue_time(&self) -> Result<(), ProducerError> {
-        let _sealing = self.sealing.lock();
+        let _sealing = self.lock()?;
         self.forget_obstacle();
         self.settings.continue_time(&*self.head()?);
         Ok(())
@@ -452,7 +463,7 @@ impl Producer {
     /// # Errors
     /// [`ProducerError::TooFarAhead`].
     pub fn increase_time(&self, seconds: u64) -> Result<i64, ProducerError> {
-        let _sealing = self.sealing.lock();
+        let _sealing = self.lock()?;
         self.forget_obstacle();
         self.settings.increase_time(&*self.head()?, seconds)
     }
@@ -470,7 +481,7 @@ impl Producer {
     /// # Errors
     /// [`ProducerError::NoBaseFee`] before London.
     pub fn set_next_base_fee(&self, base_fee: u64) -> Result<(), ProducerError> {
-        let _sealing = self.sealing.lock();
+        let _sealing = self.lock()?;
         if self.settings.after(&*self.head()?).base_fee_per_gas.is_none() {
             return Err(ProducerError::NoBaseFee);
         }
@@ -488,7 +499,7 @@ impl Producer {
         if timestamp > ProducerError::LAST_TIMESTAMP {
             return Err(ProducerError::TimestampTooHigh { timestamp });
         }
-        let _sealing = self.sealing.lock();
+        let _sealing = self.lock()?;
         let before = self.settings.now();
         self.forget_obstacle();
         self.settings.set_time(&*self.head()?, timestamp)?;
@@ -501,7 +512,7 @@ impl Producer {
     /// # Errors
     /// [`ProducerError::TooFarAhead`], and [`ProducerError::ZeroInterval`] if the chain does not allow equal timestamps.
     pub fn set_block_interval(&self, seconds: Option<u64>) -> Result<Option<u64>, ProducerError> {
-        let _sealing = self.sealing.lock();
+        let _sealing = self.lock()?;
         self.forget_obstacle();
         self.settings.set_interval(seconds)
     }
@@ -518,7 +529,7 @@ impl Producer {
     /// # Errors
     /// [`ProducerError::NoPrevRandao`] before the merge.
     pub fn set_prev_randao(&self, value: H256) -> Result<(), ProducerError> {
-        let _sealing = self.sealing.lock();
+        let _sealing = self.lock()?;
         if !self.settings.after(&*self.head()?).difficulty.is_zero() {
             return Err(ProducerError::NoPrevRandao);
         }
@@ -533,7 +544,7 @@ impl Producer {
     /// [`ProducerError::GasLimitRange`], and failures of the backend.
     pub fn set_gas_limit(&self, gas_limit: u64) -> Result<(), ProducerError> {
         {
-            let _sealing = self.sealing.lock();
+            let _sealing = self.lock()?;
             self.settings.set_gas_limit(gas_limit)?;
             self.refresh_pool();
         }
@@ -555,12 +566,17 @@ impl Producer {
     }
 
     /// Returns why no block on top of the head can be valid; otherwise `None`. Executes an empty block if the state was
-    /// edited or reverted since a block was last assembled, unless the chain is being changed.
+    /// edited or reverted since a block was last assembled, unless the chain is being changed, or a fork would have to read the
+    /// other chain.
     pub fn obstacle(&self) -> Option<String> {
         let is_current = self.outlook.lock().is_current;
+        let attempt = || match self.parts.backend.view() {
+            Ok(view) if view.is_partial() => without_waiting(|| self.try_empty_block()).unwrap_or(Ok(())),
+            _ => self.try_empty_block(),
+        };
         if !is_current
             && let Some(_sealing) = self.sealing.try_lock()
-            && let Err(error) = self.try_empty_block()
+            && let Err(error) = attempt()
         {
             tracing::debug!(error = %Sources(&error), "no block can follow the state");
         }

@@ -19,7 +19,7 @@ impl Producer {
     pub fn reset(&self) -> Result<BlockRef, ProducerError> {
         self.read_funded()?;
         let first = {
-            let _sealing = self.sealing.lock();
+            let _sealing = self.lock()?;
             self.reset_locked()?
         };
         self.begin_again()?;
@@ -51,7 +51,7 @@ impl Producer {
     /// # Errors
     /// [`ProducerError::ReorganizationTooDeep`], and failures of the backend.
     pub fn rollback(&self, blocks: u64) -> Result<Vec<BlockRef>, ProducerError> {
-        let _sealing = self.sealing.lock();
+        let _sealing = self.lock()?;
         let view = self.parts.backend.view()?;
         let head = view.head().number;
         let earliest = view.earliest_state().max(view.first());

@@ -140,7 +140,7 @@ impl Producer {
     /// # Errors
     /// [`ProducerError::SnapshotsTooLarge`], and failures of the backend.
     pub fn snapshot(&self) -> Result<u64, ProducerError> {
-        let _sealing = self.sealing.lock();
+        let _sealing = self.lock()?;
         let mut snapshots = self.snapshots.lock();
         let snapshot = DevSnapshot {
             head: self.parts.backend.view()?.head(),
@@ -162,7 +162,7 @@ impl Producer {
     /// # Errors
     /// [`ProducerError::UnknownSnapshot`], [`ProducerError::SnapshotLost`], and failures of the backend.
     pub fn revert(&self, id: u64) -> Result<(), ProducerError> {
-        let _sealing = self.sealing.lock();
+        let _sealing = self.lock()?;
         let mut snapshots = self.snapshots.lock();
         let snapshot = snapshots.kept.get(&id).ok_or(ProducerError::UnknownSnapshot(id))?;
         let ProducerParts { backend, pool, .. } = &self.parts;

@@ -31,7 +31,9 @@ pub(super) struct Control {
 impl Control {
     /// Returns the server at `url`, if its chain is the one that this one continues.
     fn upstream(&self, context: &Context, url: &str) -> Result<Upstream, ProducerError> {
-        let upstream = Upstream::new(&[url], self.options.clone()).map_err(|error| refused(&error))?;
+        // Someone waits for the result, and may repeat it.
+        let options = UpstreamOptions { retries: self.options.retries.min(1), ..self.options.clone() };
+        let upstream = Upstream::new(&[url], options).map_err(|error| refused(&error))?;
         let found = upstream.chain_id(context).map_err(unavailable)?;
         if found != self.network {
             let expected = self.network;
@@ -42,7 +44,7 @@ impl Control {
         if self.backend.base().is_read_by(context, &upstream).map_err(unavailable)? {
             return Err(ProducerError::Fork("the server reads this fork, which cannot read itself".to_owned()));
         }
-        Ok(upstream)
+        Upstream::new(&[url], self.options.clone()).map_err(|error| refused(&error))
     }
 
     /// Returns an error about a block that is not the first one of this fork, which keeps that.
@@ -130,7 +132,9 @@ impl ForkControl for Control {
         };
         let header = match point.find(&upstream, context) {
             Ok(start) => start.block,
-            Err(OpenForkError::Upstream(error)) => return Err(unavailable(error)),
+            Err(OpenForkError::Upstream(error)) if !matches!(error, UpstreamError::NotFound { .. }) => {
+                return Err(unavailable(error));
+            }
             Err(error) => return Err(refused(&error)),
         };
         let is_same = !self.replays && header.hash() == base.block().hash();

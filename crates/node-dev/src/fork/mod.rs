@@ -21,11 +21,12 @@ use node_core::block::ExecutedBlock;
 use node_core::context::Context;
 use node_core::producer::Replay;
 use node_core::protocol::{ChainSpec, Relaxations};
+use node_core::sources::Sources;
 use node_evm::Secp256k1Recovery;
 use node_fork::{Base, Contents, ForkError, ForkOptions};
 use node_store::BASE_FOLDER;
 use node_store::files::{DiskFolder, Folder, MemoryFolder, ReadOnlyFolder};
-use node_types::Address;
+use node_types::{Address, H256};
 use node_upstream::{Upstream, UpstreamError, UpstreamOptions};
 use point::{Before, Start};
 use record::Record;
@@ -123,6 +124,9 @@ impl Fork {
             (None, None) if folder.is_none() => return Err(OpenForkError::NoFolder),
             (None, None) => return Err(OpenForkError::NoFork),
         };
+        if let (Some(_), Some(upstream)) = (&recorded, &upstream) {
+            check_in_background(upstream.clone(), record.start.block.hash());
+        }
         warn_of_ids(&record, source);
         let contents: Arc<dyn Folder> = match &folder {
             Some(path) => Arc::new(DiskFolder::open(path)?),
@@ -240,6 +244,25 @@ fn begun(
         },
     };
     Ok(Record { network, start, spec, trusts: source.limits.trusts })
+}
+
+/// Warns if no server has the block that a fork in a folder begins with. The fork does not wait for that: it can be used as it
+/// is in the folder, and a server with another chain cannot prove anything.
+fn check_in_background(upstream: Upstream, first: H256) {
+    let check = move || {
+        let found = upstream.header(&Context::unbounded().with_timeout(FORK_CALL_TIMEOUT), first.into());
+        // If none can be reached, the first read that needs one says so.
+        if let Err(error @ UpstreamError::NotFound { .. }) = found {
+            tracing::warn!(
+                error = %Sources(&error),
+                "no server has the block that the fork in the folder begins with (`fork-url`): what was not read before cannot \
+                 be read"
+            );
+        }
+    };
+    if let Err(error) = thread::Builder::new().name("fork-check".to_owned()).spawn(check) {
+        tracing::warn!(%error, "it is not checked whether the servers have the block that the fork begins with");
+    }
 }
 
 /// Warns if the chain ids differ that the fork, its rules and the other chain have.

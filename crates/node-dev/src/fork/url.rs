@@ -21,7 +21,7 @@ pub enum InvalidForkUrl {
     Url { host: UrlHost, reason: InvalidUrl },
     #[error(
         "{host}expected a block after the @: a number, a hash, a tag such as latest, or a negative number; a URL with a user \
-         must end with /, and an @ in a path is written %40"
+         must end with /, and an @ after the host is written %40"
     )]
     Block { host: UrlHost },
 }

@@ -57,7 +57,7 @@ async fn ready(exchange: Exchange) -> HttpResponse {
         Ok((service.node.head(context)?, obstacle, missing))
     });
     let service = exchange.service();
-    let read = scheduling::run(&service.pools, Cost::Long, exchange.context(), read).await;
+    let read = scheduling::run(&service.pools, Cost::Brief, exchange.context(), read).await;
     let BackendHealth { write_failure, read_failure, publication, .. } = exchange.service().node.backend().health();
     if let Some(reason) = write_failure {
         return exchange.fail(&HttpError::NotReady(format!("changes cannot be stored: {reason}")));

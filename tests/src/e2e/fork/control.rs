@@ -8,7 +8,9 @@ use node_core::node::TransactionRequest;
 use node_dev::DevNode;
 use node_http::HttpConfig;
 use node_types::{BlockId, U256};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
 
 /// 10,000 ether.
 const RICH: &str = "0x21e19e0c9bab2400000";
@@ -188,6 +190,8 @@ fn a_reset_accepts_blocks_as_the_option_does_and_nothing_unknown() {
         (json!({"forkng": {}}), -32602, "unknown field `forkng`"),
         (json!({"forking": {"block": 3}}), -32602, "unknown field `block`"),
         (json!({"forking": 7}), -32602, "expected an object"),
+        (json!({"forking": {"blockNumber": 1_000_000}}), -32000, "the upstream does not have"),
+        (json!({"forking": {"jsonRpcUrl": "http://127.0.0.1:99999"}}), -32000, "the port of the URL is not a number"),
         (json!({"forking": {"blockNumber": "newest"}}), -32602, "expected the number or hash of a block"),
         (json!({"forking": {"blockNumber": 3}, "jsonRpcUrl": url}), -32602, "either in forking or beside it"),
         (json!({"forking": {"jsonRpcUrl": format!("{url}@4"), "blockNumber": 5}}), -32000, "two are given: 5, and 4"),
@@ -236,11 +240,60 @@ fn servers_that_do_not_respond_are_named_within_the_time_of_a_request() {
     let nobody = format!("127.0.0.1:{}", crate::server::free_port());
     let url = format!("http://{nobody}");
     let (code, text) = failure(&fork, "anvil_reset", json!([{"forking": {"jsonRpcUrl": url}}]));
-    assert!(code == -32002 && text.contains(&format!("did not respond in time: {nobody}: ")), "{code} {text}");
+    assert!(code == -32002 && text.contains(&format!("unavailable: {nobody}: ")), "{code} {text}");
     let response = fork.post("/dev/setForkUrl/", json!({"Url": url}).to_string());
     assert_eq!(problem(&response), (503, "upstream-unavailable"), "{}", response.text);
     assert!(response.text.contains(&nobody), "{}", response.text);
     assert_eq!(head(&fork), before + 1);
+}
+
+#[test]
+fn requests_that_wait_for_a_silent_server_do_not_delay_others() {
+    // More than any pool has threads.
+    const WAITING: u64 = 20;
+    let unread = |index: u64| format!("0x{:040x}", 0xabcd00 + index);
+    let folder = tempfile::tempdir().unwrap();
+    let (upstream, _) = World::upstream(folder.path());
+    // It does not respond to requests about these accounts until it may.
+    let (asked, (allow, allowed)) = (Arc::new(Mutex::new(BTreeSet::new())), mpsc::channel::<()>());
+    let inner = Server::at(upstream.address().parse().unwrap());
+    let url = serve_messages({
+        let (asked, allowed) = (Arc::clone(&asked), Mutex::new(allowed));
+        move |message| {
+            let text = message.to_string();
+            let found: Vec<_> = (0..WAITING).filter(|index| text.contains(&unread(*index)[2..])).collect();
+            let waits = !found.is_empty();
+            asked.lock().unwrap().extend(found);
+            if waits {
+                let _ = allowed.lock().unwrap().recv();
+            }
+            inner.post("/", text).body
+        }
+    });
+    let fork = Server::dev(["--fork-url", &url]);
+    let before = head(&fork);
+    thread::scope(|scope| {
+        let waiting: Vec<_> = (0..WAITING)
+            .map(|index| {
+                let (fork, address) = (&fork, unread(index));
+                scope.spawn(move || result(fork, "anvil_setBalance", json!([address, "0x1"])))
+            })
+            .collect();
+        while asked.lock().unwrap().is_empty() {
+            thread::yield_now();
+        }
+        for _ in 0..20 {
+            assert_eq!(fork.get("/ready").status, 200);
+            result(&fork, "anvil_setBalance", json!([account(0), "0x1"]));
+            result(&fork, "evm_increaseTime", json!([1]));
+            result(&fork, "txpool_status", json!([]));
+            assert_eq!(balance(&fork, &account(0)), "0x1");
+        }
+        assert!(!waiting.iter().any(|edit| edit.is_finished()));
+        drop(allow);
+    });
+    assert!((0..WAITING).all(|index| balance(&fork, &unread(index)) == "0x1"));
+    assert_eq!(head(&fork), before);
 }
 
 #[test]

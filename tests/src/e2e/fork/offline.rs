@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::server::node_server;
+use std::thread;
+use std::time::Duration;
 
 /// The result of a request that was made before, by its method and parameters.
 type Known = Vec<(&'static str, Value, Value)>;
@@ -311,6 +313,27 @@ fn a_server_that_ends_is_needed_only_for_what_was_not_touched() {
     let slots = json!([contract, ["0x5"], last]);
     let expected = result(&upstream, "eth_getProof", json!([contract, ["0x5"], "latest"]))["storageProof"].clone();
     assert_eq!(result(&fork, "eth_getProof", slots)["storageProof"], expected);
+}
+
+#[test]
+fn a_folder_says_that_a_server_has_another_chain() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("fork").display().to_string();
+    let (upstream, world) = World::upstream(folder.path());
+    let first = head(&upstream);
+    let durable = fork(&upstream, ["--data-dir", &data]);
+    let known = touch(&durable, &world, first);
+    assert!(durable.end("TERM").success());
+    let other = Server::dev(["--timestamp", "5"]);
+    let durable = fork(&other, ["--data-dir", &data]);
+    while durable.logged("no server has the block that the fork in the folder begins with") == 0 {
+        thread::sleep(Duration::from_millis(10));
+    }
+    assert_known(&durable, &known);
+    assert!(durable.end("TERM").success());
+    let durable = fork(&upstream, ["--data-dir", &data]);
+    assert_known(&durable, &known);
+    assert_eq!(durable.logged("no server has the block"), 0);
 }
 
 #[test]
