@@ -84,19 +84,24 @@ pub fn set_place(place: Rc<dyn Place>) {
     PLACE.set(Some(place));
 }
 
-/// Enters the place again, even if waiting panics.
-struct Enter(Rc<dyn Place>);
+/// Takes the place again that was given up, even if waiting panics.
+struct Aside(Rc<dyn Place>);
 
-impl Drop for Enter {
+impl Drop for Aside {
     fn drop(&mut self) {
         self.0.enter();
+        set_place(Rc::clone(&self.0));
     }
 }
 
 /// Waits for another machine, or for a lock whose holder may do so, and gives up the place of this thread meanwhile.
 pub fn aside<T>(wait: impl FnOnce() -> T) -> T {
     let place = PLACE.with_borrow(Clone::clone);
-    let _enter = place.filter(|place| place.leave()).map(Enter);
+    let _aside = place.filter(|place| place.leave()).map(|place| {
+        // It is given up once.
+        PLACE.set(None);
+        Aside(place)
+    });
     wait()
 }
 
@@ -129,6 +134,7 @@ mod tests {
         assert_eq!(aside(|| 7), 7);
         set_place(place.clone());
         assert_eq!(aside(|| place.inside.get()), -1);
+        assert_eq!(aside(|| aside(|| place.inside.get())), -1);
         assert_eq!(place.inside.get(), 0);
         assert!(catch_unwind(|| aside(|| panic!("a defect"))).is_err());
         assert_eq!(place.inside.get(), 0);

@@ -33,7 +33,7 @@ pub(crate) fn run(call: &Call, pass_on: PassOn<'_>, context: &Context, out: &mut
     }
     let parameters = call.parameters.as_deref().map_or("[]", RawValue::get);
     let request = format!(r#"{{"jsonrpc":"2.0","id":0,"method":"{}","params":{parameters}}}"#, call.method.name());
-    let response = pass_on(request, call.method.controls())?;
+    let response = waiting::aside(|| pass_on(request, call.method.controls()))?;
     // The chain may have changed.
     context.release_view();
     let invalid =

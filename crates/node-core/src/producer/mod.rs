@@ -293,7 +293,8 @@ impl Producer {
     }
 
     fn seal_waiting(&self) -> Result<Option<Arc<SealedHeader>>, ProducerError> {
-        let _sealing = self.lock()?;
+        // A transaction is in the pool already. It is mined even if its client does not wait for that.
+        let _sealing = self.sealing.lock();
         let sealed = self.seal(Vec::new(), false, None)?;
         sealed.as_ref().inspect(|header| log_sealed(header));
         Ok(sealed)
