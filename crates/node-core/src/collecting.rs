@@ -41,6 +41,49 @@ impl Drop for Restore {
     }
 }
 
+thread_local! {
+    /// What work on this thread lacked that must not fetch it now. `None` if it may.
+    static POSTPONED: RefCell<Option<Vec<Lacking>>> = const { RefCell::new(None) };
+}
+
+/// What work lacked that must not wait for it, for instance because it holds a lock.
+pub struct Postponed(Vec<Lacking>);
+
+/// Runs `work`, in which [`gather`] fails instead of fetching.
+///
+/// # Errors
+/// What `work` lacked, if that was anything.
+pub fn postponing<T>(work: impl FnOnce() -> T) -> Result<T, Postponed> {
+    struct Restore(Option<Vec<Lacking>>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            POSTPONED.set(self.0.take());
+        }
+    }
+    let restore = Restore(POSTPONED.replace(Some(Vec::new())));
+    let result = work();
+    let lacking = POSTPONED.take().unwrap_or_default();
+    drop(restore);
+    if lacking.is_empty() { Ok(result) } else { Err(Postponed(lacking)) }
+}
+
+impl Postponed {
+    /// Fetches what was lacking.
+    ///
+    /// # Errors
+    /// Those of [`BaseState::fetch`].
+    pub fn fetch(self) -> Result<(), BackendError> {
+        self.0.into_iter().try_for_each(Lacking::fetch)
+    }
+}
+
+impl Lacking {
+    fn fetch(self) -> Result<(), BackendError> {
+        let read = |(address, slots): (_, BTreeSet<_>)| BaseRead { address, slots: slots.into_iter().collect() };
+        self.state.fetch(&self.reads.into_iter().map(read).collect::<Vec<_>>())
+    }
+}
+
 /// Runs `work` until it lacks nothing, and returns its last result. All other results are discarded, so `work` must
 /// have no effects that a repetition does not undo.
 ///
@@ -68,14 +111,17 @@ fn gather_for<T, E: From<BackendError>>(call: Option<&Call>, mut work: impl FnMu
         if lacking.is_empty() {
             return result;
         }
-        for Lacking { state, mut reads, .. } in lacking {
+        if POSTPONED.with_borrow(Option::is_some) {
+            POSTPONED.set(Some(lacking));
+            return Err(BackendError::Storage(waiting::refuse().into()).into());
+        }
+        for mut lacking in lacking {
             if let Some(call) = call.filter(|_| round == PATIENCE) {
-                for BaseRead { address, slots } in state.reads_of(call) {
-                    reads.entry(address).or_default().extend(slots);
+                for BaseRead { address, slots } in lacking.state.reads_of(call) {
+                    lacking.reads.entry(address).or_default().extend(slots);
                 }
             }
-            let read = |(address, slots): (_, BTreeSet<_>)| BaseRead { address, slots: slots.into_iter().collect() };
-            match state.fetch(&reads.into_iter().map(read).collect::<Vec<_>>()) {
+            match lacking.fetch() {
                 // Each read that needs it fails for itself, and the work may go on without it.
                 Err(BackendError::Unobtainable(_)) => return work(),
                 fetched => fetched?,
@@ -247,6 +293,18 @@ mod tests {
         assert_eq!(read.unwrap(), U256::from(21));
         // The third time, it asks for all of them.
         assert_eq!(state.0.lock().fetched.len(), 3);
+    }
+
+    #[test]
+    fn work_that_must_not_wait_says_what_it_lacks() {
+        let state = Distant::default();
+        let read = || postponing(|| gather(|| state.storage(address(1), slot(5))));
+        let Err(lacking) = read() else { panic!("nothing is known") };
+        assert!(state.0.lock().fetched.is_empty());
+        lacking.fetch().unwrap();
+        assert_eq!(read().ok().and_then(Result::ok), Some(U256::from(5)));
+        assert_eq!(state.0.lock().fetched.len(), 1);
+        assert_eq!(gather(|| state.storage(address(1), slot(6))).unwrap(), U256::from(6));
     }
 
     #[test]

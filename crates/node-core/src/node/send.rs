@@ -3,6 +3,7 @@
 use super::{Node, NodeError, TransactionRequest};
 use crate::backend::{BackendError, BackendHealth};
 use crate::block::RecoveredTransaction;
+use crate::collecting::gather;
 use crate::context::Context;
 use crate::pool::{DropReason, PoolStatus};
 use node_types::consensus::{PooledTransaction, Transaction};
@@ -127,6 +128,12 @@ impl Node {
     fn add_request(&self, context: &Context, request: TransactionRequest, sign: bool) -> Result<H256, NodeError> {
         let producer = self.control(context)?;
         let gas_limit = self.request_gas(context, &request)?;
+        let view = self.backend.view()?;
+        if view.is_partial() {
+            // Nobody else waits while the account is read from another chain.
+            gather(|| view.state(view.head().number)?.account(request.from).map(drop))?;
+        }
+        drop(view);
         // Held so that concurrent requests get different nonces.
         let _sending = producer.sending();
         let body = self.complete(context, gas_limit, &request)?;

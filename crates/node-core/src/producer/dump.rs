@@ -198,7 +198,9 @@ impl Producer {
     /// Failures of the backend.
     pub fn load(&self, accounts: BTreeMap<Address, WholeAccount>) -> Result<(), ProducerError> {
         let keeps_storage = self.parts.backend.view()?.is_partial();
-        self.edit(|_| Ok(whole_changes(accounts, keeps_storage)))
+        let mut changes = Some(whole_changes(accounts, keeps_storage));
+        // It reads nothing, so it runs once.
+        self.edit(|_| Ok(changes.take().unwrap_or_default()))
     }
 
     /// Adds `more` wei to an account's balance, saturating at the maximum. Returns the new balance.

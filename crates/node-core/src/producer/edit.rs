@@ -1,8 +1,9 @@
 //! State edits: changes to the state as of the head that no transaction makes.
 
 use super::{Producer, ProducerError};
-use crate::backend::{StateBackend, View};
+use crate::backend::View;
 use crate::collecting::gather;
+use crate::context::Context;
 use crate::state::{AccountChange, AccountState, StateChanges};
 use node_types::{Address, Bytes, H256, KECCAK_EMPTY, U256, keccak256};
 
@@ -53,7 +54,7 @@ impl Producer {
     /// # Errors
     /// [`ProducerError`] if the backend fails, after which nothing has changed.
     pub fn set_storage(&self, address: Address, slot: H256, value: U256) -> Result<(), ProducerError> {
-        self.edit_state(|view| {
+        self.edit(|view| {
             let account = match view.state(view.head().number)?.account(address)? {
                 // A slot that is set to zero in an account that does not exist changes nothing.
                 None if value.is_zero() => return Ok(StateChanges::default()),
@@ -70,7 +71,7 @@ impl Producer {
         address: Address,
         mut change: impl FnMut(&mut AccountState, &mut StateChanges) -> Result<(), ProducerError>,
     ) -> Result<(), ProducerError> {
-        self.edit_state(|view| {
+        self.edit(|view| {
             let head = view.head().number;
             let state = view.state(head)?;
             let mut account = state.account(address)?.unwrap_or_default();
@@ -84,39 +85,32 @@ impl Producer {
         })
     }
 
-    /// Like [`edit`](Self::edit), for changes that depend on the state. What of it has to be fetched from elsewhere is fetched
-    /// before the chain is locked.
-    pub(super) fn edit_state(
-        &self,
-        mut change: impl FnMut(&dyn View) -> Result<StateChanges, ProducerError>,
-    ) -> Result<(), ProducerError> {
-        let view = self.parts.backend.view()?;
-        if view.is_partial() {
-            gather(|| change(&*view))?;
-        }
-        drop(view);
-        self.edit(change)
-    }
-
     /// Durably changes the state as of the head, and updates the pool. If this fails, nothing has changed.
     pub(super) fn edit(
         &self,
-        change: impl FnOnce(&dyn View) -> Result<StateChanges, ProducerError>,
+        mut change: impl FnMut(&dyn View) -> Result<StateChanges, ProducerError>,
     ) -> Result<(), ProducerError> {
-        {
-            let _sealing = self.lock()?;
-            let backend = &self.parts.backend;
-            backend.edit(|view| {
-                let changes = change(view)?;
-                let pending = backend.pending_memory(view.head().hash);
-                if pending.saturating_add(changes.memory()) > MAX_EDITS {
-                    return Err(ProducerError::EditsTooLarge(MAX_EDITS));
-                }
-                Ok(changes)
-            })?;
-            self.refresh_pool();
-        }
+        let edited = self.change(&Context::current(), || self.edit_locked(&mut change));
+        // Those of others may have been left to this request, even if it failed.
         self.transactions_changed();
+        edited
+    }
+
+    /// Does the same; `sealing` must be locked.
+    pub(super) fn edit_locked(
+        &self,
+        mut change: impl FnMut(&dyn View) -> Result<StateChanges, ProducerError>,
+    ) -> Result<(), ProducerError> {
+        let backend = &self.parts.backend;
+        backend.edit(|view| {
+            let changes = gather(|| change(view))?;
+            let pending = backend.pending_memory(view.head().hash);
+            if pending.saturating_add(changes.memory()) > MAX_EDITS {
+                return Err(ProducerError::EditsTooLarge(MAX_EDITS));
+            }
+            Ok(changes)
+        })?;
+        self.refresh_pool();
         Ok(())
     }
 }

@@ -1,11 +1,10 @@
 //! The chain that a development chain continues.
 
-use super::{Producer, ProducerError, ProducerParts, Replay};
+use super::{Producer, ProducerError, Replay};
 use crate::backend::{BackendError, StateBackend, View};
 use crate::block::{BlockRef, RecoveredTransaction};
 use crate::collecting::gather;
 use crate::context::Context;
-use crate::executor::ExecutionError;
 use crate::pool::delegates;
 use crate::remote::EndpointUse;
 use crate::state::{AccountChange, AccountState, StateChanges};
@@ -164,7 +163,7 @@ impl Producer {
             && !self.parts.backend.has_edits(head.hash))
     }
 
-    /// Begins the chain after its first block, which is the head.
+    /// Begins the chain after its first block, which is the head. Once the chain is used, `sealing` must be locked.
     pub(super) fn begin_again(&self) -> Result<(), ProducerError> {
         let replay = self.beginning.lock().replay.clone();
         replay.map_or(Ok(()), |replay| self.repeat(&replay))?;
@@ -176,7 +175,7 @@ impl Producer {
         if !self.beginning.lock().funds() {
             return Ok(());
         }
-        self.edit_state(|view| Ok(self.funding(view, view.head().number)?))
+        self.edit_locked(|view| Ok(self.funding(view, view.head().number)?))
     }
 
     /// Reads what [`begin_again`](Self::begin_again) needs of the first state. Nothing may be removed if it cannot be read.
@@ -216,32 +215,6 @@ impl Producer {
         })
     }
 
-    /// Reads what the next block needs from the chain that this one continues, so that nothing waits for it while the chain is
-    /// locked. If the block is for transactions only, nothing is read without one.
-    pub(super) fn read_ahead(&self, even_empty: bool, timestamp: Option<u64>) -> Result<(), ProducerError> {
-        let ProducerParts { backend, executor, pool, .. } = &self.parts;
-        let view = backend.view()?;
-        if !view.is_partial() {
-            return Ok(());
-        }
-        let header = self.settings.next(&*self.head()?, timestamp)?;
-        if !even_empty && pool.best_for(&header).is_empty() {
-            return Ok(());
-        }
-        let context = Context::current();
-        let withdrawals = header.withdrawals_root.map(|_| [].as_slice());
-        let executed = gather(|| -> Result<_, ExecutionError> {
-            let mut execution = executor.begin_block(&context, &*view, &header)?;
-            pool.best_for(&header).fill(&mut *execution, header.gas_limit)?;
-            execution.finish(&[], withdrawals)
-        });
-        // Anything else shows when the block is made.
-        match executed.map_err(ProducerError::from) {
-            Err(error) if error.is_unreadable() => Err(error),
-            _ => Ok(()),
-        }
-    }
-
     /// Resets the chain as [`reset`](Self::reset) does, and then replaces it by one that begins with another block.
     ///
     /// # Errors
@@ -258,9 +231,10 @@ impl Producer {
             let first = view.header(view.first().into())?.ok_or(BackendError::UnknownBlock(view.first()))?;
             self.settings.reset(&first);
             self.refresh_pool();
+            self.begin_again()?;
             first.block_ref()
         };
-        self.begin_again()?;
+        self.transactions_changed();
         Ok(first)
     }
 }

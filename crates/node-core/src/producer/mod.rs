@@ -24,6 +24,7 @@ pub(crate) use settings::BlockSettings;
 use crate::assembly::{Assembled, NextHeader, assemble, next_header};
 use crate::backend::{BackendError, LayeredView, StateBackend, StateCache, View};
 use crate::block::{BlockRef, SealedHeader};
+use crate::collecting::postponing;
 use crate::context::Context;
 use crate::crypto::random_bytes;
 use crate::edits::{EditableBackend, Edits};
@@ -41,11 +42,15 @@ use parking_lot::{Mutex, MutexGuard, RwLock};
 use snapshot::Snapshots;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Maximum number of further blocks that a request produces after its transaction was mined, while other transactions
 /// are pending.
 const MAX_FURTHER_BLOCKS: usize = 16;
+
+/// Maximum number of attempts at a change of a fork that lack something of the other chain. Afterwards, the chain is locked
+/// while that is fetched.
+const MAX_ATTEMPTS: usize = 32;
 
 /// Maximum number of accounts that are impersonated individually.
 const MAX_IMPERSONATED: usize = 65_536;
@@ -95,6 +100,8 @@ pub struct Producer {
     /// Held while a transaction of an impersonated sender gets its nonce and enters the pool.
     sending: Mutex<()>,
     miner: Miner,
+    /// Number of requests that wait for what a change lacks.
+    waiting: AtomicUsize,
     outlook: Mutex<Outlook>,
     /// A random identifier that changes when the chain is opened or reset.
     instance: Mutex<H256>,
@@ -120,6 +127,7 @@ impl Producer {
             impersonates_all: AtomicBool::default(),
             sending: Mutex::default(),
             miner: Miner::default(),
+            waiting: AtomicUsize::default(),
             outlook: Mutex::default(),
             instance: Mutex::new(new_instance()),
         });
@@ -197,18 +205,20 @@ impl Producer {
         let mut withdrawals = Some(withdrawals);
         let mut blocks = Vec::new();
         let outcome = (0..count).try_for_each(|mined| {
-            context.run(|| self.read_ahead(true, timestamp.filter(|_| mined == 0)))?;
+            let first = withdrawals.take().unwrap_or_default();
             // Locked for each block separately, so that other requests can run in between.
-            let _sealing = context.lock(&self.sealing).map_err(BackendError::from)?;
-            let timestamp = match interval {
-                _ if mined == 0 => timestamp,
-                Some(interval) => {
-                    let head = self.head()?.header.timestamp;
-                    Some(head.saturating_add(interval).max(self.parts.spec.least_timestamp(head)))
-                }
-                None => None,
+            let seal = || {
+                let timestamp = match interval {
+                    _ if mined == 0 => timestamp,
+                    Some(interval) => {
+                        let head = self.head()?.header.timestamp;
+                        Some(head.saturating_add(interval).max(self.parts.spec.least_timestamp(head)))
+                    }
+                    None => None,
+                };
+                self.seal(&first, true, timestamp)
             };
-            let sealed = context.run(|| self.seal(withdrawals.take().unwrap_or_default(), true, timestamp))?;
+            let sealed = context.run(|| self.change(&context, seal))?;
             if let Some(header) = sealed.as_ref().filter(|_| count == 1) {
                 log_sealed(header);
             }
@@ -218,7 +228,7 @@ impl Producer {
         if let (true, Some(head)) = (count > 1, blocks.last()) {
             tracing::info!(blocks = blocks.len(), head = head.number, hash = ?head.hash, "sealed");
         }
-        outcome.map(|()| blocks)
+        outcome.inspect_err(|_| self.transactions_changed()).map(|()| blocks)
     }
 
     /// Estimates the timestamp of the last of `count` blocks that are `interval` seconds apart.
@@ -232,11 +242,7 @@ impl Producer {
     fn mine_waiting(&self, awaited: Option<H256>) -> Result<(), ProducerError> {
         let mut further = MAX_FURTHER_BLOCKS;
         // When a request gets the lock, its transaction has usually been mined.
-        while further > 0 {
-            self.read_ahead(false, None)?;
-            if self.seal_waiting()?.is_none() {
-                break;
-            }
+        while further > 0 && self.seal_waiting()?.is_some() {
             if awaited.is_some_and(|hash| self.parts.pool.get(hash).is_none()) {
                 further -= 1;
             }
@@ -244,8 +250,12 @@ impl Producer {
         Ok(())
     }
 
-    /// Called when transactions may have become pending.
+    /// Called when transactions may have become pending. A request that is waiting for what the next block needs mines them
+    /// afterwards.
     pub(crate) fn transactions_changed(&self) {
+        if self.waiting.load(Ordering::Relaxed) > 0 {
+            return;
+        }
         self.mine_at_once(None).unwrap_or_else(|error| log_failure(&error));
     }
 
@@ -258,6 +268,8 @@ impl Producer {
         match self.mine_at_once(Some(hash)) {
             Err(error) if error.is_unreadable() && self.parts.pool.get(hash).is_some() => {
                 self.parts.pool.remove(hash)?;
+                // Those that were left to this request.
+                self.transactions_changed();
                 Err(error)
             }
             mined => {
@@ -277,6 +289,34 @@ impl Producer {
         Ok(Context::current().lock(&self.sealing)?)
     }
 
+    /// Runs `change` while the chain is locked. What it lacks of the chain that this one continues is fetched without the lock,
+    /// and `change` runs again. It must not have effects that a repetition changes before it has [gathered](gather) everything.
+    fn change<T>(
+        &self,
+        context: &Context,
+        mut change: impl FnMut() -> Result<T, ProducerError>,
+    ) -> Result<T, ProducerError> {
+        for _ in 0..MAX_ATTEMPTS {
+            let sealing = context.lock(&self.sealing).map_err(BackendError::from)?;
+            let attempt = postponing(&mut change);
+            drop(sealing);
+            match attempt {
+                Ok(changed) => return changed,
+                Err(lacking) => {
+                    self.waiting.fetch_add(1, Ordering::Relaxed);
+                    let fetched = lacking.fetch();
+                    self.waiting.fetch_sub(1, Ordering::Relaxed);
+                    match fetched {
+                        Err(BackendError::Unobtainable(_)) => break,
+                        fetched => fetched?,
+                    }
+                }
+            }
+        }
+        let _sealing = context.lock(&self.sealing).map_err(BackendError::from)?;
+        change()
+    }
+
     /// Runs `change` while no block is being produced.
     pub(crate) fn between_blocks<T>(&self, change: impl FnOnce() -> T) -> T {
         let _sealing = self.sealing.lock();
@@ -294,8 +334,7 @@ impl Producer {
 
     fn seal_waiting(&self) -> Result<Option<Arc<SealedHeader>>, ProducerError> {
         // A transaction is in the pool already. It is mined even if its client does not wait for that.
-        let _sealing = self.sealing.lock();
-        let sealed = self.seal(Vec::new(), false, None)?;
+        let sealed = self.change(&Context::unbounded(), || self.seal(&[], false, None))?;
         sealed.as_ref().inspect(|header| log_sealed(header));
         Ok(sealed)
     }
@@ -304,7 +343,7 @@ impl Producer {
     /// `even_empty` is not set.
     fn seal(
         &self,
-        withdrawals: Vec<Withdrawal>,
+        withdrawals: &[Withdrawal],
         even_empty: bool,
         timestamp: Option<u64>,
     ) -> Result<Option<Arc<SealedHeader>>, ProducerError> {
@@ -325,7 +364,7 @@ impl Producer {
             let context = &Context::unbounded();
             let known_obstacle = self.known_obstacle();
             let packer = Packer { context, executor: &**executor, view: &*view, header: &header, pool, known_obstacle };
-            let packed = packer.pack(&withdrawals, best);
+            let packed = packer.pack(withdrawals, best);
             self.note_obstacle(packed.as_ref().err());
             let Packed { assembled: Assembled { block, .. }, excluded } = packed?;
             for (hash, reason) in &excluded {

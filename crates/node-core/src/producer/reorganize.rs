@@ -25,10 +25,7 @@ impl Producer {
     /// [`ProducerError::ReorganizationTooDeep`], [`ProducerError::TimestampTooHigh`], and failures of the execution and
     /// the backend. On an error, including an interruption of `context`, nothing has changed.
     pub fn reorganize(&self, context: &Context, blocks: u64) -> Result<HeadChange, ProducerError> {
-        let change = {
-            let _sealing = context.lock(&self.sealing).map_err(BackendError::from)?;
-            self.replace(context, blocks, &[], |_| true)?
-        };
+        let change = self.change(context, || self.replace(context, blocks, &[], |_| true))?;
         self.transactions_changed();
         Ok(change)
     }
@@ -62,12 +59,11 @@ impl Producer {
                 return Err(ProducerError::NotSigned);
             }
         }
-        let change = {
-            let _sealing = context.lock(&self.sealing).map_err(BackendError::from)?;
+        let change = self.change(context, || {
             let returning = Some((HashSet::new(), DropReason::Reorganized));
             let effects = Effects { returning, dropped: Vec::new() };
-            self.parts.pool.change_chain(effects, || self.replace(context, blocks, &transactions, |_| false))?
-        };
+            self.parts.pool.change_chain(effects, || self.replace(context, blocks, &transactions, |_| false))
+        })?;
         self.transactions_changed();
         Ok(change)
     }

@@ -104,7 +104,6 @@ impl Producer {
     /// [`ProducerError::Replay`], and failures of the execution and the backend. Nothing has changed then.
     pub(super) fn repeat(&self, replay: &Replay) -> Result<(), ProducerError> {
         let ProducerParts { backend, executor, pool, spec } = &self.parts;
-        let _sealing = self.lock()?;
         let (parent, header) = (self.head()?, replay.header());
         let transactions = replay.transactions();
         let base_fee = header.base_fee_per_gas != fees::next_base_fee(spec, &parent.header);

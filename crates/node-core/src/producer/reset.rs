@@ -20,9 +20,12 @@ impl Producer {
         self.read_funded()?;
         let first = {
             let _sealing = self.lock()?;
-            self.reset_locked()?
+            let first = self.reset_locked()?;
+            // Nothing may come in between.
+            self.begin_again()?;
+            first
         };
-        self.begin_again()?;
+        self.transactions_changed();
         Ok(first)
     }
 

@@ -1,8 +1,8 @@
 //! Changing the chain that a fork continues, while it is served.
 
 use super::url::ForkUrl;
-use super::{Fork, ForkPoint, InvalidForkUrl, OpenForkError, reads_of};
-use node_core::backend::{BackendError, BaseState, StateBackend};
+use super::{Fork, ForkPoint, InvalidForkUrl, OpenForkError, reads_of, system};
+use node_core::backend::{BackendError, StateBackend};
 use node_core::block::BlockRef;
 use node_core::context::Context;
 use node_core::producer::{ForkBlock, ForkControl, ForkInfo, ForkUse, ProducerError, Replace};
@@ -143,7 +143,7 @@ impl ForkControl for Control {
         }
         let next = Base::new(Arc::clone(base.contents()), Some(upstream.clone()), header, base.options().clone());
         // If they cannot be read, nothing has changed yet.
-        next.fetch(&reads_of(&self.accounts))?;
+        system::fetch_with(&next, reads_of(&self.accounts))?;
         if is_same {
             return Ok(Box::new(move || {
                 base.set_upstream(upstream);

@@ -28,7 +28,7 @@ pub(super) fn operations() -> Vec<Operation> {
             "Builds blocks from the pool, including empty ones. `Interval` is the time between consecutive blocks.",
         )
         .limits(
-            "2^32 blocks; 1,024 withdrawals; 120 times `call-timeout` (10 minutes by default). Mining also stops when the \
+            "2^32 blocks; 1,024 withdrawals; 120 times `call-timeout` (10 minutes by default, an hour on forks). Mining also stops when the \
              client disconnects. Blocks mined until then remain.",
         )
         .optional_body(|_, _: &MineInput| Cost::CONTROL, |node, context, MineInput { blocks, interval, withdrawals }| {
