@@ -9,6 +9,7 @@ use node_dev::DevNode;
 use node_http::HttpConfig;
 use node_types::{BlockId, U256};
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 
@@ -100,6 +101,35 @@ fn reset(fork: &Server, options: &Value) -> u64 {
     result(fork, "anvil_reset", json!([options]));
     assert_eq!(balance(fork, &account(7)), RICH, "{options}");
     head(fork)
+}
+
+#[test]
+fn no_block_comes_between_a_reset_and_its_ether() {
+    let folder = tempfile::tempdir().unwrap();
+    let (upstream, _) = World::upstream(folder.path());
+    let first = head(&upstream);
+    let fork = fork(&upstream, []);
+    let ended = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !ended.load(Ordering::Relaxed) {
+                    result(&fork, "evm_mine", json!([]));
+                }
+            });
+        }
+        let resets: Vec<_> = (0..30)
+            .filter(|_| {
+                reset(&fork, &json!({}));
+                let own = format!("{:#x}", first + 1);
+                // Null if there is no block yet.
+                let balance = rpc(&fork, "eth_getBalance", json!([account(0), own]));
+                balance.get("result").is_some_and(|balance| balance != RICH)
+            })
+            .collect();
+        ended.store(true, Ordering::Relaxed);
+        assert_eq!(resets, [0; 0]);
+    });
 }
 
 #[test]
