@@ -205,7 +205,7 @@ impl Producer {
         let mut withdrawals = Some(withdrawals);
         let mut blocks = Vec::new();
         let outcome = (0..count).try_for_each(|mined| {
-            let first = withdrawals.take().unwrap_or_default();
+            let (first, now) = (withdrawals.take().unwrap_or_default(), self.settings.system_time());
             // Locked for each block separately, so that other requests can run in between.
             let seal = || {
                 let timestamp = match interval {
@@ -216,7 +216,7 @@ impl Producer {
                     }
                     None => None,
                 };
-                self.seal(&first, true, timestamp)
+                self.seal(&first, true, timestamp, now)
             };
             let sealed = context.run(|| self.change(&context, seal))?;
             if let Some(header) = sealed.as_ref().filter(|_| count == 1) {
@@ -334,22 +334,25 @@ impl Producer {
 
     fn seal_waiting(&self) -> Result<Option<Arc<SealedHeader>>, ProducerError> {
         // A transaction is in the pool already. It is mined even if its client does not wait for that.
-        let sealed = self.change(&Context::unbounded(), || self.seal(&[], false, None))?;
+        let now = self.settings.system_time();
+        let sealed = self.change(&Context::unbounded(), || self.seal(&[], false, None, now))?;
         sealed.as_ref().inspect(|header| log_sealed(header));
         Ok(sealed)
     }
 
-    /// Seals a block on top of the head, at `timestamp` if there is one. Returns `None` if it would be empty and
+    /// Seals a block on top of the head, at `timestamp` if there is one, otherwise at a time that follows from that of the system in
+    /// milliseconds. Returns `None` if it would be empty and
     /// `even_empty` is not set.
     fn seal(
         &self,
         withdrawals: &[Withdrawal],
         even_empty: bool,
         timestamp: Option<u64>,
+        system_time: u64,
     ) -> Result<Option<Arc<SealedHeader>>, ProducerError> {
         let ProducerParts { backend, executor, pool, spec } = &self.parts;
         let parent = self.head()?;
-        let header = self.settings.next(&parent, timestamp)?;
+        let header = self.settings.next(&parent, timestamp, system_time)?;
         if spec.fork(&header) < Fork::Shanghai && !withdrawals.is_empty() {
             return Err(ProducerError::NoWithdrawals);
         }

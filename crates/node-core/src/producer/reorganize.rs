@@ -25,7 +25,8 @@ impl Producer {
     /// [`ProducerError::ReorganizationTooDeep`], [`ProducerError::TimestampTooHigh`], and failures of the execution and
     /// the backend. On an error, including an interruption of `context`, nothing has changed.
     pub fn reorganize(&self, context: &Context, blocks: u64) -> Result<HeadChange, ProducerError> {
-        let change = self.change(context, || self.replace(context, blocks, &[], |_| true))?;
+        let now = self.settings.system_time();
+        let change = self.change(context, || self.replace(context, blocks, &[], now, |_| true))?;
         self.transactions_changed();
         Ok(change)
     }
@@ -59,10 +60,11 @@ impl Producer {
                 return Err(ProducerError::NotSigned);
             }
         }
+        let now = self.settings.system_time();
         let change = self.change(context, || {
             let returning = Some((HashSet::new(), DropReason::Reorganized));
             let effects = Effects { returning, dropped: Vec::new() };
-            self.parts.pool.change_chain(effects, || self.replace(context, blocks, &transactions, |_| false))
+            self.parts.pool.change_chain(effects, || self.replace(context, blocks, &transactions, now, |_| false))
         })?;
         self.transactions_changed();
         Ok(change)
@@ -74,6 +76,7 @@ impl Producer {
         context: &Context,
         blocks: u64,
         transactions: &[(u64, RecoveredTransaction)],
+        system_time: u64,
         returns: fn(H256) -> bool,
     ) -> Result<HeadChange, ProducerError> {
         let ProducerParts { backend, executor, spec, .. } = &self.parts;
@@ -88,7 +91,7 @@ impl Producer {
             let parent = view.header(number.into())?.ok_or(BackendError::UnknownBlock(number))?;
             let replaced = base.canonical_hash(number + 1)?.ok_or(BackendError::UnknownBlock(number + 1))?;
             let extra_data = replaced.as_bytes().to_vec().into();
-            let header = Header { extra_data, ..self.settings.replacement(&parent)? };
+            let header = Header { extra_data, ..self.settings.replacement(&parent, system_time)? };
             let gas_limit = has_far_gas_limit(spec, &parent, &header);
             context.check().map_err(BackendError::from)?;
             let mut refused = None;

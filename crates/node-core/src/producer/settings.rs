@@ -89,7 +89,12 @@ impl BlockSettings {
     }
 
     fn now_with(&self, offset: i64) -> u64 {
-        self.clock.now_millis().saturating_add_signed(offset) / 1_000
+        self.system_time().saturating_add_signed(offset) / 1_000
+    }
+
+    /// Returns the time of the system in milliseconds.
+    pub(super) fn system_time(&self) -> u64 {
+        self.clock.now_millis()
     }
 
     /// Sets the timestamp of the next block, from which the chain's clock continues.
@@ -232,25 +237,32 @@ impl BlockSettings {
 
     /// Returns the header of the block after `parent`, with `timestamp` if there is one instead of the chosen time.
     ///
+    /// `system_time` is in milliseconds: an attempt that is repeated makes the same block.
+    ///
     /// # Errors
     /// If `timestamp` is out of range, or no valid block can follow, because the chain was started with an extreme gas
     /// limit or timestamp.
-    pub(super) fn next(&self, parent: &SealedHeader, timestamp: Option<u64>) -> Result<Header, ProducerError> {
+    pub(super) fn next(
+        &self,
+        parent: &SealedHeader,
+        timestamp: Option<u64>,
+        system_time: u64,
+    ) -> Result<Header, ProducerError> {
         let mut chosen = *self.chosen.lock();
         if let Some(timestamp) = timestamp {
             chosen.check_timestamp(&self.spec, parent, timestamp)?;
             chosen.next.timestamp = Some(timestamp);
         }
-        self.valid(parent, chosen)
+        self.valid(parent, chosen, system_time)
     }
 
     /// Like [`next`](Self::next), but ignores the values chosen for the next block only.
-    pub(super) fn replacement(&self, parent: &SealedHeader) -> Result<Header, ProducerError> {
-        self.valid(parent, Choices { next: OneBlock::default(), ..*self.chosen.lock() })
+    pub(super) fn replacement(&self, parent: &SealedHeader, system_time: u64) -> Result<Header, ProducerError> {
+        self.valid(parent, Choices { next: OneBlock::default(), ..*self.chosen.lock() }, system_time)
     }
 
-    fn valid(&self, parent: &SealedHeader, chosen: Choices) -> Result<Header, ProducerError> {
-        let header = self.header(parent, chosen);
+    fn valid(&self, parent: &SealedHeader, chosen: Choices, system_time: u64) -> Result<Header, ProducerError> {
+        let header = self.header(parent, chosen, system_time);
         let Header { gas_limit, timestamp, .. } = header;
         if !BLOCK_GAS_LIMITS.contains(&gas_limit) {
             return Err(ProducerError::GasLimitRange { gas_limit });
@@ -261,9 +273,9 @@ impl BlockSettings {
         Ok(header)
     }
 
-    fn header(&self, parent: &SealedHeader, chosen: Choices) -> Header {
-        let header =
-            next_header_at(&self.spec, parent, chosen.timestamp(&self.spec, parent, self.now_with(chosen.offset)));
+    fn header(&self, parent: &SealedHeader, chosen: Choices, system_time: u64) -> Header {
+        let now = system_time.saturating_add_signed(chosen.offset) / 1_000;
+        let header = next_header_at(&self.spec, parent, chosen.timestamp(&self.spec, parent, now));
         let merged = header.difficulty.is_zero();
         Header {
             beneficiary: chosen.coinbase.unwrap_or(self.coinbase),
@@ -278,6 +290,6 @@ impl BlockSettings {
 
 impl NextHeader for BlockSettings {
     fn after(&self, parent: &SealedHeader) -> Header {
-        self.header(parent, *self.chosen.lock())
+        self.header(parent, *self.chosen.lock(), self.system_time())
     }
 }
