@@ -266,8 +266,7 @@ impl Producer {
     /// [`BackendError::Upstream`] in that case, and failures to remove it.
     pub(crate) fn transaction_added(&self, hash: H256) -> Result<(), ProducerError> {
         match self.mine_at_once(Some(hash)) {
-            Err(error) if error.is_unreadable() && self.parts.pool.get(hash).is_some() => {
-                self.parts.pool.remove(hash)?;
+            Err(error) if error.is_unreadable() && self.withdraw(hash)? => {
                 // Those that were left to this request.
                 self.transactions_changed();
                 Err(error)
@@ -277,6 +276,18 @@ impl Producer {
                 Ok(())
             }
         }
+    }
+
+    /// Removes a transaction from the pool. Returns whether it was there: another request may have mined it.
+    fn withdraw(&self, hash: H256) -> Result<bool, BackendError> {
+        // A block that is being made could include it.
+        self.between_blocks(|| {
+            let is_pending = self.parts.pool.get(hash).is_some();
+            if is_pending {
+                self.parts.pool.remove(hash)?;
+            }
+            Ok(is_pending)
+        })
     }
 
     /// Mines what is pending, unless that waits for something else.
