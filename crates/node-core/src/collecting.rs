@@ -12,6 +12,7 @@ use node_types::{Address, H256};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::thread::LocalKey;
 
 /// Maximum number of executions whose results are discarded. Afterwards, whatever is lacking is fetched when it is read.
 const MAX_ROUNDS: usize = 32;
@@ -32,18 +33,27 @@ thread_local! {
     static LACKING: RefCell<Option<Vec<Lacking>>> = const { RefCell::new(None) };
 }
 
-/// Restores the state of the thread, even if the work panics.
-struct Restore(Option<Vec<Lacking>>);
-
-impl Drop for Restore {
-    fn drop(&mut self) {
-        LACKING.set(self.0.take());
-    }
-}
-
 thread_local! {
     /// What work on this thread lacked that must not fetch it now. `None` if it may.
     static POSTPONED: RefCell<Option<Vec<Lacking>>> = const { RefCell::new(None) };
+}
+
+type Record = LocalKey<RefCell<Option<Vec<Lacking>>>>;
+
+/// Restores the record of the thread, even if the work panics.
+struct Restore(&'static Record, Option<Vec<Lacking>>);
+
+impl Drop for Restore {
+    fn drop(&mut self) {
+        self.0.set(self.1.take());
+    }
+}
+
+/// Runs `work`, and returns what it has added to a record of the thread, which is empty at first.
+fn recording<T>(record: &'static Record, work: impl FnOnce() -> T) -> (T, Vec<Lacking>) {
+    let _restore = Restore(record, record.replace(Some(Vec::new())));
+    let result = work();
+    (result, record.take().unwrap_or_default())
 }
 
 /// What work lacked that must not wait for it, for instance because it holds a lock.
@@ -54,16 +64,7 @@ pub struct Postponed(Vec<Lacking>);
 /// # Errors
 /// What `work` lacked, if that was anything.
 pub fn postponing<T>(work: impl FnOnce() -> T) -> Result<T, Postponed> {
-    struct Restore(Option<Vec<Lacking>>);
-    impl Drop for Restore {
-        fn drop(&mut self) {
-            POSTPONED.set(self.0.take());
-        }
-    }
-    let restore = Restore(POSTPONED.replace(Some(Vec::new())));
-    let result = work();
-    let lacking = POSTPONED.take().unwrap_or_default();
-    drop(restore);
+    let (result, lacking) = recording(&POSTPONED, work);
     if lacking.is_empty() { Ok(result) } else { Err(Postponed(lacking)) }
 }
 
@@ -107,7 +108,7 @@ fn gather_for<T, E: From<BackendError>>(call: Option<&Call>, mut work: impl FnMu
         return work();
     }
     for round in 0..MAX_ROUNDS {
-        let (result, lacking) = collect(&mut work);
+        let (result, lacking) = recording(&LACKING, &mut work);
         if lacking.is_empty() {
             return result;
         }
@@ -129,14 +130,6 @@ fn gather_for<T, E: From<BackendError>>(call: Option<&Call>, mut work: impl FnMu
         }
     }
     work()
-}
-
-fn collect<T>(work: impl FnOnce() -> T) -> (T, Vec<Lacking>) {
-    let restore = Restore(LACKING.replace(Some(Vec::new())));
-    let result = work();
-    let lacking = LACKING.take().unwrap_or_default();
-    drop(restore);
-    (result, lacking)
 }
 
 fn is_collecting() -> bool {

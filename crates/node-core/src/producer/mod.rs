@@ -202,10 +202,10 @@ impl Producer {
             return Err(ProducerError::IntervalTooLong { blocks: count, interval });
         }
         let context = context.with_timeouts(Self::MINING_TIMEOUTS);
-        let mut withdrawals = Some(withdrawals);
         let mut blocks = Vec::new();
         let outcome = (0..count).try_for_each(|mined| {
-            let (first, now) = (withdrawals.take().unwrap_or_default(), self.settings.system_time());
+            let withdrawals = if mined == 0 { withdrawals.as_slice() } else { &[] };
+            let now = self.settings.system_time();
             // Locked for each block separately, so that other requests can run in between.
             let seal = || {
                 let timestamp = match interval {
@@ -216,7 +216,7 @@ impl Producer {
                     }
                     None => None,
                 };
-                self.seal(&first, true, timestamp, now)
+                self.seal(withdrawals, true, timestamp, now)
             };
             let sealed = context.run(|| self.change(&context, seal))?;
             if let Some(header) = sealed.as_ref().filter(|_| count == 1) {
@@ -351,9 +351,8 @@ impl Producer {
         Ok(sealed)
     }
 
-    /// Seals a block on top of the head, at `timestamp` if there is one, otherwise at a time that follows from that of the system in
-    /// milliseconds. Returns `None` if it would be empty and
-    /// `even_empty` is not set.
+    /// Seals a block on top of the head, at `timestamp` if there is one, otherwise at the chain's time when that of the system
+    /// was `system_time`, in milliseconds. Returns `None` if the block would be empty and `even_empty` is not set.
     fn seal(
         &self,
         withdrawals: &[Withdrawal],

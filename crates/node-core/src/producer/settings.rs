@@ -89,7 +89,7 @@ impl BlockSettings {
     }
 
     fn now_with(&self, offset: i64) -> u64 {
-        self.system_time().saturating_add_signed(offset) / 1_000
+        chain_time(self.system_time(), offset)
     }
 
     /// Returns the time of the system in milliseconds.
@@ -274,7 +274,7 @@ impl BlockSettings {
     }
 
     fn header(&self, parent: &SealedHeader, chosen: Choices, system_time: u64) -> Header {
-        let now = system_time.saturating_add_signed(chosen.offset) / 1_000;
+        let now = chain_time(system_time, chosen.offset);
         let header = next_header_at(&self.spec, parent, chosen.timestamp(&self.spec, parent, now));
         let merged = header.difficulty.is_zero();
         Header {
@@ -286,6 +286,11 @@ impl BlockSettings {
             ..header
         }
     }
+}
+
+/// Returns the chain's time in seconds, which is `offset` ahead of the system's; both are in milliseconds.
+fn chain_time(system_time: u64, offset: i64) -> u64 {
+    system_time.saturating_add_signed(offset) / 1_000
 }
 
 impl NextHeader for BlockSettings {
